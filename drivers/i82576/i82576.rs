@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+
+//! The Intel 82576 gigabit Ethernet controller, as its datasheet describes it.
+//!
+//! Registers, descriptors, the decoding of header split, ring arithmetic and the RSS hash: pure
+//! functions over integers. The crate knows no kernel and allocates nothing; the same source is
+//! compiled by Kbuild into a driver and by cargo for tests on the host.
+//!
+//! * [`regs`]: where the registers are and what their bits mean.
+//! * [`limits`]: the bounds of the device.
+//! * [`pci`]: how the device shows on the bus.
+//!
+//! Descriptors are `[u64; 2]` in host order: the values of the two little-endian quadwords of a
+//! descriptor in memory. The conversion to and from little endian belongs to whoever owns that
+//! memory.
+//!
+//! Sources: "Intel 82576 Gigabit Ethernet Controller Datasheet" and the register headers of the
+//! kernel's `drivers/net/ethernet/intel/igb`. Where the model in QEMU (`hw/net/igb_core.c`) is
+//! narrower or wider than silicon, the item says so.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod limits;
+pub mod pci;
+pub mod regs;
