@@ -7,6 +7,7 @@
 //! compiled by Kbuild into a driver and by cargo for tests on the host.
 //!
 //! * [`regs`]: where the registers are and what their bits mean.
+//! * [`rx`] and [`tx`]: advanced receive and transmit descriptors.
 //! * [`limits`]: the bounds of the device.
 //! * [`pci`]: how the device shows on the bus.
 //!
@@ -24,3 +25,5 @@
 pub mod limits;
 pub mod pci;
 pub mod regs;
+pub mod rx;
+pub mod tx;
