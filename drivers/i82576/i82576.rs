@@ -8,6 +8,8 @@
 //!
 //! * [`regs`]: where the registers are and what their bits mean.
 //! * [`rx`] and [`tx`]: advanced receive and transmit descriptors.
+//! * [`ring`]: the indices of a descriptor ring.
+//! * [`rss`]: Toeplitz hash, hash key and redirection table.
 //! * [`limits`]: the bounds of the device.
 //! * [`pci`]: how the device shows on the bus.
 //!
@@ -25,5 +27,7 @@
 pub mod limits;
 pub mod pci;
 pub mod regs;
+pub mod ring;
+pub mod rss;
 pub mod rx;
 pub mod tx;
