@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the host can ask. Every request is a struct whose [`Query::Reply`] is its answer.
+
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, SocketAddr},
+};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{
+    Command, Job, JobId, Ns,
+    net::{
+        Channels, DataSplit, Features, Interface, LinkStats, Mac, Module, Napi, PagePool, Prefix,
+        Queue, QueueStats, Rings, Rss,
+    },
+};
+
+/// A request together with the type of its answer.
+pub trait Query: Into<Request> {
+    /// What a success carries.
+    type Reply: Serialize + DeserializeOwned;
+}
+
+/// Defines [`Request`] with one variant for each struct, and what each is answered with.
+macro_rules! requests {
+    ($($name:ident -> $reply:ty,)*) => {
+        /// Any request, as it goes over the wire.
+        #[derive(Debug, Clone, Serialize, Deserialize)]
+        pub enum Request {
+            $(
+                #[doc = concat!("See [`", stringify!($name), "`].")]
+                $name($name),
+            )*
+        }
+
+        impl Request {
+            /// The request's name, for logs and errors.
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$name(_) => stringify!($name),)*
+                }
+            }
+        }
+
+        $(
+            impl From<$name> for Request {
+                fn from(request: $name) -> Self {
+                    Self::$name(request)
+                }
+            }
+
+            impl Query for $name {
+                type Reply = $reply;
+            }
+        )*
+    };
+}
+
+requests! {
+    Hello -> AgentInfo,
+    PowerOff -> (),
+    Panic -> (),
+    ReadFile -> String,
+    WriteFile -> (),
+    LogLine -> (),
+    LoadModule -> (),
+    UnloadModule -> (),
+    ListModules -> Vec<Module>,
+    ListInterfaces -> Vec<Interface>,
+    WaitInterface -> Interface,
+    WaitCarrier -> (),
+    SetUp -> (),
+    SetMtu -> (),
+    MoveInterface -> (),
+    AddAddress -> (),
+    RemoveAddress -> (),
+    AddNeighbour -> (),
+    GetLinkStats -> LinkStats,
+    GetRings -> Rings,
+    SetRings -> (),
+    GetRss -> Rss,
+    SetRss -> (),
+    FlowQueue -> FlowPlace,
+    GetChannels -> Channels,
+    SetChannels -> (),
+    GetFeatures -> Features,
+    SetFeatures -> (),
+    GetDriverStats -> BTreeMap<String, u64>,
+    ListQueues -> Vec<Queue>,
+    GetQueueStats -> Vec<QueueStats>,
+    ListPagePools -> Vec<PagePool>,
+    ListNapis -> Vec<Napi>,
+    Ping -> PingReport,
+    StartJob -> JobId,
+    Tell -> (),
+    Join -> serde_json::Value,
+}
+
+/// Who is there? Also sent unasked as [`crate::Message::Ready`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Hello {}
+
+/// Answer to [`Hello`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentInfo {
+    /// [`crate::VERSION`] of the agent.
+    pub version: u32,
+    /// `uname -r`.
+    pub kernel_release: String,
+    /// The kernel's command line.
+    pub command_line: String,
+    /// Processors that are online.
+    pub cpus: usize,
+    /// Memory that the kernel found, in bytes.
+    pub memory: u64,
+    /// Size of a page, in bytes.
+    pub page_size: usize,
+}
+
+/// Turns the guest off, after the reply.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PowerOff {}
+
+/// Makes the agent panic: for the tests of what the host does then. There is no reply.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Panic {
+    /// The panic's message.
+    pub message: String,
+}
+
+/// Reads a text file, for instance from sysfs, procfs or debugfs.
+///
+/// Fails with the errno of the file system, and without one above 1 MiB.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadFile {
+    /// Namespace that files below `/proc/sys/net` and `/proc/thread-self/net` speak of.
+    pub ns: Ns,
+    /// Absolute path.
+    pub path: String,
+}
+
+/// Writes a text into an existing file with one `write`, as `echo` does.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WriteFile {
+    /// Namespace that files below `/proc/sys/net` speak of.
+    pub ns: Ns,
+    /// Absolute path.
+    pub path: String,
+    /// What to write.
+    pub contents: String,
+}
+
+/// Writes a line into the kernel's log, so that the console shows what a test was doing.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LogLine {
+    /// The line.
+    pub text: String,
+}
+
+/// Loads `/lib/modules/<name>.ko`; its dependencies must be loaded.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LoadModule {
+    /// File name without `.ko`.
+    pub name: String,
+    /// Module parameters, `key=value` separated by spaces.
+    pub parameters: String,
+}
+
+/// Unloads a module. EWOULDBLOCK when it has references.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct UnloadModule {
+    /// The module's name; `-` and `_` are the same.
+    pub name: String,
+}
+
+/// All loaded modules.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ListModules {}
+
+/// All interfaces of a namespace.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ListInterfaces {
+    /// Which namespace.
+    pub ns: Ns,
+}
+
+/// Waits until an interface with this Ethernet address exists in `ns`.
+///
+/// Fails with ETIMEDOUT.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WaitInterface {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Address of the NIC.
+    pub mac: Mac,
+    /// How long, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+/// Waits until an interface has a carrier, or has none.
+///
+/// Fails with ETIMEDOUT, or ENODEV when there is no such interface.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WaitCarrier {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// What to wait for.
+    pub carrier: bool,
+    /// How long, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+/// Brings an interface up or down.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetUp {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// Up or down.
+    pub up: bool,
+}
+
+/// Changes the MTU.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetMtu {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// Largest packet without the Ethernet header, in bytes.
+    pub mtu: u32,
+}
+
+/// Moves an interface into the other namespace, optionally under a new name.
+///
+/// It loses its addresses and goes down.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MoveInterface {
+    /// Where it is.
+    pub from: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// Where it goes.
+    pub to: Ns,
+    /// Its name there.
+    pub rename: Option<String>,
+}
+
+/// Adds an address. IPv6 addresses are usable at once: duplicate detection is off.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AddAddress {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// Address and prefix length.
+    pub prefix: Prefix,
+}
+
+/// Removes an address.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RemoveAddress {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// Address and prefix length.
+    pub prefix: Prefix,
+}
+
+/// Adds a permanent neighbour, so that nothing has to be resolved.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AddNeighbour {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// The neighbour's address.
+    pub address: IpAddr,
+    /// The neighbour's Ethernet address.
+    pub mac: Mac,
+}
+
+/// Defines requests that name nothing but an interface.
+macro_rules! interface_requests {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, Serialize, Deserialize)]
+            pub struct $name {
+                /// Which namespace.
+                pub ns: Ns,
+                /// Interface name.
+                pub interface: String,
+            }
+        )*
+    };
+}
+
+interface_requests! {
+    /// rtnl statistics, `ip -s link`.
+    GetLinkStats,
+    /// Ring parameters, `ethtool -g`.
+    GetRings,
+    /// Key and indirection table, `ethtool -x`.
+    GetRss,
+    /// Channel counts, `ethtool -l`.
+    GetChannels,
+    /// Device features, `ethtool -k`.
+    GetFeatures,
+    /// The driver's own statistics by name, `ethtool -S`.
+    GetDriverStats,
+    /// Queues, from the netdev family. Empty while the interface is down.
+    ListQueues,
+    /// Statistics by queue. EOPNOTSUPP when the driver has none.
+    GetQueueStats,
+    /// Page pools of an interface, also destroyed ones that wait for pages.
+    ListPagePools,
+    /// NAPIs of an interface.
+    ListNapis,
+}
+
+/// Changes ring parameters, `ethtool -G`. `None` leaves a parameter as it is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetRings {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// Receive descriptors.
+    pub rx: Option<u32>,
+    /// Transmit descriptors.
+    pub tx: Option<u32>,
+    /// Header split.
+    pub data_split: Option<DataSplit>,
+    /// Packets up to this many bytes are not split.
+    pub hds_thresh: Option<u32>,
+}
+
+/// Changes the indirection table or the key, `ethtool -X`. `None` leaves it as it is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetRss {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// A queue for each entry; its length must be the device's.
+    pub table: Option<Vec<u32>>,
+    /// Hash key; its length must be the device's.
+    pub key: Option<Vec<u8>>,
+}
+
+/// Where a flow would be received: the Toeplitz hash over its addresses and ports with the
+/// interface's key, looked up in its indirection table.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FlowQueue {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface that receives.
+    pub interface: String,
+    /// Sender of the received packets.
+    pub source: SocketAddr,
+    /// Receiver of the packets; of the same family.
+    pub destination: SocketAddr,
+}
+
+/// Answer to [`FlowQueue`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowPlace {
+    /// Toeplitz hash.
+    pub hash: u32,
+    /// Index into the indirection table.
+    pub entry: u32,
+    /// What the table says there.
+    pub queue: u32,
+}
+
+/// Changes the number of queue pairs, `ethtool -L combined`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetChannels {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// Queue pairs.
+    pub combined: u32,
+}
+
+/// Turns features on and off, `ethtool -K`. Fails without an errno when the device did not follow.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetFeatures {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// Wanted state by kernel name, for instance `tx-tcp-segmentation`.
+    pub features: BTreeMap<String, bool>,
+}
+
+/// Sends ICMP or ICMPv6 echo requests one after the other and checks the replies' payload.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Ping {
+    /// Namespace that sends.
+    pub ns: Ns,
+    /// Who shall answer; a link-local address cannot be used.
+    pub to: IpAddr,
+    /// How many.
+    pub count: u32,
+    /// Bytes after the ICMP header.
+    pub size: u32,
+    /// How long to wait for each reply, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+/// Answer to [`Ping`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PingReport {
+    /// Requests sent.
+    pub sent: u32,
+    /// Replies with the right payload.
+    pub received: u32,
+    /// Replies whose payload was not the request's.
+    pub corrupt: u32,
+    /// Requests that were not answered in time or could not be sent.
+    pub lost: u32,
+    /// What the first request that could not be sent met.
+    pub error: Option<crate::Failure>,
+}
+
+/// Sets a job up and starts it.
+///
+/// The reply comes when the job is ready: a sink listens, a source is connected, a binding is
+/// bound. A setup that fails is this request's failure, with the kernel's errno, and there is no
+/// job then.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StartJob {
+    /// What to run.
+    pub job: Job,
+}
+
+/// Tells a job something. Fails when the job does not understand it or is unknown.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Tell {
+    /// Which job.
+    pub job: JobId,
+    /// What to do.
+    pub command: Command,
+}
+
+/// Waits for the job's end; the reply is [`crate::JobSpec::Outcome`] as JSON.
+///
+/// A job is joined once; its resources (sockets, bindings, dma-bufs) are gone then.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Join {
+    /// Which job.
+    pub job: JobId,
+}
