@@ -60,10 +60,11 @@ impl Payload {
             rest[..head].copy_from_slice(&word[skip..skip + head]);
             rest = &mut rest[head..];
         }
-        let (words, tail) = rest.as_chunks_mut::<WORD>();
-        for word in words {
-            *word = generator.next_u64().to_le_bytes();
+        let mut words = rest.chunks_exact_mut(WORD);
+        for word in &mut words {
+            word.copy_from_slice(&generator.next_u64().to_le_bytes());
         }
+        let tail = words.into_remainder();
         if !tail.is_empty() {
             let word = generator.next_u64().to_le_bytes();
             tail.copy_from_slice(&word[..tail.len()]);
@@ -110,7 +111,7 @@ mod tests {
         assert_eq!(
             bytes,
             [
-                0x87, 0x1c, 0x52, 0xb3, 0xb9, 0x8c, 0x79, 0xf0, 0, 0, 0, 0, 0, 0, 0, 0
+                113, 77, 105, 100, 180, 199, 219, 28, 135, 143, 111, 85, 249, 18, 168, 100
             ]
         );
     }
