@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Offload features (`features-get`, `features-set`; `ethtool -k`, `-K`).
+
+use std::collections::BTreeSet;
+
+use netlink_bindings::ethtool::{HeaderFlags, IterableBitset, Request};
+
+use super::{Ethtool, incomplete, name_interface};
+use crate::error::{Error, Result};
+use crate::interface;
+use crate::netlink::Subject;
+
+/// `ETH_SS_FEATURES`, the string set that names the bits (include/uapi/linux/ethtool.h).
+const SS_FEATURES: u32 = 4;
+
+/// Features of an interface, by the names that the kernel gives them (as in `tx-tcp-segmentation`).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Features {
+    /// What the driver lets one change.
+    pub changeable: BTreeSet<String>,
+    /// What users asked for.
+    pub wanted: BTreeSet<String>,
+    /// What is on.
+    pub active: BTreeSet<String>,
+    /// What can never change.
+    pub fixed: BTreeSet<String>,
+}
+
+impl Ethtool {
+    /// Features of an interface.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchInterface`], or what the kernel refuses.
+    pub fn features(&mut self, ifindex: u32) -> Result<Features> {
+        let names = self.feature_names(ifindex)?;
+        let mut request = Request::new().op_features_get_do();
+        // Compact bitsets: spelled out, the answer can be larger than the netlink crate's buffer.
+        request
+            .encode()
+            .nested_header()
+            .push_dev_index(ifindex)
+            .push_flags(HeaderFlags::CompactBitsets as u32)
+            .end_nested();
+        let subject = Subject {
+            operation: "ethtool features-get",
+            ifindex,
+        };
+        self.netlink.one(subject, &request, |reply| {
+            let named = |bitset: std::result::Result<IterableBitset<'_>, _>| match bitset {
+                Ok(bitset) => bits(&bitset, &names),
+                Err(error) => Err(incomplete(subject, format!("{error:?}"))),
+            };
+            Ok(Features {
+                changeable: named(reply.get_hw())?,
+                wanted: named(reply.get_wanted())?,
+                active: named(reply.get_active())?,
+                fixed: named(reply.get_nochange())?,
+            })
+        })
+    }
+
+    /// Turns features on or off, and checks that they took effect.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::FeatureUnchanged`] for the first that did not, [`Error::NotPrivileged`] without
+    /// `CAP_NET_ADMIN`, [`Error::Refused`] for a name that the kernel does not know.
+    pub fn set_features(&mut self, ifindex: u32, changes: &[(&str, bool)]) -> Result<()> {
+        let mut request = Request::new().op_features_set_do();
+        let header = request.encode().nested_header().push_dev_index(ifindex);
+        let mut bits = header
+            .push_flags(HeaderFlags::OmitReply as u32)
+            .end_nested()
+            .nested_wanted()
+            .nested_bits();
+        for &(name, on) in changes {
+            let bit = bits.nested_bit().push_name_bytes(name.as_bytes());
+            bits = if on { bit.push_value(()) } else { bit }.end_nested();
+        }
+        drop(bits);
+        self.netlink.acknowledged(
+            Subject {
+                operation: "ethtool features-set",
+                ifindex,
+            },
+            &request,
+        )?;
+
+        let active = self.features(ifindex)?.active;
+        match changes
+            .iter()
+            .find(|&&(name, on)| active.contains(name) != on)
+        {
+            None => Ok(()),
+            Some(&(name, wanted)) => Err(Error::FeatureUnchanged {
+                interface: interface::label(ifindex),
+                feature: name.to_owned(),
+                wanted,
+            }),
+        }
+    }
+
+    /// Names of the feature bits, by bit number.
+    fn feature_names(&mut self, ifindex: u32) -> Result<Vec<String>> {
+        let mut request = Request::new().op_strset_get_do();
+        name_interface(request.encode().nested_header(), ifindex)
+            .nested_stringsets()
+            .nested_stringset()
+            .push_id(SS_FEATURES)
+            .end_nested()
+            .end_nested();
+        let subject = Subject {
+            operation: "ethtool strset-get",
+            ifindex,
+        };
+        self.netlink.one(subject, &request, |reply| {
+            let sets = reply
+                .get_stringsets()
+                .map_err(|error| incomplete(subject, error.to_string()))?;
+            let mut names = Vec::new();
+            for string in sets
+                .get_stringset()
+                .flat_map(|set| set.get_strings())
+                .flat_map(|strings| strings.get_string())
+            {
+                let index = string
+                    .get_index()
+                    .map_err(|error| incomplete(subject, error.to_string()))?
+                    as usize;
+                let name = string
+                    .get_value()
+                    .map_err(|error| incomplete(subject, error.to_string()))?;
+                if names.len() <= index {
+                    names.resize(index + 1, String::new());
+                }
+                names[index] = name.to_string_lossy().into_owned();
+            }
+            Ok(names)
+        })
+    }
+}
+
+/// Names of the bits that are set in a compact bitset: u32 words in host order, bit 0 first.
+fn bits(bitset: &IterableBitset<'_>, names: &[String]) -> Result<BTreeSet<String>> {
+    const SUBJECT: Subject = Subject {
+        operation: "ethtool features-get",
+        ifindex: 0,
+    };
+    let words = bitset
+        .get_value()
+        .map_err(|error| incomplete(SUBJECT, error.to_string()))?;
+    let is_set = |bit: usize| {
+        words.chunks_exact(4).nth(bit / 32).is_some_and(|word| {
+            u32::from_ne_bytes([word[0], word[1], word[2], word[3]]) & (1 << (bit % 32)) != 0
+        })
+    };
+    // Gaps in the numbering have no name.
+    Ok(names
+        .iter()
+        .enumerate()
+        .filter(|(bit, name)| is_set(*bit) && !name.is_empty())
+        .map(|(_, name)| name.clone())
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use netlink_bindings::ethtool::{Bitset, PushBitset};
+
+    use super::*;
+
+    #[test]
+    fn bits_of_every_word_get_their_names() {
+        let mut names: Vec<String> = (0..40).map(|bit| format!("feature-{bit}")).collect();
+        names[3].clear();
+        let words = [0b1001u32, 1 << 7].map(u32::to_ne_bytes).concat();
+        let mut attributes = Vec::new();
+        PushBitset::new(&mut attributes)
+            .push_nomask(())
+            .push_size(40)
+            .push_value(&words);
+        let set = bits(&Bitset::new(&attributes), &names).expect("a compact bitset");
+        let expected = ["feature-0", "feature-39"].map(str::to_owned);
+        assert_eq!(set, BTreeSet::from(expected));
+    }
+}

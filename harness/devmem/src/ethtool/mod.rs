@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The generic netlink family `ethtool` (Documentation/netlink/specs/ethtool.yaml): what a device
+//! memory user must set up and look at. Driver statistics, which the family does not offer, come
+//! through the older ioctl.
+
+mod channels;
+mod features;
+mod rings;
+mod rss;
+mod stats;
+
+use netlink_bindings::ethtool::{PushHeader, Request};
+use netlink_bindings::utils::Pusher;
+
+pub use channels::{ChannelChange, Channels};
+pub use features::Features;
+pub use rings::{RingChange, Rings, TcpDataSplit};
+pub use rss::{Indirection, Rss, RssChange};
+pub use stats::driver_stats;
+
+use crate::error::{Error, Result};
+use crate::netlink::{Netlink, Subject};
+
+/// A client of the family, in the network namespace of the thread that first uses it.
+#[derive(Debug)]
+pub struct Ethtool {
+    netlink: Netlink,
+}
+
+impl Default for Ethtool {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Ethtool {
+    /// A client; its socket opens with the first request.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            netlink: Netlink::new(),
+        }
+    }
+
+    /// Whether the interface has link, as `ethtool <interface>` tells it; none if its driver does
+    /// not know.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchInterface`], or what the kernel refuses.
+    pub fn link(&mut self, ifindex: u32) -> Result<Option<bool>> {
+        let mut request = Request::new().op_linkstate_get_do();
+        name_interface(request.encode().nested_header(), ifindex);
+        let subject = Subject {
+            operation: "ethtool linkstate-get",
+            ifindex,
+        };
+        self.netlink.one(subject, &request, |reply| {
+            Ok(reply.get_link().ok().map(|up| up != 0))
+        })
+    }
+}
+
+/// Fills a request's header: which interface it is about.
+fn name_interface<P: Pusher>(header: PushHeader<P>, ifindex: u32) -> P {
+    header.push_dev_index(ifindex).end_nested()
+}
+
+fn incomplete(subject: Subject, what: impl Into<String>) -> Error {
+    Error::BadAnswer {
+        operation: subject.operation,
+        what: what.into(),
+    }
+}

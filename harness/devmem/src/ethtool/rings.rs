@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Ring sizes and header split (`rings-get`, `rings-set`; `ethtool -g`, `-G`).
+
+use netlink_bindings::ethtool::{IterableRings, Request};
+
+use super::{Ethtool, name_interface};
+use crate::error::Result;
+use crate::netlink::Subject;
+
+/// Whether received TCP packets are split into header and payload (`enum ethtool_header_flags`
+/// tcp-data-split).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TcpDataSplit {
+    /// The driver decides (`auto`); what the kernel reports while nobody set it.
+    Auto,
+    /// Never.
+    Disabled,
+    /// Always: what device memory needs.
+    Enabled,
+}
+
+impl TcpDataSplit {
+    const fn to_wire(self) -> u8 {
+        match self {
+            Self::Auto => 0,
+            Self::Disabled => 1,
+            Self::Enabled => 2,
+        }
+    }
+
+    const fn from_wire(value: u8) -> Option<Self> {
+        match value {
+            0 => Some(Self::Auto),
+            1 => Some(Self::Disabled),
+            2 => Some(Self::Enabled),
+            _ => None,
+        }
+    }
+}
+
+/// Ring parameters of an interface. What the driver does not report is absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rings {
+    /// RX descriptors in use.
+    pub rx: Option<u32>,
+    /// Most RX descriptors possible.
+    pub rx_max: Option<u32>,
+    /// TX descriptors in use.
+    pub tx: Option<u32>,
+    /// Most TX descriptors possible.
+    pub tx_max: Option<u32>,
+    /// Size of a receive buffer in bytes.
+    pub rx_buf_len: Option<u32>,
+    /// Header split.
+    pub tcp_data_split: Option<TcpDataSplit>,
+    /// Packets up to this many bytes are not split.
+    pub hds_thresh: Option<u32>,
+    /// Largest threshold possible, in bytes.
+    pub hds_thresh_max: Option<u32>,
+}
+
+/// What to change about rings; what is `None` stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RingChange {
+    /// RX descriptors.
+    pub rx: Option<u32>,
+    /// TX descriptors.
+    pub tx: Option<u32>,
+    /// Header split.
+    pub tcp_data_split: Option<TcpDataSplit>,
+    /// Packets up to this many bytes are not split; device memory needs 0.
+    pub hds_thresh: Option<u32>,
+}
+
+impl RingChange {
+    /// What device memory needs: header split on, for packets of any size.
+    pub const SPLIT: Self = Self {
+        rx: None,
+        tx: None,
+        tcp_data_split: Some(TcpDataSplit::Enabled),
+        hds_thresh: Some(0),
+    };
+}
+
+impl Ethtool {
+    /// Ring parameters of an interface.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::Unsupported`] if the driver has none, [`crate::Error::NoSuchInterface`].
+    pub fn rings(&mut self, ifindex: u32) -> Result<Rings> {
+        let mut request = Request::new().op_rings_get_do();
+        name_interface(request.encode().nested_header(), ifindex);
+        self.netlink.one(
+            Subject {
+                operation: "ethtool rings-get",
+                ifindex,
+            },
+            &request,
+            |reply| Ok(rings(&reply)),
+        )
+    }
+
+    /// Changes ring parameters of an interface.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::NotPrivileged`] without `CAP_NET_ADMIN`, [`crate::Error::Unsupported`] for
+    /// what the driver lacks, [`crate::Error::Refused`] for sizes it does not take and for turning
+    /// split off while a queue is bound.
+    pub fn set_rings(&mut self, ifindex: u32, change: RingChange) -> Result<()> {
+        let mut request = Request::new().op_rings_set_do();
+        let mut attributes = name_interface(request.encode().nested_header(), ifindex);
+        if let Some(descriptors) = change.rx {
+            attributes = attributes.push_rx(descriptors);
+        }
+        if let Some(descriptors) = change.tx {
+            attributes = attributes.push_tx(descriptors);
+        }
+        if let Some(split) = change.tcp_data_split {
+            attributes = attributes.push_tcp_data_split(split.to_wire());
+        }
+        if let Some(bytes) = change.hds_thresh {
+            attributes = attributes.push_hds_thresh(bytes);
+        }
+        drop(attributes);
+        self.netlink.acknowledged(
+            Subject {
+                operation: "ethtool rings-set",
+                ifindex,
+            },
+            &request,
+        )
+    }
+}
+
+fn rings(reply: &IterableRings<'_>) -> Rings {
+    Rings {
+        rx: reply.get_rx().ok(),
+        rx_max: reply.get_rx_max().ok(),
+        tx: reply.get_tx().ok(),
+        tx_max: reply.get_tx_max().ok(),
+        rx_buf_len: reply.get_rx_buf_len().ok(),
+        tcp_data_split: reply
+            .get_tcp_data_split()
+            .ok()
+            .and_then(TcpDataSplit::from_wire),
+        hds_thresh: reply.get_hds_thresh().ok(),
+        hds_thresh_max: reply.get_hds_thresh_max().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netlink_bindings::ethtool::TcpDataSplit as Generated;
+
+    use super::*;
+
+    #[test]
+    fn the_split_values_are_those_of_the_specification() {
+        assert_eq!(TcpDataSplit::Auto.to_wire(), Generated::Unknown as u8);
+        assert_eq!(TcpDataSplit::Disabled.to_wire(), Generated::Disabled as u8);
+        assert_eq!(TcpDataSplit::Enabled.to_wire(), Generated::Enabled as u8);
+        for split in [
+            TcpDataSplit::Auto,
+            TcpDataSplit::Disabled,
+            TcpDataSplit::Enabled,
+        ] {
+            assert_eq!(TcpDataSplit::from_wire(split.to_wire()), Some(split));
+        }
+        assert_eq!(TcpDataSplit::from_wire(3), None);
+    }
+}

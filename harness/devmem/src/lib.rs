@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Device memory TCP for applications on Linux.
+//!
+//! Device memory TCP (Documentation/networking/devmem.rst in the kernel tree) moves TCP payload
+//! between a NIC and memory that is not the host's: the NIC splits a received packet, its header
+//! goes to the kernel, its payload goes straight to a dma-buf, and the application is told where.
+//! Sending works the other way around. Neither direction copies payload.
+//!
+//! # Objectives
+//!
+//! 1. Every step that an application needs, from the dma-buf to the last completion, without C and
+//!    without shell commands.
+//! 2. Errors that name the precondition that does not hold, with the kernel's errno and words kept.
+//! 3. Nothing that dangles: a binding lives as long as its value, fragments are returned by token,
+//!    device memory is copied in
+//!    and out and never borrowed.
+//! 4. Thin: one system call is one method. Nothing runs in the background.
+//!
+//! # Parts
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`dmabuf`], [`heap`], [`udmabuf`] | dma-bufs: from any descriptor, from a dma-heap, from ordinary memory |
+//! | [`ethtool`] | header split, RSS, channels, features, statistics |
+//! | [`netdev`] | binding dma-bufs; queues, NAPI instances, page pools, queue statistics |
+//! | [`rx`] | receiving fragments and returning them |
+//! | [`tx`] | sending from a dma-buf and waiting for completions |
+//! | [`interface`] | names and indices of interfaces |
+//!
+//! # Receiving
+//!
+//! Linux 6.12 or newer, a NIC whose driver has queue management and header split, and
+//! `CAP_NET_ADMIN` to set it up. The flow must reach the bound queue, and nothing else should: here
+//! RSS sends everything to queue 1.
+//!
+//! ```no_run
+//! use devmem::ethtool::{Ethtool, Indirection, RingChange, RssChange};
+//! use devmem::rx::Receiver;
+//! use devmem::udmabuf::Udmabuf;
+//! use devmem::{interface, netdev};
+//!
+//! # fn main() -> devmem::Result<()> {
+//! let ifindex = interface::index("eth0")?;
+//! let mut ethtool = Ethtool::new();
+//! ethtool.set_rings(ifindex, RingChange::SPLIT)?;
+//! let to_queue_1 = Some(Indirection::Queues(vec![1]));
+//! ethtool.set_rss(ifindex, &RssChange { indirection: to_queue_1, key: None })?;
+//!
+//! let memory = Udmabuf::create(64 << 20)?;
+//! let _binding = netdev::bind_rx(ifindex, &memory, &[1])?;
+//!
+//! let listener = std::net::TcpListener::bind("[::]:5201").expect("a free port");
+//! let (stream, _) = listener.accept().expect("a peer");
+//! let mut receiver = Receiver::new(stream);
+//! loop {
+//!     let received = receiver.receive()?;
+//!     if received.end_of_stream {
+//!         break;
+//!     }
+//!     for fragment in &received.fragments {
+//!         println!("{} bytes at {:#x} of the dma-buf", fragment.len, fragment.offset);
+//!     }
+//!     // The NIC needs the memory back, else the connection stalls.
+//!     let tokens: Vec<_> = received.tokens().collect();
+//!     receiver.return_tokens(&tokens)?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Sending
+//!
+//! Linux 6.16 or newer and a driver that can send memory that the CPU cannot read. No privilege is
+//! needed.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use devmem::tx::Sender;
+//! use devmem::udmabuf::Udmabuf;
+//! use devmem::{interface, netdev};
+//!
+//! # fn main() -> devmem::Result<()> {
+//! let memory = Udmabuf::create(1 << 20)?;
+//! memory.write_at(0, b"from the dma-buf")?;
+//! let binding = netdev::bind_tx(interface::index("eth0")?, &memory)?;
+//!
+//! let stream = std::net::TcpStream::connect("192.0.2.1:5201").expect("a peer");
+//! let mut sender = Sender::new(stream, binding)?;
+//! sender.send_all(0, 16)?;
+//! for done in sender.wait_all(Duration::from_secs(10))? {
+//!     assert!(!done.copied);
+//!     println!("{} bytes at {:#x} may be written again", done.len, done.offset);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Network namespaces
+//!
+//! A socket belongs to the network namespace of the thread that opens it. Clients
+//! ([`netdev::Netdev`], [`ethtool::Ethtool`]) open theirs with the first request, functions with
+//! each call.
+//!
+//! # What is generated and what is not
+//!
+//! The netlink families come from `netlink-bindings` 0.3, generated from the kernel's YNL
+//! specifications as of Linux 7.3, over the sockets of `netlink-socket2`. What they lack, and how
+//! this crate deals with it:
+//!
+//! - The YNL type `uint` (4 or 8 bytes) is decoded as 4 bytes, which cuts counters above 4 GiB.
+//!   This crate reads those
+//!   attributes (queue statistics, page pools, NAPI timeouts) from the raw bytes.
+//! - A socket that cannot be opened is reported with errno 1 (`EPERM`) whatever the reason.
+//! - Messages are read into 8 KiB; longer ones are cut. This crate asks for compact bitsets where
+//!   an answer could be longer.
+//! - `NLM_F_DUMP_INTR` is not looked at: a list that changes while it is read may lack an entry.
+//! - The extended acknowledgement keeps the offset of a bad attribute but no way to say which of
+//!   several it is; this crate
+//!   keeps note of where it put each queue.
+//! - Statistics that a driver names itself are not part of the netlink family;
+//!   [`ethtool::driver_stats`] uses the ioctl.
+
+mod bytes;
+mod cmsg;
+mod completion;
+pub mod dmabuf;
+mod error;
+pub mod ethtool;
+pub mod heap;
+pub mod interface;
+pub mod netdev;
+mod netlink;
+pub mod pagemap;
+pub mod rx;
+mod token;
+pub mod tx;
+pub mod udmabuf;
+
+pub use error::{Error, Refusal, Result};

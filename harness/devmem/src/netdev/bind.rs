@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Binding dma-bufs to queues (`bind-rx`) and to interfaces (`bind-tx`).
+
+use std::os::fd::{AsFd, AsRawFd};
+
+use netlink_bindings::netdev::{QueueType, Request};
+use netlink_bindings::utils::Pusher;
+
+use super::{Netdev, QueueKind, refusal};
+use crate::dmabuf;
+use crate::error::{Error, Result};
+use crate::ethtool::Ethtool;
+use crate::interface;
+use crate::netlink::{Netlink, Subject};
+
+/// A dma-buf that RX queues receive into.
+///
+/// The binding belongs to a netlink socket that this value owns: when it is dropped (or the process
+/// dies) the kernel gives the queues back to host memory before the socket is gone. Fragments that
+/// applications still hold keep the memory alive.
+#[derive(Debug)]
+pub struct RxBinding {
+    id: u32,
+    ifindex: u32,
+    queues: Vec<u32>,
+    _netlink: Netlink,
+}
+
+impl RxBinding {
+    /// The id that the kernel gave it, as fragments and [`super::Queue::dmabuf`] name it.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// The interface.
+    #[must_use]
+    pub fn ifindex(&self) -> u32 {
+        self.ifindex
+    }
+
+    /// The RX queues that it was bound to.
+    #[must_use]
+    pub fn queues(&self) -> &[u32] {
+        &self.queues
+    }
+}
+
+/// A dma-buf that an interface can send from. It lives as long as this value, as [`RxBinding`]
+/// does; sends in flight keep the memory alive.
+#[derive(Debug)]
+pub struct TxBinding {
+    id: u32,
+    ifindex: u32,
+    len: usize,
+    _netlink: Netlink,
+}
+
+impl TxBinding {
+    /// The id that the kernel gave it.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// The interface.
+    #[must_use]
+    pub fn ifindex(&self) -> u32 {
+        self.ifindex
+    }
+
+    /// Length of the dma-buf, in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the length is 0.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// Makes the RX queues `queues` of an interface receive payload into `dmabuf`, in fragments of at
+/// most one base page.
+///
+/// It takes `CAP_NET_ADMIN`, header split on ([`crate::ethtool::TcpDataSplit::Enabled`]), an
+/// hds-thresh of 0, no XDP program and no other memory provider on those queues
+/// (`__netif_mp_open_rxq` in net/core/netdev_rx_queue.c).
+///
+/// # Errors
+///
+/// The precondition that does not hold.
+pub fn bind_rx(ifindex: u32, dmabuf: impl AsFd, queues: &[u32]) -> Result<RxBinding> {
+    bind_rx_with_page_size(ifindex, dmabuf, queues, None)
+}
+
+/// As [`bind_rx`], with the size of a receive buffer in bytes: a power of two that the driver
+/// offers.
+///
+/// # Errors
+///
+/// The precondition that does not hold.
+pub fn bind_rx_with_page_size(
+    ifindex: u32,
+    dmabuf: impl AsFd,
+    queues: &[u32],
+    rx_page_size: Option<u32>,
+) -> Result<RxBinding> {
+    let fd = dmabuf.as_fd();
+    dmabuf::check(fd)?;
+    if queues.is_empty() {
+        return Err(Error::NoQueues {
+            interface: interface::label(ifindex),
+        });
+    }
+
+    let mut request = Request::new().op_bind_rx_do();
+    let mut attributes = request
+        .encode()
+        .push_ifindex(ifindex)
+        .push_fd(fd.as_raw_fd() as u32);
+    if let Some(bytes) = rx_page_size {
+        attributes = attributes.push_rx_page_size(bytes);
+    }
+    // Where each queue's attribute ends, for the offset in the kernel's answer.
+    let mut ends = Vec::with_capacity(queues.len());
+    for &queue in queues {
+        attributes = attributes
+            .nested_queues()
+            .push_type(QueueType::Rx as u32)
+            .push_id(queue)
+            .end_nested();
+        ends.push(refusal::NLMSG_HEADER + attributes.as_vec().len());
+    }
+    drop(attributes);
+
+    let mut netlink = Netlink::new();
+    let subject = Subject {
+        operation: "netdev bind-rx",
+        ifindex,
+    };
+    netlink
+        .one(subject, &request, |reply| {
+            reply.get_id().map_err(|error| Error::BadAnswer {
+                operation: subject.operation,
+                what: error.to_string(),
+            })
+        })
+        .map(|id| RxBinding {
+            id,
+            ifindex,
+            queues: queues.to_vec(),
+            _netlink: netlink,
+        })
+        .map_err(|error| {
+            let asked = refusal::BindRx {
+                ifindex,
+                queues,
+                ends: &ends,
+                rx_page_size,
+            };
+            refusal::bind_rx(error, &asked, || evidence(ifindex))
+        })
+}
+
+/// Lets an interface send from `dmabuf`, whose length must be whole pages. It takes no privilege.
+///
+/// # Errors
+///
+/// [`Error::NoDeviceMemoryTx`] and others that name the precondition.
+pub fn bind_tx(ifindex: u32, dmabuf: impl AsFd) -> Result<TxBinding> {
+    let fd = dmabuf.as_fd();
+    dmabuf::check(fd)?;
+    let len = dmabuf::len_of(fd)?;
+
+    let mut request = Request::new().op_bind_tx_do();
+    request
+        .encode()
+        .push_ifindex(ifindex)
+        .push_fd(fd.as_raw_fd() as u32);
+
+    let mut netlink = Netlink::new();
+    let subject = Subject {
+        operation: "netdev bind-tx",
+        ifindex,
+    };
+    netlink
+        .one(subject, &request, |reply| {
+            reply.get_id().map_err(|error| Error::BadAnswer {
+                operation: subject.operation,
+                what: error.to_string(),
+            })
+        })
+        .map(|id| TxBinding {
+            id,
+            ifindex,
+            len,
+            _netlink: netlink,
+        })
+        .map_err(|error| refusal::bind_tx(error, ifindex))
+}
+
+/// What the interface says about itself after a refusal.
+fn evidence(ifindex: u32) -> refusal::Evidence {
+    let queues = Netdev::new().queues(ifindex).ok();
+    let rings = Ethtool::new().rings(ifindex).ok();
+    refusal::Evidence {
+        split: rings.as_ref().and_then(|rings| rings.tcp_data_split),
+        hds_thresh: rings.and_then(|rings| rings.hds_thresh),
+        rx_queues: queues
+            .map(|queues| {
+                queues
+                    .into_iter()
+                    .filter(|queue| queue.kind == QueueKind::Rx)
+                    .collect()
+            })
+            .unwrap_or_default(),
+    }
+}

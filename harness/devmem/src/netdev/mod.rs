@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The generic netlink family `netdev` (Documentation/netlink/specs/netdev.yaml): queues, NAPI
+//! instances, page pools, queue statistics, and the binding of dma-bufs.
+
+mod bind;
+mod qstats;
+mod refusal;
+
+use netlink_bindings::netdev::{IterableNapi, IterablePagePool, IterableQueue, QueueType, Request};
+
+pub use bind::{RxBinding, TxBinding, bind_rx, bind_rx_with_page_size, bind_tx};
+pub use qstats::QueueStats;
+
+use crate::error::{Error, Result};
+use crate::netlink::{Netlink, Subject, uint};
+
+/// Direction of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum QueueKind {
+    /// Receives.
+    Rx,
+    /// Transmits.
+    Tx,
+}
+
+impl QueueKind {
+    fn from_wire(value: u32) -> Option<Self> {
+        match QueueType::from_value(value.into())? {
+            QueueType::Rx => Some(Self::Rx),
+            QueueType::Tx => Some(Self::Tx),
+        }
+    }
+}
+
+/// A queue of a running interface (`queue-get`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Queue {
+    /// Direction; each has its own ids.
+    pub kind: QueueKind,
+    /// Index within its direction, from 0.
+    pub id: u32,
+    /// The NAPI instance that serves the queue.
+    pub napi_id: Option<u32>,
+    /// Id of the dma-buf binding whose memory the queue receives into ([`RxBinding::id`]).
+    pub dmabuf: Option<u32>,
+    /// Whether an io_uring (zero-copy receive) provides the queue's memory.
+    pub io_uring: bool,
+    /// Whether an AF_XDP socket uses the queue.
+    pub xsk: bool,
+    /// Whether the queue is part of a lease between a physical and a virtual interface.
+    pub leased: bool,
+}
+
+/// A NAPI instance of an interface (`napi-get`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Napi {
+    /// Its id, as [`Queue::napi_id`] names it.
+    pub id: u32,
+    /// Its interrupt.
+    pub irq: Option<u32>,
+    /// Process id of its thread, if it runs threaded.
+    pub pid: Option<u32>,
+    /// Empty polls before interrupts are enabled again.
+    pub defer_hard_irqs: Option<u32>,
+    /// GRO flush timeout in nanoseconds.
+    pub gro_flush_timeout: Option<u64>,
+    /// How long interrupts stay off while an application polls, in nanoseconds.
+    pub irq_suspend_timeout: Option<u64>,
+}
+
+/// A page pool (`page-pool-get`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PagePool {
+    /// Its id, unique in the system.
+    pub id: u64,
+    /// The interface it belongs to; none if that is gone while memory is still out.
+    pub ifindex: Option<u32>,
+    /// The NAPI instance that uses it.
+    pub napi_id: Option<u64>,
+    /// Pages or net_iovs that are allocated and not yet returned.
+    pub inflight: Option<u64>,
+    /// The same in bytes.
+    pub inflight_mem: Option<u64>,
+    /// When the driver gave it up, in seconds of `CLOCK_BOOTTIME`; none while it is in use.
+    pub detach_time: Option<u64>,
+    /// Id of the dma-buf binding that it allocates from.
+    pub dmabuf: Option<u32>,
+    /// Whether it allocates from an io_uring's memory.
+    pub io_uring: bool,
+}
+
+/// Counters of a page pool (`page-pool-stats-get`); they need a kernel with
+/// `CONFIG_PAGE_POOL_STATS`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PagePoolStats {
+    /// Id of the pool.
+    pub id: u64,
+    /// Counters by the name that the YNL specification gives them, as in `alloc-fast`.
+    pub counters: Vec<(&'static str, u64)>,
+}
+
+impl PagePoolStats {
+    /// The counter of this name, as in `recycle-ring`.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<u64> {
+        self.counters
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|&(_, value)| value)
+    }
+}
+
+/// A client of the family, in the network namespace of the thread that first uses it.
+#[derive(Debug)]
+pub struct Netdev {
+    netlink: Netlink,
+}
+
+impl Default for Netdev {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Netdev {
+    /// A client; its socket opens with the first request.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            netlink: Netlink::new(),
+        }
+    }
+
+    /// The queues of an interface. An interface that is down has none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchInterface`], or what the kernel refuses.
+    pub fn queues(&mut self, ifindex: u32) -> Result<Vec<Queue>> {
+        let mut request = Request::new().op_queue_get_dump();
+        request.encode().push_ifindex(ifindex);
+        let mut queues = Vec::new();
+        let subject = Subject {
+            operation: "netdev queue-get",
+            ifindex,
+        };
+        self.netlink.every(subject, &request, |attributes| {
+            queues.push(queue(&attributes)?);
+            Ok(())
+        })?;
+        Ok(queues)
+    }
+
+    /// The NAPI instances of an interface. An interface that is down has none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchInterface`], or what the kernel refuses.
+    pub fn napis(&mut self, ifindex: u32) -> Result<Vec<Napi>> {
+        let mut request = Request::new().op_napi_get_dump();
+        request.encode().push_ifindex(ifindex);
+        let mut napis = Vec::new();
+        let subject = Subject {
+            operation: "netdev napi-get",
+            ifindex,
+        };
+        self.netlink.every(subject, &request, |attributes| {
+            napis.push(napi(&attributes)?);
+            Ok(())
+        })?;
+        Ok(napis)
+    }
+
+    /// The page pools of an interface.
+    ///
+    /// Pools whose interface is gone are in nobody's list; [`Netdev::all_page_pools`] shows them.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel refuses.
+    pub fn page_pools(&mut self, ifindex: u32) -> Result<Vec<PagePool>> {
+        let mut pools = self.all_page_pools()?;
+        pools.retain(|pool| pool.ifindex == Some(ifindex));
+        Ok(pools)
+    }
+
+    /// The page pools of the network namespace, those without an interface among them.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel refuses.
+    pub fn all_page_pools(&mut self) -> Result<Vec<PagePool>> {
+        let request = Request::new().op_page_pool_get_dump();
+        let mut pools = Vec::new();
+        let subject = Subject {
+            operation: "netdev page-pool-get",
+            ifindex: 0,
+        };
+        self.netlink.every(subject, &request, |attributes| {
+            pools.push(page_pool(&attributes)?);
+            Ok(())
+        })?;
+        Ok(pools)
+    }
+
+    /// Counters of every page pool of the network namespace.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] or [`Error::KernelTooOld`] on a kernel without
+    /// `CONFIG_PAGE_POOL_STATS`.
+    pub fn page_pool_stats(&mut self) -> Result<Vec<PagePoolStats>> {
+        let request = Request::new().op_page_pool_stats_get_dump();
+        let mut all = Vec::new();
+        let subject = Subject {
+            operation: "netdev page-pool-stats-get",
+            ifindex: 0,
+        };
+        self.netlink.every(subject, &request, |attributes| {
+            let info = attributes
+                .get_info()
+                .map_err(|error| incomplete(subject, &error))?;
+            let id = uint(info.get_buf(), 1).ok_or_else(|| missing(subject, "id"))?;
+            let counters = counters(attributes.get_buf(), &POOL_COUNTERS);
+            all.push(PagePoolStats { id, counters });
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// Statistics of the whole interface, counted since the device appeared; none if the driver
+    /// cannot tell.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] if the driver has no queue statistics, [`Error::NoSuchInterface`].
+    pub fn device_stats(&mut self, ifindex: u32) -> Result<Option<QueueStats>> {
+        Ok(self.qstats(ifindex, false)?.pop())
+    }
+
+    /// Statistics of each queue, counted since it was last configured.
+    ///
+    /// # Errors
+    ///
+    /// As [`Netdev::device_stats`].
+    pub fn queue_stats(&mut self, ifindex: u32) -> Result<Vec<QueueStats>> {
+        self.qstats(ifindex, true)
+    }
+
+    fn qstats(&mut self, ifindex: u32, per_queue: bool) -> Result<Vec<QueueStats>> {
+        let request = qstats::request(ifindex, per_queue);
+        let mut all = Vec::new();
+        let subject = Subject {
+            operation: "netdev qstats-get",
+            ifindex,
+        };
+        self.netlink.every(subject, &request, |attributes| {
+            all.push(qstats::decode(&attributes));
+            Ok(())
+        })?;
+        Ok(all)
+    }
+}
+
+/// Attribute types of `page-pool-stats` in include/uapi/linux/netdev.h and their names in the
+/// specification.
+const POOL_COUNTERS: [(u16, &str); 11] = [
+    (8, "alloc-fast"),
+    (9, "alloc-slow"),
+    (10, "alloc-slow-high-order"),
+    (11, "alloc-empty"),
+    (12, "alloc-refill"),
+    (13, "alloc-waive"),
+    (14, "recycle-cached"),
+    (15, "recycle-cache-full"),
+    (16, "recycle-ring"),
+    (17, "recycle-ring-full"),
+    (18, "recycle-released-refcnt"),
+];
+
+fn queue(attributes: &IterableQueue<'_>) -> Result<Queue> {
+    const SUBJECT: Subject = Subject {
+        operation: "netdev queue-get",
+        ifindex: 0,
+    };
+    let kind = attributes
+        .get_type()
+        .map_err(|error| incomplete(SUBJECT, &error))?;
+    Ok(Queue {
+        kind: QueueKind::from_wire(kind)
+            .ok_or_else(|| missing(SUBJECT, "a queue type that is known"))?,
+        id: attributes
+            .get_id()
+            .map_err(|error| incomplete(SUBJECT, &error))?,
+        napi_id: attributes.get_napi_id().ok(),
+        dmabuf: attributes.get_dmabuf().ok(),
+        io_uring: attributes.get_io_uring().is_ok(),
+        xsk: attributes.get_xsk().is_ok(),
+        leased: attributes.get_lease().is_ok(),
+    })
+}
+
+fn napi(attributes: &IterableNapi<'_>) -> Result<Napi> {
+    const SUBJECT: Subject = Subject {
+        operation: "netdev napi-get",
+        ifindex: 0,
+    };
+    Ok(Napi {
+        id: attributes
+            .get_id()
+            .map_err(|error| incomplete(SUBJECT, &error))?,
+        irq: attributes.get_irq().ok(),
+        pid: attributes.get_pid().ok(),
+        defer_hard_irqs: attributes.get_defer_hard_irqs().ok(),
+        gro_flush_timeout: uint(attributes.get_buf(), 6),
+        irq_suspend_timeout: uint(attributes.get_buf(), 7),
+    })
+}
+
+fn page_pool(attributes: &IterablePagePool<'_>) -> Result<PagePool> {
+    const SUBJECT: Subject = Subject {
+        operation: "netdev page-pool-get",
+        ifindex: 0,
+    };
+    let buf = attributes.get_buf();
+    Ok(PagePool {
+        id: uint(buf, 1).ok_or_else(|| missing(SUBJECT, "id"))?,
+        ifindex: attributes.get_ifindex().ok(),
+        napi_id: uint(buf, 3),
+        inflight: uint(buf, 4),
+        inflight_mem: uint(buf, 5),
+        detach_time: uint(buf, 6),
+        dmabuf: attributes.get_dmabuf().ok(),
+        io_uring: attributes.get_io_uring().is_ok(),
+    })
+}
+
+/// The counters of `names` that are among the attributes.
+fn counters(attributes: &[u8], names: &[(u16, &'static str)]) -> Vec<(&'static str, u64)> {
+    names
+        .iter()
+        .filter_map(|&(kind, name)| Some((name, uint(attributes, kind)?)))
+        .collect()
+}
+
+fn incomplete(subject: Subject, error: &impl std::fmt::Display) -> Error {
+    Error::BadAnswer {
+        operation: subject.operation,
+        what: error.to_string(),
+    }
+}
+
+fn missing(subject: Subject, what: &str) -> Error {
+    Error::BadAnswer {
+        operation: subject.operation,
+        what: format!("no {what}"),
+    }
+}

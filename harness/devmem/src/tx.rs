@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Sending from a dma-buf: `sendmsg(MSG_ZEROCOPY)` with an `SCM_DEVMEM_DMABUF` control message, and
+//! its completions (`tcp_sendmsg_locked` in net/ipv4/tcp.c, `net_devmem_get_binding` in
+//! net/core/devmem.c).
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::bytes::u32_at;
+use crate::cmsg::{self, Message};
+pub use crate::completion::Completion;
+use crate::completion::InFlight;
+use crate::error::{Error, Refusal, Result};
+use crate::netdev::TxBinding;
+use crate::rx::receive_message;
+
+/// `SO_EE_ORIGIN_ZEROCOPY` and `SO_EE_CODE_ZEROCOPY_COPIED` (include/uapi/linux/errqueue.h).
+const ORIGIN_ZEROCOPY: u8 = 5;
+const CODE_COPIED: u8 = 1;
+
+/// How long to wait before looking again at a socket whose `poll` would not wait.
+const HANG_UP_PAUSE: Duration = Duration::from_millis(1);
+
+/// The sending side of a connection.
+///
+/// Bytes of the dma-buf that were sent must not change before their completion: retransmissions
+/// read them again.
+#[derive(Debug)]
+pub struct Sender {
+    stream: TcpStream,
+    binding: Arc<TxBinding>,
+    control: Vec<u8>,
+    in_flight: InFlight,
+    completed: VecDeque<Completion>,
+}
+
+impl Sender {
+    /// Sends from the dma-buf of `binding` through a connected socket, whose route must leave
+    /// through the binding's interface.
+    ///
+    /// The socket must not have sent with `MSG_ZEROCOPY` before: completions are counted from here
+    /// on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the socket does not do zero-copy sends.
+    pub fn new(stream: TcpStream, binding: impl Into<Arc<TxBinding>>) -> Result<Self> {
+        let binding = binding.into();
+        set_option(stream.as_fd(), libc::SO_ZEROCOPY, &1i32.to_ne_bytes())
+            .map_err(|error| Error::io("SO_ZEROCOPY", error))?;
+        let mut control = Vec::new();
+        cmsg::push(
+            &mut control,
+            Message {
+                level: libc::SOL_SOCKET,
+                kind: libc::SCM_DEVMEM_DMABUF,
+                data: &binding.id().to_ne_bytes(),
+            },
+        );
+        Ok(Self {
+            stream,
+            binding,
+            control,
+            in_flight: InFlight::default(),
+            completed: VecDeque::new(),
+        })
+    }
+
+    /// Binds the connection to the interface of the dma-buf (`SO_BINDTODEVICE`), so that a change
+    /// of routes cannot lead it elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchInterface`], or [`Error::Io`] if the socket is bound to another interface and
+    /// the process lacks `CAP_NET_RAW`.
+    pub fn pin_to_interface(&self) -> Result<()> {
+        let name = crate::interface::name(self.binding.ifindex())?;
+        set_option(self.stream.as_fd(), libc::SO_BINDTODEVICE, name.as_bytes())
+            .map_err(|error| Error::io("SO_BINDTODEVICE", error))
+    }
+
+    /// The socket: to poll it, to set a timeout, to receive from it.
+    #[must_use]
+    pub fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Sends that are not complete.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// Sends `len` bytes at `offset` of the dma-buf; returns how many the kernel accepted, which
+    /// may be fewer.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`], [`Error::WouldBlock`] on a non-blocking socket or after its timeout,
+    /// [`Error::RouteElsewhere`], [`Error::NotSendable`], [`Error::TooManyInFlight`], [`Error::Io`]
+    /// when the connection is lost.
+    pub fn send(&mut self, offset: u64, len: usize) -> Result<usize> {
+        let buffer_len = self.binding.len() as u64;
+        if offset
+            .checked_add(len as u64)
+            .is_none_or(|end| end > buffer_len)
+        {
+            return Err(Error::OutOfRange {
+                offset,
+                len: len as u64,
+                buffer_len,
+            });
+        }
+        // The kernel numbers no send without bytes, and completes none.
+        if len == 0 {
+            return Ok(0);
+        }
+        loop {
+            match self.send_message(offset, len) {
+                Ok(accepted) => {
+                    self.in_flight.add(offset, accepted);
+                    return Ok(accepted);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(refused(error, self.in_flight.len())),
+            }
+        }
+    }
+
+    /// Sends all of `len` bytes at `offset`, waiting for completions when the socket has no room
+    /// for more sends.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sender::send`], but for [`Error::TooManyInFlight`]; bytes before the failure may be on
+    /// their way.
+    pub fn send_all(&mut self, offset: u64, len: usize) -> Result<()> {
+        let (mut offset, mut len) = (offset, len);
+        while len > 0 {
+            match self.send(offset, len) {
+                Ok(accepted) => {
+                    offset += accepted as u64;
+                    len -= accepted;
+                }
+                Err(Error::TooManyInFlight { in_flight, .. }) if in_flight > 0 => {
+                    if self.reap()? == 0 {
+                        self.wait_for_error_queue(None)?;
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The sends that were completed since the last call. It does not wait.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the error queue cannot be read, [`Error::UnexpectedCompletion`] if another
+    /// user of the socket sends with `MSG_ZEROCOPY`.
+    pub fn completions(&mut self) -> Result<Vec<Completion>> {
+        self.reap()?;
+        Ok(self.completed.drain(..).collect())
+    }
+
+    /// Waits until every send is complete, and returns the completions that were not returned
+    /// before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::CompletionTimeout`] after `timeout`: what was completed stays for
+    /// [`Sender::completions`]. Otherwise as there.
+    pub fn wait_all(&mut self, timeout: Duration) -> Result<Vec<Completion>> {
+        let deadline = Instant::now() + timeout;
+        while self.in_flight.len() > 0 {
+            if self.reap()? > 0 {
+                continue;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Error::CompletionTimeout {
+                    in_flight: self.in_flight.len(),
+                });
+            }
+            self.wait_for_error_queue(Some(left))?;
+        }
+        Ok(self.completed.drain(..).collect())
+    }
+
+    /// Closes the connection's sending side, after which the peer sees the end of the stream.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the connection is lost.
+    pub fn finish(&self) -> Result<()> {
+        self.stream
+            .shutdown(std::net::Shutdown::Write)
+            .map_err(|error| Error::io("shut down a connection", error))
+    }
+
+    fn send_message(&self, offset: u64, len: usize) -> io::Result<usize> {
+        let offset = usize::try_from(offset).map_err(io::Error::other)?;
+        // For a dma-buf the kernel takes the "address" as an offset into it and never dereferences
+        // it.
+        let mut piece = libc::iovec {
+            iov_base: std::ptr::without_provenance_mut(offset),
+            iov_len: len,
+        };
+        // SAFETY: `msghdr` is plain old data, for which zeros are valid.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = &raw mut piece;
+        message.msg_iovlen = 1;
+        message.msg_control = self.control.as_ptr().cast_mut().cast();
+        message.msg_controllen = self.control.len() as _;
+        // SAFETY: `message` points to one iovec and to a control buffer, which outlive the call and
+        // which sendmsg only reads. Should the kernel not know SCM_DEVMEM_DMABUF it refuses the
+        // message (EINVAL) before it looks at the iovec; a wrong address then could only give
+        // EFAULT or send bytes of this process, never write to them.
+        let sent = unsafe {
+            libc::sendmsg(
+                self.stream.as_raw_fd(),
+                &raw const message,
+                libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL,
+            )
+        };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Reads the error queue until it is empty; returns how many sends that completed.
+    fn reap(&mut self) -> Result<usize> {
+        let before = self.completed.len();
+        // Room for a struct sock_extended_err with the address behind it, and for timestamps that
+        // somebody may have asked for.
+        let mut control = [0; 512];
+        loop {
+            match receive_message(
+                self.stream.as_fd(),
+                &mut [0],
+                &mut control,
+                libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT,
+            ) {
+                Ok((_, len)) => {
+                    for message in cmsg::messages(&control[..len]) {
+                        if let Some(notice) = Notice::decode(message)? {
+                            let completed = &mut self.completed;
+                            self.in_flight.complete(
+                                notice.first,
+                                notice.last,
+                                notice.copied,
+                                |done| completed.push_back(done),
+                            )?;
+                        }
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Ok(self.completed.len() - before);
+                }
+                Err(error) => return Err(Error::io("recvmsg(MSG_ERRQUEUE)", error)),
+            }
+        }
+    }
+
+    /// Waits until the error queue may have something.
+    fn wait_for_error_queue(&self, timeout: Option<Duration>) -> Result<()> {
+        let mut fds = [PollFd::new(&self.stream, PollFlags::empty())];
+        let timeout = timeout.map(Timespec::try_from).transpose().unwrap_or(None);
+        match poll(&mut fds, timeout.as_ref()) {
+            // A closed connection is reported without end; its last completions still come.
+            Ok(_) if fds[0].revents().contains(PollFlags::HUP) => std::thread::sleep(HANG_UP_PAUSE),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(Error::io("poll for completions", errno)),
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for Sender {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+/// A range of completed sends, as the error queue tells it.
+#[derive(Debug, PartialEq, Eq)]
+struct Notice {
+    first: u32,
+    last: u32,
+    copied: bool,
+}
+
+impl Notice {
+    /// Decodes `struct sock_extended_err`: u32 errno, u8 origin, type, code, pad, u32 info, data.
+    /// None if it is about other things.
+    fn decode(message: Message<'_>) -> Result<Option<Self>> {
+        let is_error = matches!(
+            (message.level, message.kind),
+            (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR)
+        );
+        if !is_error || message.data.get(4) != Some(&ORIGIN_ZEROCOPY) {
+            return Ok(None);
+        }
+        match (
+            message.data.get(6),
+            u32_at(message.data, 8),
+            u32_at(message.data, 12),
+        ) {
+            (Some(code), Some(first), Some(last)) => Ok(Some(Self {
+                first,
+                last,
+                copied: code & CODE_COPIED != 0,
+            })),
+            _ => Err(Error::BadControlMessages {
+                what: format!("a struct sock_extended_err of {} bytes", message.data.len()),
+            }),
+        }
+    }
+}
+
+/// What an errno of `sendmsg` with `SCM_DEVMEM_DMABUF` means.
+fn refused(error: io::Error, in_flight: usize) -> Error {
+    let refusal = |errno| Refusal::from_errno(errno);
+    match error.raw_os_error() {
+        Some(libc::EAGAIN) => Error::WouldBlock,
+        Some(libc::ENOBUFS) => Error::TooManyInFlight {
+            in_flight,
+            refusal: refusal(libc::ENOBUFS),
+        },
+        Some(errno @ (libc::ENODEV | libc::EHOSTUNREACH)) => Error::RouteElsewhere {
+            refusal: refusal(errno),
+        },
+        Some(libc::EINVAL) => Error::NotSendable {
+            refusal: refusal(libc::EINVAL),
+        },
+        _ => Error::io("sendmsg from a dma-buf", error),
+    }
+}
+
+fn set_option(socket: BorrowedFd<'_>, option: i32, value: &[u8]) -> io::Result<()> {
+    // SAFETY: the option's value is read from `value`, whose length is given.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            option,
+            value.as_ptr().cast(),
+            value.len() as libc::socklen_t,
+        )
+    };
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extended_error(origin: u8, code: u8, info: u32, data: u32) -> Vec<u8> {
+        let mut bytes = 0u32.to_ne_bytes().to_vec();
+        bytes.extend([origin, 0, code, 0]);
+        bytes.extend(info.to_ne_bytes());
+        bytes.extend(data.to_ne_bytes());
+        bytes.extend([0; 16]);
+        bytes
+    }
+
+    #[test]
+    fn the_range_is_from_info_to_data_for_ipv4_and_ipv6() {
+        let data = extended_error(5, 0, u32::MAX, 2);
+        for (level, kind) in [
+            (libc::SOL_IP, libc::IP_RECVERR),
+            (libc::SOL_IPV6, libc::IPV6_RECVERR),
+        ] {
+            let notice = Notice::decode(Message {
+                level,
+                kind,
+                data: &data,
+            })
+            .expect("well formed");
+            assert_eq!(
+                notice,
+                Some(Notice {
+                    first: u32::MAX,
+                    last: 2,
+                    copied: false
+                })
+            );
+        }
+    }
+
+    #[test]
+    fn a_copy_by_the_kernel_is_reported() {
+        let data = extended_error(5, 1, 0, 0);
+        let notice = Notice::decode(Message {
+            level: libc::SOL_IP,
+            kind: libc::IP_RECVERR,
+            data: &data,
+        })
+        .expect("well formed");
+        assert_eq!(
+            notice,
+            Some(Notice {
+                first: 0,
+                last: 0,
+                copied: true
+            })
+        );
+    }
+
+    #[test]
+    fn errors_of_other_origins_and_other_messages_are_not_completions() {
+        let icmp = extended_error(2, 0, 0, 0);
+        assert_eq!(
+            Notice::decode(Message {
+                level: libc::SOL_IP,
+                kind: libc::IP_RECVERR,
+                data: &icmp
+            })
+            .expect("fine"),
+            None
+        );
+        let other = extended_error(5, 0, 0, 0);
+        assert_eq!(
+            Notice::decode(Message {
+                level: libc::SOL_SOCKET,
+                kind: libc::IP_RECVERR,
+                data: &other
+            })
+            .expect("fine"),
+            None
+        );
+    }
+
+    #[test]
+    fn a_notice_that_is_cut_is_an_error() {
+        let data = &extended_error(5, 0, 0, 0)[..12];
+        assert!(
+            Notice::decode(Message {
+                level: libc::SOL_IP,
+                kind: libc::IP_RECVERR,
+                data
+            })
+            .is_err()
+        );
+    }
+
+    #[test]
+    fn each_errno_of_a_refused_send_has_its_own_error() {
+        let meaning = |errno| refused(io::Error::from_raw_os_error(errno), 3);
+        assert!(matches!(meaning(libc::EAGAIN), Error::WouldBlock));
+        assert!(matches!(
+            meaning(libc::ENOBUFS),
+            Error::TooManyInFlight { in_flight: 3, .. }
+        ));
+        assert!(matches!(
+            meaning(libc::ENODEV),
+            Error::RouteElsewhere { .. }
+        ));
+        assert!(matches!(meaning(libc::EINVAL), Error::NotSendable { .. }));
+        assert_eq!(meaning(libc::EPIPE).errno(), Some(libc::EPIPE));
+    }
+}
