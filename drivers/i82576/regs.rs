@@ -129,7 +129,7 @@ pub const fn ral(n: u16) -> Reg {
 }
 
 /// Receive address `n` of 24, high: the last two bytes of the MAC address and the bits in
-/// [`rah`].
+/// [`rah`](mod@rah).
 #[inline]
 pub const fn rah(n: u16) -> Reg {
     Reg(ral(n).0 + 4)
@@ -185,7 +185,7 @@ pub const fn spqf(n: u16) -> Reg {
     element(0x059c0, 4, 8, n)
 }
 
-/// VM offload register of pool `n` of 8; bits in [`vmolr`].
+/// VM offload register of pool `n` of 8; bits in [`vmolr`](mod@vmolr).
 #[inline]
 pub const fn vmolr(n: u16) -> Reg {
     element(0x05ad0, 4, 8, n)
