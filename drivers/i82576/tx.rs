@@ -51,7 +51,6 @@ const CC: u64 = 1 << 39;
 const IXSM: u64 = 1 << 40;
 const TXSM: u64 = 1 << 41;
 const PAYLEN_SHIFT: u32 = 46;
-const PAYLEN_MASK: u64 = 0x3ffff;
 
 /// Whether the device is done with a descriptor that asked for a report, by its second quadword.
 /// [`Context::encode`] and [`Data::encode`] leave the bit clear.
@@ -217,7 +216,8 @@ impl Data {
     /// The descriptor.
     #[inline]
     pub const fn encode(&self) -> Raw {
-        let hi = (self.paylen as u64 & PAYLEN_MASK) << PAYLEN_SHIFT
+        // The shift cuts PAYLEN to its 18 bits, the topmost of the quadword.
+        let hi = (self.paylen as u64) << PAYLEN_SHIFT
             | when(self.l4_checksum, TXSM)
             | when(self.ip_checksum, IXSM)
             | when(self.context, CC)
