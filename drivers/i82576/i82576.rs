@@ -22,6 +22,8 @@
 //! narrower or wider than silicon, the item says so.
 
 #![no_std]
+// Cannot be `expect`: cargo does not add the attribute, so there it would go unfulfilled.
+#![allow(unused_attributes, reason = "Kbuild adds its own no_std")]
 #![forbid(unsafe_code)]
 
 pub mod limits;
