@@ -23,7 +23,11 @@
 
 #![no_std]
 // Cannot be `expect`: cargo does not add the attribute, so there it would go unfulfilled.
-#![allow(unused_attributes, reason = "Kbuild adds its own no_std")]
+#![allow(
+    unused_attributes,
+    clippy::duplicated_attributes,
+    reason = "Kbuild adds its own no_std"
+)]
 #![forbid(unsafe_code)]
 
 pub mod limits;
