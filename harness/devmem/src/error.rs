@@ -145,10 +145,10 @@ pub enum Error {
         /// The kernel's answer.
         refusal: Refusal,
     },
-    /// The driver has no `netdev_queue_mgmt_ops`.
+    /// The driver has no `netdev_queue_mgmt_ops`, or the kernel has no device memory at all.
     #[error(
-        "{interface}: its driver cannot restart single queues (no queue management operations); \
-         device memory needs another NIC or driver ({refusal})"
+        "{interface}: its driver cannot restart single queues (no queue management operations), or \
+         the kernel was built without CONFIG_NET_DEVMEM; use another NIC or kernel ({refusal})"
     )]
     NoQueueManagement {
         /// Name and index of the interface.
@@ -166,8 +166,12 @@ pub enum Error {
         /// The kernel's answer.
         refusal: Refusal,
     },
-    /// The driver cannot send memory that the CPU cannot read (`netdev->netmem_tx`).
-    #[error("{interface}: its driver cannot send from device memory ({refusal})")]
+    /// The driver cannot send memory that the CPU cannot read (`netdev->netmem_tx`), or the kernel
+    /// has no device memory at all.
+    #[error(
+        "{interface}: its driver cannot send from device memory, or the kernel was built without \
+         CONFIG_NET_DEVMEM; use another NIC or kernel ({refusal})"
+    )]
     NoDeviceMemoryTx {
         /// Name and index of the interface.
         interface: String,
@@ -224,9 +228,7 @@ pub enum Error {
 
     // ---- the request as such ----
     /// No interface has this index or name in this network namespace.
-    #[error(
-        "there is no interface {interface} in this network namespace; see: ip link ({refusal})"
-    )]
+    #[error("{interface} does not exist in this network namespace; see: ip link ({refusal})")]
     NoSuchInterface {
         /// Name or index that was asked for.
         interface: String,
@@ -247,15 +249,12 @@ pub enum Error {
         refusal: Refusal,
     },
     /// The generic netlink family or the operation does not exist in the running kernel.
-    #[error(
-        "the running kernel has no {missing}; it takes a newer kernel, or one built with \
-         {option} ({refusal})"
-    )]
+    #[error("the running kernel has no {missing}; it takes {requirement} ({refusal})")]
     KernelTooOld {
         /// The family or operation, as in `netdev bind-rx`.
         missing: String,
-        /// The kernel option that goes with it.
-        option: &'static str,
+        /// The kernel that has it.
+        requirement: &'static str,
         /// The kernel's answer.
         refusal: Refusal,
     },

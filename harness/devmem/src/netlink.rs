@@ -103,7 +103,7 @@ impl Netlink {
             Failure::Request(error) if error.raw_os_error() == Some(libc::ENOENT) => {
                 return Error::KernelTooOld {
                     missing: format!("generic netlink family for {operation}"),
-                    option: "CONFIG_NET",
+                    requirement: requirement(operation),
                     refusal: Refusal::from_errno(libc::ENOENT),
                 };
             }
@@ -124,7 +124,7 @@ impl Netlink {
             },
             libc::EOPNOTSUPP if self.lacks(request) => Error::KernelTooOld {
                 missing: operation.to_owned(),
-                option: "CONFIG_NET_DEVMEM",
+                requirement: requirement(operation),
                 refusal,
             },
             libc::EOPNOTSUPP => Error::Unsupported {
@@ -161,6 +161,16 @@ impl Netlink {
             return false;
         };
         !operations.any(|operation| operation.get_id() == Ok(u32::from(command)))
+    }
+}
+
+/// The kernel that has an operation.
+fn requirement(operation: &str) -> &'static str {
+    match operation {
+        "netdev bind-tx" => "Linux 6.16 or newer",
+        "ethtool rss-set" => "Linux 6.17 or newer with CONFIG_ETHTOOL_NETLINK",
+        netdev if netdev.starts_with("netdev ") => "Linux 6.12 or newer",
+        _ => "Linux 5.6 or newer with CONFIG_ETHTOOL_NETLINK",
     }
 }
 

@@ -83,6 +83,19 @@ impl TxBinding {
     }
 }
 
+#[cfg(test)]
+impl TxBinding {
+    /// A binding that the kernel knows nothing of.
+    pub(crate) fn fake(id: u32, len: usize) -> Self {
+        Self {
+            id,
+            ifindex: 1,
+            len,
+            _netlink: Netlink::new(),
+        }
+    }
+}
+
 /// Makes the RX queues `queues` of an interface receive payload into `dmabuf`, in fragments of at
 /// most one base page.
 ///
