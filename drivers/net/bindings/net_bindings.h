@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What bindgen reads: see bindgen_parameters for what it takes from it. */
+
+#include <linux/etherdevice.h>
+#include <linux/ethtool.h>
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+#include <net/netdev_lock.h>
+#include <net/netdev_queues.h>
+#include <net/netdev_rx_queue.h>
+#include <net/page_pool/helpers.h>
+#include <net/page_pool/memory_provider.h>
+
+#include "shims.h"
+
+/* Macros that bindgen cannot evaluate. */
+static const unsigned int NET_PP_FLAG_DMA_MAP = PP_FLAG_DMA_MAP;
+static const unsigned int NET_PP_FLAG_DMA_SYNC_DEV = PP_FLAG_DMA_SYNC_DEV;
+static const unsigned int NET_PP_FLAG_ALLOW_UNREADABLE_NETMEM =
+	PP_FLAG_ALLOW_UNREADABLE_NETMEM;
+static const u64 NET_SHIM_F_SG = NETIF_F_SG;
+static const u64 NET_SHIM_F_IP_CSUM = NETIF_F_IP_CSUM;
+static const u64 NET_SHIM_F_IPV6_CSUM = NETIF_F_IPV6_CSUM;
+static const u64 NET_SHIM_F_TSO = NETIF_F_TSO;
+static const u64 NET_SHIM_F_TSO6 = NETIF_F_TSO6;
+static const u64 NET_SHIM_F_TSO_ECN = NETIF_F_TSO_ECN;
+static const u64 NET_SHIM_F_TSO_MANGLEID = NETIF_F_TSO_MANGLEID;
+static const u64 NET_SHIM_F_RXCSUM = NETIF_F_RXCSUM;
+static const u64 NET_SHIM_F_RXHASH = NETIF_F_RXHASH;
+static const u64 NET_SHIM_F_HIGHDMA = NETIF_F_HIGHDMA;
+static const unsigned int NET_SHIM_SHARED_INFO =
+	SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
+static const unsigned int NET_SHIM_MAX_SKB_FRAGS = MAX_SKB_FRAGS;
+static const unsigned int NET_SHIM_RSS_HASH_TOP = ETH_RSS_HASH_TOP;
+static const unsigned int NET_SHIM_OPS_NEED_RTNL =
+	ETHTOOL_OP_NEEDS_RTNL_GLINK | ETHTOOL_OP_NEEDS_RTNL_SCHANNELS;
+static const unsigned int NET_SHIM_TCP_DATA_SPLIT_UNKNOWN =
+	ETHTOOL_TCP_DATA_SPLIT_UNKNOWN;
+static const unsigned int NET_SHIM_TCP_DATA_SPLIT_DISABLED =
+	ETHTOOL_TCP_DATA_SPLIT_DISABLED;
+static const unsigned int NET_SHIM_TCP_DATA_SPLIT_ENABLED =
+	ETHTOOL_TCP_DATA_SPLIT_ENABLED;

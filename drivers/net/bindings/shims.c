@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0
+
+#include <linux/dma-mapping.h>
+#include <linux/etherdevice.h>
+#include <linux/ethtool.h>
+#include <linux/if_vlan.h>
+#include <linux/tcp.h>
+#include <net/ip6_checksum.h>
+#include <net/netdev_lock.h>
+#include <net/netdev_queues.h>
+#include <net/page_pool/helpers.h>
+
+#include "shims.h"
+
+void *net_shim_netdev_priv(const struct net_device *dev)
+{
+	BUILD_BUG_ON(NET_SHIM_SKB_PAD != NET_SKB_PAD);
+
+	return netdev_priv(dev);
+}
+
+void net_shim_set_netdev_dev(struct net_device *dev, struct device *parent)
+{
+	SET_NETDEV_DEV(dev, parent);
+}
+
+void net_shim_set_priv_flags(struct net_device *dev, bool netmem_tx)
+{
+	dev->priv_flags |= IFF_LIVE_ADDR_CHANGE;
+	dev->netmem_tx = netmem_tx ? NETMEM_TX_DMA : NETMEM_TX_NONE;
+}
+
+bool net_shim_netif_running(const struct net_device *dev)
+{
+	return netif_running(dev);
+}
+
+void net_shim_eth_hw_addr_set(struct net_device *dev, const u8 *addr)
+{
+	eth_hw_addr_set(dev, addr);
+}
+
+void net_shim_eth_hw_addr_random(struct net_device *dev)
+{
+	eth_hw_addr_random(dev);
+}
+
+bool net_shim_is_valid_ether_addr(const u8 *addr)
+{
+	return is_valid_ether_addr(addr);
+}
+
+void net_shim_set_mtu(struct net_device *dev, unsigned int mtu)
+{
+	WRITE_ONCE(dev->mtu, mtu);
+}
+
+u64 net_shim_features(const struct net_device *dev)
+{
+	return READ_ONCE(dev->features);
+}
+
+struct netdev_queue *net_shim_get_tx_queue(const struct net_device *dev, unsigned int idx)
+{
+	return netdev_get_tx_queue(dev, idx);
+}
+
+void net_shim_tx_lock_bh(struct netdev_queue *txq)
+{
+	__netif_tx_lock_bh(txq);
+}
+
+void net_shim_tx_unlock_bh(struct netdev_queue *txq)
+{
+	__netif_tx_unlock_bh(txq);
+}
+
+void net_shim_tx_start_queue(struct netdev_queue *txq)
+{
+	netif_tx_start_queue(txq);
+}
+
+void net_shim_tx_stop_queue(struct netdev_queue *txq)
+{
+	netif_tx_stop_queue(txq);
+}
+
+void net_shim_tx_wake_queue(struct netdev_queue *txq)
+{
+	netif_tx_wake_queue(txq);
+}
+
+bool net_shim_tx_queue_stopped(const struct netdev_queue *txq)
+{
+	return netif_tx_queue_stopped(txq);
+}
+
+bool net_shim_tx_sent(struct netdev_queue *txq, unsigned int bytes, bool xmit_more)
+{
+	return __netdev_tx_sent_queue(txq, bytes, xmit_more);
+}
+
+void net_shim_tx_completed(struct netdev_queue *txq, unsigned int pkts, unsigned int bytes)
+{
+	netdev_txq_completed_mb(txq, pkts, bytes);
+}
+
+void net_shim_tx_reset(struct netdev_queue *txq)
+{
+	netdev_tx_reset_queue(txq);
+}
+
+bool net_shim_xmit_more(void)
+{
+	return netdev_xmit_more();
+}
+
+void net_shim_napi_add(struct net_device *dev, struct napi_struct *napi,
+		       int (*poll)(struct napi_struct *, int), int index)
+{
+	netif_napi_add_config(dev, napi, poll, index);
+}
+
+void net_shim_napi_del(struct napi_struct *napi)
+{
+	netif_napi_del(napi);
+}
+
+void net_shim_napi_set_irq(struct napi_struct *napi, int irq)
+{
+	netif_napi_set_irq(napi, irq);
+}
+
+void net_shim_napi_schedule(struct napi_struct *napi)
+{
+	napi_schedule(napi);
+}
+
+/*
+ * The core's own NAPI timer: its callback schedules the NAPI and
+ * napi_disable() cancels it, so nothing of a module is ever called late.
+ */
+void net_shim_napi_retry_after(struct napi_struct *napi, u64 ns)
+{
+	if (!hrtimer_active(&napi->timer))
+		hrtimer_start(&napi->timer, ns_to_ktime(ns), HRTIMER_MODE_REL_PINNED);
+}
+
+void net_shim_skb_free_any(struct sk_buff *skb)
+{
+	dev_kfree_skb_any(skb);
+}
+
+void net_shim_skb_mark_for_recycle(struct sk_buff *skb)
+{
+	skb_mark_for_recycle(skb);
+}
+
+void net_shim_skb_reserve(struct sk_buff *skb, int len)
+{
+	skb_reserve(skb, len);
+}
+
+void net_shim_skb_put(struct sk_buff *skb, unsigned int len)
+{
+	__skb_put(skb, len);
+}
+
+unsigned int net_shim_skb_headlen(const struct sk_buff *skb)
+{
+	return skb_headlen(skb);
+}
+
+unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb)
+{
+	return skb_shinfo(skb)->nr_frags;
+}
+
+unsigned int net_shim_skb_frag_size(const struct sk_buff *skb, unsigned int i)
+{
+	return skb_frag_size(&skb_shinfo(skb)->frags[i]);
+}
+
+void net_shim_skb_add_rx_frag(struct sk_buff *skb, netmem_ref netmem, u32 off, u32 size,
+			      u32 truesize)
+{
+	skb_add_rx_frag_netmem(skb, skb_shinfo(skb)->nr_frags, netmem, off, size, truesize);
+}
+
+void net_shim_skb_set_protocol(struct sk_buff *skb, __be16 protocol)
+{
+	skb->protocol = protocol;
+}
+
+void net_shim_skb_set_ip_summed(struct sk_buff *skb, u8 value)
+{
+	skb->ip_summed = value;
+}
+
+bool net_shim_skb_csum_partial(const struct sk_buff *skb)
+{
+	return skb->ip_summed == CHECKSUM_PARTIAL;
+}
+
+void net_shim_skb_set_hash(struct sk_buff *skb, u32 hash, bool l4)
+{
+	skb_set_hash(skb, hash, l4 ? PKT_HASH_TYPE_L4 : PKT_HASH_TYPE_L3);
+}
+
+void net_shim_skb_record_rx_queue(struct sk_buff *skb, u16 queue)
+{
+	skb_record_rx_queue(skb, queue);
+}
+
+u16 net_shim_skb_queue_mapping(const struct sk_buff *skb)
+{
+	return skb_get_queue_mapping(skb);
+}
+
+/* Frees the skb on failure, as skb_put_padto() does. */
+int net_shim_skb_pad_min(struct sk_buff *skb, unsigned int len)
+{
+	return skb_put_padto(skb, len);
+}
+
+int net_shim_skb_cow_head(struct sk_buff *skb)
+{
+	return skb_cow_head(skb, 0);
+}
+
+bool net_shim_skb_is_gso(const struct sk_buff *skb)
+{
+	return skb_is_gso(skb);
+}
+
+u16 net_shim_skb_gso_size(const struct sk_buff *skb)
+{
+	return skb_shinfo(skb)->gso_size;
+}
+
+u16 net_shim_skb_gso_segs(const struct sk_buff *skb)
+{
+	return skb_shinfo(skb)->gso_segs;
+}
+
+unsigned int net_shim_skb_network_offset(const struct sk_buff *skb)
+{
+	return skb_network_offset(skb);
+}
+
+unsigned int net_shim_skb_transport_offset(const struct sk_buff *skb)
+{
+	return skb_checksum_start_offset(skb);
+}
+
+u16 net_shim_skb_csum_offset(const struct sk_buff *skb)
+{
+	return skb->csum_offset;
+}
+
+/* The protocol in or behind VLAN tags, in host order. */
+u16 net_shim_skb_protocol(const struct sk_buff *skb)
+{
+	return ntohs(vlan_get_protocol(skb));
+}
+
+unsigned int net_shim_skb_tcp_hdrlen(const struct sk_buff *skb)
+{
+	return tcp_hdrlen(skb);
+}
+
+/*
+ * What a NIC wants of a TSO header: no IP length and checksum, and a TCP
+ * checksum of the pseudo-header without a length.
+ */
+void net_shim_skb_tso_prepare(struct sk_buff *skb)
+{
+	if (skb_shinfo(skb)->gso_type & SKB_GSO_TCPV4) {
+		struct iphdr *iph = ip_hdr(skb);
+
+		iph->tot_len = 0;
+		iph->check = 0;
+		tcp_hdr(skb)->check = ~csum_tcpudp_magic(iph->saddr, iph->daddr, 0,
+							 IPPROTO_TCP, 0);
+	} else {
+		ipv6_hdr(skb)->payload_len = 0;
+		tcp_v6_gso_csum_prep(skb);
+	}
+}
+
+void net_shim_skb_tx_timestamp(struct sk_buff *skb)
+{
+	skb_tx_timestamp(skb);
+}
+
+dma_addr_t net_shim_dma_map_single(struct device *dev, void *ptr, size_t size)
+{
+	return dma_map_single(dev, ptr, size, DMA_TO_DEVICE);
+}
+
+void net_shim_dma_unmap_single(struct device *dev, dma_addr_t addr, size_t size)
+{
+	dma_unmap_single(dev, addr, size, DMA_TO_DEVICE);
+}
+
+dma_addr_t net_shim_skb_frag_dma_map(struct device *dev, const struct sk_buff *skb,
+				     unsigned int i)
+{
+	return skb_frag_dma_map(dev, &skb_shinfo(skb)->frags[i]);
+}
+
+bool net_shim_skb_frag_is_net_iov(const struct sk_buff *skb, unsigned int i)
+{
+	return skb_frag_is_net_iov(&skb_shinfo(skb)->frags[i]);
+}
+
+void net_shim_dma_unmap_page(struct device *dev, dma_addr_t addr, size_t size)
+{
+	dma_unmap_page(dev, addr, size, DMA_TO_DEVICE);
+}
+
+bool net_shim_dma_mapping_error(struct device *dev, dma_addr_t addr)
+{
+	return dma_mapping_error(dev, addr);
+}
+
+bool net_shim_is_err(const void *ptr)
+{
+	return IS_ERR(ptr);
+}
+
+long net_shim_ptr_err(const void *ptr)
+{
+	return PTR_ERR(ptr);
+}
+
+netmem_ref net_shim_pp_alloc(struct page_pool *pool)
+{
+	return page_pool_dev_alloc_netmems(pool);
+}
+
+netmem_ref net_shim_pp_alloc_frag(struct page_pool *pool, unsigned int *offset,
+				  unsigned int size)
+{
+	return page_pool_alloc_frag_netmem(pool, offset, size, GFP_ATOMIC | __GFP_NOWARN);
+}
+
+void net_shim_pp_put(netmem_ref netmem, bool direct)
+{
+	page_pool_put_full_netmem(netmem_get_pp(netmem), netmem, direct);
+}
+
+dma_addr_t net_shim_pp_dma_addr(netmem_ref netmem)
+{
+	return page_pool_get_dma_addr_netmem(netmem);
+}
+
+void net_shim_pp_sync_for_cpu(const struct page_pool *pool, netmem_ref netmem, u32 offset,
+			      u32 size)
+{
+	page_pool_dma_sync_netmem_for_cpu(pool, netmem, offset, size);
+}
+
+bool net_shim_pp_is_unreadable(struct page_pool *pool)
+{
+	return page_pool_is_unreadable(pool);
+}
+
+void *net_shim_netmem_address(netmem_ref netmem)
+{
+	return netmem_address(netmem);
+}
+
+void net_shim_ethtool_puts(u8 **data, const char *str)
+{
+	ethtool_puts(data, str);
+}
+
+/* @msg must live as long as the kernel does, or the module: a literal. */
+void net_shim_set_extack(struct netlink_ext_ack *extack, const char *msg)
+{
+	if (extack)
+		extack->_msg = msg;
+}

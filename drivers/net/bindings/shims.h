@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Static inlines and macros of the networking core as functions, one line of
+ * C each, so that Rust can call them. No logic lives here.
+ */
+
+#ifndef NOBOUNCE_NET_SHIMS_H
+#define NOBOUNCE_NET_SHIMS_H
+
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+#include <net/netmem.h>
+#include <net/page_pool/types.h>
+
+/* NET_SKB_PAD, without the max() that libclang refuses; shims.c checks it. */
+enum { NET_SHIM_SKB_PAD = L1_CACHE_BYTES > 32 ? L1_CACHE_BYTES : 32 };
+
+/* net_device */
+void *net_shim_netdev_priv(const struct net_device *dev);
+void net_shim_set_netdev_dev(struct net_device *dev, struct device *parent);
+void net_shim_set_priv_flags(struct net_device *dev, bool netmem_tx);
+bool net_shim_netif_running(const struct net_device *dev);
+void net_shim_eth_hw_addr_set(struct net_device *dev, const u8 *addr);
+void net_shim_eth_hw_addr_random(struct net_device *dev);
+bool net_shim_is_valid_ether_addr(const u8 *addr);
+void net_shim_set_mtu(struct net_device *dev, unsigned int mtu);
+u64 net_shim_features(const struct net_device *dev);
+
+/* TX queues */
+struct netdev_queue *net_shim_get_tx_queue(const struct net_device *dev, unsigned int idx);
+void net_shim_tx_lock_bh(struct netdev_queue *txq);
+void net_shim_tx_unlock_bh(struct netdev_queue *txq);
+void net_shim_tx_start_queue(struct netdev_queue *txq);
+void net_shim_tx_stop_queue(struct netdev_queue *txq);
+void net_shim_tx_wake_queue(struct netdev_queue *txq);
+bool net_shim_tx_queue_stopped(const struct netdev_queue *txq);
+bool net_shim_tx_sent(struct netdev_queue *txq, unsigned int bytes, bool xmit_more);
+void net_shim_tx_completed(struct netdev_queue *txq, unsigned int pkts, unsigned int bytes);
+void net_shim_tx_reset(struct netdev_queue *txq);
+bool net_shim_xmit_more(void);
+
+/* NAPI */
+void net_shim_napi_add(struct net_device *dev, struct napi_struct *napi,
+		       int (*poll)(struct napi_struct *, int), int index);
+void net_shim_napi_del(struct napi_struct *napi);
+void net_shim_napi_set_irq(struct napi_struct *napi, int irq);
+void net_shim_napi_schedule(struct napi_struct *napi);
+void net_shim_napi_retry_after(struct napi_struct *napi, u64 ns);
+
+/* sk_buff */
+void net_shim_skb_free_any(struct sk_buff *skb);
+void net_shim_skb_mark_for_recycle(struct sk_buff *skb);
+void net_shim_skb_reserve(struct sk_buff *skb, int len);
+void net_shim_skb_put(struct sk_buff *skb, unsigned int len);
+unsigned int net_shim_skb_headlen(const struct sk_buff *skb);
+unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb);
+unsigned int net_shim_skb_frag_size(const struct sk_buff *skb, unsigned int i);
+void net_shim_skb_add_rx_frag(struct sk_buff *skb, netmem_ref netmem, u32 off, u32 size,
+			      u32 truesize);
+void net_shim_skb_set_protocol(struct sk_buff *skb, __be16 protocol);
+void net_shim_skb_set_ip_summed(struct sk_buff *skb, u8 value);
+bool net_shim_skb_csum_partial(const struct sk_buff *skb);
+void net_shim_skb_set_hash(struct sk_buff *skb, u32 hash, bool l4);
+void net_shim_skb_record_rx_queue(struct sk_buff *skb, u16 queue);
+u16 net_shim_skb_queue_mapping(const struct sk_buff *skb);
+int net_shim_skb_pad_min(struct sk_buff *skb, unsigned int len);
+int net_shim_skb_cow_head(struct sk_buff *skb);
+bool net_shim_skb_is_gso(const struct sk_buff *skb);
+u16 net_shim_skb_gso_size(const struct sk_buff *skb);
+u16 net_shim_skb_gso_segs(const struct sk_buff *skb);
+unsigned int net_shim_skb_network_offset(const struct sk_buff *skb);
+unsigned int net_shim_skb_transport_offset(const struct sk_buff *skb);
+u16 net_shim_skb_csum_offset(const struct sk_buff *skb);
+u16 net_shim_skb_protocol(const struct sk_buff *skb);
+unsigned int net_shim_skb_tcp_hdrlen(const struct sk_buff *skb);
+void net_shim_skb_tso_prepare(struct sk_buff *skb);
+void net_shim_skb_tx_timestamp(struct sk_buff *skb);
+
+/* DMA */
+dma_addr_t net_shim_dma_map_single(struct device *dev, void *ptr, size_t size);
+void net_shim_dma_unmap_single(struct device *dev, dma_addr_t addr, size_t size);
+dma_addr_t net_shim_skb_frag_dma_map(struct device *dev, const struct sk_buff *skb,
+				     unsigned int i);
+bool net_shim_skb_frag_is_net_iov(const struct sk_buff *skb, unsigned int i);
+void net_shim_dma_unmap_page(struct device *dev, dma_addr_t addr, size_t size);
+bool net_shim_dma_mapping_error(struct device *dev, dma_addr_t addr);
+
+/* page_pool and netmem */
+bool net_shim_is_err(const void *ptr);
+long net_shim_ptr_err(const void *ptr);
+netmem_ref net_shim_pp_alloc(struct page_pool *pool);
+netmem_ref net_shim_pp_alloc_frag(struct page_pool *pool, unsigned int *offset,
+				  unsigned int size);
+void net_shim_pp_put(netmem_ref netmem, bool direct);
+dma_addr_t net_shim_pp_dma_addr(netmem_ref netmem);
+void net_shim_pp_sync_for_cpu(const struct page_pool *pool, netmem_ref netmem, u32 offset,
+			      u32 size);
+bool net_shim_pp_is_unreadable(struct page_pool *pool);
+void *net_shim_netmem_address(netmem_ref netmem);
+
+/* ethtool and netlink */
+void net_shim_ethtool_puts(u8 **data, const char *str);
+void net_shim_set_extack(struct netlink_ext_ack *extack, const char *msg);
+
+#endif

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! NAPI: polling under the core's budget.
+//!
+//! A NAPI owns the state that its poll function works on. While it is enabled, only the poll
+//! function can reach that state; while it is disabled, only the control path. Which of the two
+//! holds is the handle's type: [`Enabled`] or [`Disabled`].
+//!
+//! C header: `include/linux/netdevice.h`
+
+use core::{
+    cell::UnsafeCell,
+    marker::PhantomData,
+    pin::Pin, //
+};
+
+use kernel::{
+    container_of,
+    prelude::*,
+    sync::Arc,
+    types::Opaque, //
+};
+use net_bindings as bindings;
+
+use crate::{
+    device::{
+        DeviceRef,
+        Driver,
+        Locked, //
+    },
+    skb::SkBuff, //
+};
+
+/// How a poll ended.
+pub enum Outcome {
+    /// All is done; so many packets were received.
+    Done(u32),
+    /// There is more to do than the budget allows.
+    More,
+    /// Done for now, but memory for new packets was short: no interrupt will come when it is
+    /// there again, so poll once more after a while.
+    Starved(u32),
+}
+
+/// The state and code of one NAPI.
+pub trait Poll: Send {
+    /// The driver whose device it is.
+    type Driver: Driver;
+
+    /// What unmasking the interrupt needs, and nothing that `poll` changes.
+    type Interrupt: Send + Sync;
+
+    /// Completes transmits and receives up to `budget` packets; with a budget of 0 only the
+    /// former (`struct napi_struct::poll`).
+    fn poll(&mut self, napi: &Context<'_>, budget: u32) -> Outcome;
+
+    /// Unmasks the interrupt. Another poll may be running again.
+    fn unmask(interrupt: &Self::Interrupt);
+}
+
+/// After how long a starved NAPI polls again, in nanoseconds.
+const RETRY_NS: u64 = 10_000_000;
+
+/// # Invariants
+///
+/// - `napi` is added to the device behind `dev`.
+/// - `state` belongs to the poll function while the NAPI is enabled, else to the `Disabled`.
+#[pin_data(PinnedDrop)]
+struct Napi<P: Poll> {
+    #[pin]
+    napi: Opaque<bindings::napi_struct>,
+    state: UnsafeCell<P>,
+    interrupt: P::Interrupt,
+    dev: DeviceRef<P::Driver>,
+}
+
+// SAFETY: `state` has one user at a time by the type invariant and is `Send`; the rest is `Sync`.
+unsafe impl<P: Poll> Sync for Napi<P> {}
+// SAFETY: As above.
+unsafe impl<P: Poll> Send for Napi<P> {}
+
+impl<P: Poll> Napi<P> {
+    /// # Safety
+    ///
+    /// Called by the core with a NAPI that `Disabled::new` added.
+    unsafe extern "C" fn poll(napi: *mut bindings::napi_struct, budget: c_int) -> c_int {
+        // SAFETY: The NAPI is embedded in a `Napi<P>`, which outlives its polls.
+        let this = unsafe { &*container_of!(Opaque::cast_from(napi), Self, napi) };
+        let context = Context(napi, PhantomData);
+        let budget = u32::try_from(budget).unwrap_or(0);
+
+        // SAFETY: The NAPI is enabled and the core polls it in one place at a time.
+        let outcome = unsafe { &mut *this.state.get() }.poll(&context, budget);
+
+        let (work, starved) = match outcome {
+            Outcome::Done(work) => (work, false),
+            Outcome::Starved(work) => (work, true),
+            Outcome::More => (budget, false),
+        };
+        // CAST: Budgets are small.
+        let work = work.min(budget) as c_int;
+
+        // Only a poll that had a budget and did not use it up may complete.
+        // CAST: As above.
+        if budget == 0 || work == budget as c_int {
+            return work;
+        }
+        // SAFETY: We are the poll function. After this the state is not ours any more.
+        if unsafe { bindings::napi_complete_done(napi, work) } {
+            if starved {
+                // SAFETY: The NAPI is valid; disabling it cancels the timer.
+                unsafe { bindings::net_shim_napi_retry_after(napi, RETRY_NS) };
+            }
+            P::unmask(&this.interrupt);
+        }
+
+        work
+    }
+}
+
+#[pinned_drop]
+impl<P: Poll> PinnedDrop for Napi<P> {
+    fn drop(self: Pin<&mut Self>) {
+        // SAFETY: Added in `Disabled::new`; handles are gone, so it is disabled. Takes the
+        // instance lock, which is never held where handles are dropped: they live in the driver's
+        // shared or control state, which goes after the device is unregistered.
+        unsafe { bindings::net_shim_napi_del(self.napi.get()) };
+    }
+}
+
+/// A NAPI that is not polled: the control path has its state.
+pub struct Disabled<P: Poll>(Arc<Napi<P>>);
+
+/// A NAPI that may be polled at any time.
+pub struct Enabled<P: Poll>(Arc<Napi<P>>);
+
+/// Schedules a NAPI, enabled or not, from any context.
+pub struct Scheduler<P: Poll>(Arc<Napi<P>>);
+
+impl<P: Poll> Disabled<P> {
+    /// Adds NAPI number `index` to a device. `irq` is the interrupt that schedules it.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub fn new(
+        dev: &DeviceRef<P::Driver>,
+        index: u32,
+        irq: u32,
+        interrupt: P::Interrupt,
+        state: P,
+    ) -> Result<Self> {
+        let dev = dev.clone();
+        let raw = dev.as_raw();
+        let napi = Arc::pin_init(
+            try_pin_init!(Napi {
+                napi <- Opaque::ffi_init(|slot: *mut bindings::napi_struct| {
+                    // SAFETY: The slot is valid for writes, and the device's memory is held by
+                    // `dev`. CAST: Queue and interrupt numbers are small.
+                    unsafe {
+                        slot.write_bytes(0, 1);
+                        bindings::net_shim_napi_add(
+                            raw,
+                            slot,
+                            Some(Napi::<P>::poll),
+                            index as c_int,
+                        );
+                        bindings::net_shim_napi_set_irq(slot, irq as c_int);
+                    }
+                }),
+                state: UnsafeCell::new(state),
+                interrupt,
+                dev,
+            }? Error),
+            GFP_KERNEL,
+        )?;
+
+        Ok(Self(napi.into()))
+    }
+
+    pub(crate) fn as_raw(&self) -> *mut bindings::napi_struct {
+        self.0.napi.get()
+    }
+
+    /// The state.
+    pub fn state(&mut self) -> &mut P {
+        // SAFETY: The NAPI is disabled, so by the invariant of `Napi` the state is ours, and
+        // there is one `Disabled` for a NAPI.
+        unsafe { &mut *self.0.state.get() }
+    }
+
+    /// A handle for an interrupt handler.
+    pub fn scheduler(&self) -> Scheduler<P> {
+        Scheduler(self.0.clone())
+    }
+
+    /// Lets the core poll, and says so to the queues' users.
+    pub fn enable(self, dev: Locked<'_, P::Driver>) -> Enabled<P> {
+        let _ = dev;
+        // SAFETY: The NAPI is disabled and the instance lock is held.
+        unsafe { bindings::napi_enable_locked(self.0.napi.get()) };
+        Enabled(self.0)
+    }
+
+    /// Shows which queue this NAPI serves in the netdev netlink family, or that none.
+    pub fn link_queue(&self, dev: Locked<'_, P::Driver>, queue: u32, linked: bool) {
+        let napi = if linked {
+            self.as_raw()
+        } else {
+            core::ptr::null_mut()
+        };
+        for kind in [
+            bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_RX,
+            bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_TX,
+        ] {
+            // SAFETY: The device is valid and locked, and has the queue.
+            unsafe { bindings::netif_queue_set_napi(dev.device().as_raw(), queue, kind, napi) };
+        }
+    }
+}
+
+impl<P: Poll> Enabled<P> {
+    /// Waits for a poll that is running, and keeps further ones from starting.
+    pub fn disable(self, dev: Locked<'_, P::Driver>) -> Disabled<P> {
+        let _ = dev;
+        // SAFETY: The NAPI is enabled and the instance lock is held.
+        unsafe { bindings::napi_disable_locked(self.0.napi.get()) };
+        Disabled(self.0)
+    }
+
+    /// Polls soon: for work whose interrupt may have been missed.
+    pub fn schedule(&self) {
+        schedule(&self.0);
+    }
+}
+
+impl<P: Poll> Scheduler<P> {
+    /// Polls soon. While the NAPI is disabled this does nothing.
+    #[inline]
+    pub fn schedule(&self) {
+        schedule(&self.0);
+    }
+}
+
+fn schedule<P: Poll>(napi: &Napi<P>) {
+    // SAFETY: The NAPI is valid; a disabled one counts as scheduled.
+    unsafe { bindings::net_shim_napi_schedule(napi.napi.get()) };
+}
+
+/// Proof of running in a NAPI's poll function.
+pub struct Context<'a>(*mut bindings::napi_struct, PhantomData<&'a ()>);
+
+impl Context<'_> {
+    /// Hands a packet to generic receive offload (`napi_gro_receive()`).
+    #[inline]
+    pub fn receive(&self, skb: SkBuff) {
+        // SAFETY: The NAPI is being polled, and we own the skb.
+        unsafe {
+            bindings::gro_receive_skb(core::ptr::addr_of_mut!((*self.0).gro), skb.into_raw());
+        }
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Safe abstractions for network device drivers.
+//!
+//! What `rust/kernel/net` lacks: net devices, NAPI, sk_buffs, page pools and netmem, queue
+//! management, ethtool. This crate knows no driver; a NIC driver implements [`device::Driver`]
+//! and, as its hardware allows, [`queue::QueueManagement`], [`ethtool::Ethtool`] and
+//! [`stats::QueueStats`].
+//!
+//! # Who may touch what
+//!
+//! A network driver's state is guarded in three ways, and each is a type here:
+//!
+//! | state | guarded by | how a driver gets at it |
+//! |---|---|---|
+//! | control path | the netdev instance lock | `&mut Driver::Control`, beside a [`device::Locked`] |
+//! | receive and TX completion | the NAPI, while it is enabled | `&mut self` in [`napi::Poll::poll`] |
+//! | transmit | the TX queue's lock | `&mut self` in [`tx::Transmit::transmit`] |
+//!
+//! What crosses these borders goes through [`spsc`] (transmit to completion) or through the
+//! NAPI's type: a [`napi::Disabled`] gives its state to the control path, a [`napi::Enabled`]
+//! does not.
+
+pub mod descriptors;
+pub mod device;
+pub mod dma;
+pub mod ethtool;
+pub mod irq;
+pub mod napi;
+pub mod page_pool;
+pub mod queue;
+pub mod skb;
+pub mod spsc;
+pub mod stats;
+pub mod tx;
+
+mod ops;
+
+/// Fills `bytes` with random ones, such as for an RSS key.
+pub fn random_bytes(bytes: &mut [u8]) {
+    // SAFETY: The slice is valid for writes.
+    unsafe { net_bindings::get_random_bytes(bytes.as_mut_ptr().cast(), bytes.len()) };
+}
+
+const __LOG_PREFIX: &[u8] = b"net\0";

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From the core's callbacks (`struct net_device_ops`) to [`Driver`].
+//!
+//! All of them but transmit, features_check and stats run under the instance lock, which
+//! `request_ops_lock` asks for.
+
+use core::marker::PhantomData;
+
+use kernel::{
+    error::from_result,
+    prelude::*, //
+};
+use net_bindings as bindings;
+
+use crate::{
+    device::{
+        Driver,
+        Features,
+        Locked,
+        MacAddress,
+        NetDevice,
+        RxMode, //
+    },
+    skb::{
+        SkBuff,
+        SkBuffRef, //
+    },
+    tx::Transmit, //
+};
+
+/// The C operations of `T`.
+pub(crate) struct Table<T>(PhantomData<T>);
+
+impl<T: Driver> Table<T> {
+    pub(crate) const NETDEV: &'static bindings::net_device_ops = &bindings::net_device_ops {
+        ndo_open: Some(Self::open),
+        ndo_stop: Some(Self::stop),
+        ndo_start_xmit: Some(Self::start_xmit),
+        ndo_features_check: Some(Self::features_check),
+        ndo_set_rx_mode_async: Some(Self::set_rx_mode),
+        ndo_set_mac_address: Some(Self::set_mac_address),
+        ndo_validate_addr: Some(bindings::eth_validate_addr),
+        ndo_change_mtu: Some(Self::change_mtu),
+        ndo_get_stats64: Some(Self::stats64),
+        ..pin_init::zeroed()
+    };
+
+    /// # Safety
+    ///
+    /// `dev` must be a device of `T` whose instance lock is held for `'a`, and the control state
+    /// must not be in use.
+    unsafe fn locked<'a>(
+        dev: *mut bindings::net_device,
+    ) -> (Locked<'a, T>, &'a mut T::Control) {
+        // SAFETY: As this function requires.
+        unsafe {
+            let dev = NetDevice::<T>::from_raw(dev);
+            (Locked::new(dev), dev.control())
+        }
+    }
+
+    unsafe extern "C" fn open(dev: *mut bindings::net_device) -> c_int {
+        // SAFETY: The core holds the lock.
+        let (dev, control) = unsafe { Self::locked(dev) };
+
+        from_result(|| T::open(dev, control).map(|()| 0))
+    }
+
+    unsafe extern "C" fn stop(dev: *mut bindings::net_device) -> c_int {
+        // SAFETY: The core holds the lock.
+        let (dev, control) = unsafe { Self::locked(dev) };
+
+        T::stop(dev, control);
+        0
+    }
+
+    unsafe extern "C" fn start_xmit(
+        skb: *mut bindings::sk_buff,
+        dev: *mut bindings::net_device,
+    ) -> bindings::netdev_tx_t {
+        // SAFETY: The core gives the skb to the driver.
+        if let Some(skb) = unsafe { SkBuff::from_raw(skb) } {
+            // SAFETY: The core calls with a device of `T`.
+            let dev = unsafe { NetDevice::<T>::from_raw(dev) };
+            let index = skb.queue();
+
+            // SAFETY: The core holds the lock of the skb's queue.
+            if let Some(slot) = unsafe { dev.tx(usize::from(index)) } {
+                // SAFETY: As above: nobody else has the state.
+                if let Some(state) = unsafe { &mut *slot } {
+                    // SAFETY: We are in the transmit path.
+                    let more = unsafe { bindings::net_shim_xmit_more() };
+
+                    state.transmit(skb, dev.tx_queue(index.into()), more);
+                }
+            }
+            // Without state the interface is going down: the skb is dropped.
+        }
+
+        bindings::netdev_tx_NETDEV_TX_OK
+    }
+
+    unsafe extern "C" fn features_check(
+        skb: *mut bindings::sk_buff,
+        _dev: *mut bindings::net_device,
+        features: bindings::netdev_features_t,
+    ) -> bindings::netdev_features_t {
+        // SAFETY: The core calls with a valid skb.
+        match unsafe { SkBuffRef::from_raw(skb) } {
+            Some(skb) => T::features_check(&skb, Features::from_raw(features)).as_raw(),
+            None => features,
+        }
+    }
+
+    unsafe extern "C" fn set_rx_mode(
+        dev: *mut bindings::net_device,
+        _uc: *mut bindings::netdev_hw_addr_list,
+        mc: *mut bindings::netdev_hw_addr_list,
+    ) -> c_int {
+        // SAFETY: The core calls with a valid device and snapshots of its lists.
+        let (flags, multicast) = unsafe { ((*dev).flags, (*mc).count > 0) };
+        let mode = RxMode {
+            promiscuous: flags & bindings::net_device_flags_IFF_PROMISC != 0,
+            multicast: multicast || flags & bindings::net_device_flags_IFF_ALLMULTI != 0,
+        };
+        // SAFETY: The core holds the lock.
+        let (dev, control) = unsafe { Self::locked(dev) };
+
+        from_result(|| T::set_rx_mode(dev, control, mode).map(|()| 0))
+    }
+
+    unsafe extern "C" fn set_mac_address(
+        raw: *mut bindings::net_device,
+        addr: *mut c_void,
+    ) -> c_int {
+        // SAFETY: The core calls with a valid device and a `struct sockaddr`.
+        let err = unsafe { bindings::eth_prepare_mac_addr_change(raw, addr) };
+        if err < 0 {
+            return err;
+        }
+        // SAFETY: As above.
+        unsafe { bindings::eth_commit_mac_addr_change(raw, addr) };
+        // SAFETY: The device's address has at least 6 bytes, and the core holds the lock.
+        let addr: MacAddress = unsafe { *(*raw).dev_addr.cast() };
+        // SAFETY: As above.
+        let (dev, control) = unsafe { Self::locked(raw) };
+
+        T::set_mac_address(dev, control, &addr);
+        0
+    }
+
+    unsafe extern "C" fn change_mtu(raw: *mut bindings::net_device, mtu: c_int) -> c_int {
+        // SAFETY: The core holds the lock.
+        let (dev, control) = unsafe { Self::locked(raw) };
+
+        from_result(|| {
+            let mtu = u32::try_from(mtu)?;
+
+            T::change_mtu(dev, control, mtu)?;
+            // SAFETY: The device is valid.
+            unsafe { bindings::net_shim_set_mtu(raw, mtu) };
+            Ok(0)
+        })
+    }
+
+    unsafe extern "C" fn stats64(
+        dev: *mut bindings::net_device,
+        out: *mut bindings::rtnl_link_stats64,
+    ) {
+        // SAFETY: The core calls with a device of `T`.
+        let stats = unsafe { NetDevice::<T>::from_raw(dev) }
+            .driver()
+            .link_stats();
+
+        // SAFETY: The core calls with a valid, zeroed structure.
+        unsafe {
+            (*out).rx_packets = stats.rx_packets;
+            (*out).rx_bytes = stats.rx_bytes;
+            (*out).rx_dropped = stats.rx_dropped;
+            (*out).rx_missed_errors = stats.rx_missed_errors;
+            (*out).rx_errors = stats.rx_errors;
+            (*out).rx_crc_errors = stats.rx_crc_errors;
+            (*out).tx_packets = stats.tx_packets;
+            (*out).tx_bytes = stats.tx_bytes;
+            (*out).tx_dropped = stats.tx_dropped;
+        }
+    }
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Page pools and the memory that they hand out: pages, parts of pages, device memory.
+//!
+//! C header: `include/net/page_pool/helpers.h`, `include/net/netmem.h`
+
+use core::ptr::NonNull;
+
+use kernel::{
+    device::{
+        Bound,
+        Device, //
+    },
+    page::PAGE_SIZE,
+    prelude::*, //
+};
+use net_bindings as bindings;
+
+use crate::{
+    device::{
+        Driver,
+        Locked, //
+    },
+    napi, //
+};
+
+/// What a pool is for.
+pub struct Config {
+    /// How many pages it keeps for reuse.
+    pub size: u32,
+    /// Each allocation is `PAGE_SIZE << order` bytes.
+    pub order: u32,
+    /// The RX queue that it serves.
+    pub queue: u32,
+    /// Take memory from the queue's memory provider, if it has one: the CPU may not be able to
+    /// read it. Never for headers.
+    pub allow_unreadable: bool,
+}
+
+/// A pool of memory that one RX queue's device may write.
+///
+/// # Invariants
+///
+/// The pointer is a page pool that this owns.
+pub struct PagePool(NonNull<bindings::page_pool>);
+
+// SAFETY: A page pool may be used by any one thread at a time.
+unsafe impl Send for PagePool {}
+
+impl PagePool {
+    /// Makes a pool whose memory is mapped for `parent`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, or what the queue's memory provider says.
+    pub fn new<T: Driver>(
+        dev: Locked<'_, T>,
+        parent: &Device<Bound>,
+        config: &Config,
+    ) -> Result<Self> {
+        let mut flags = bindings::NET_PP_FLAG_DMA_MAP | bindings::NET_PP_FLAG_DMA_SYNC_DEV;
+        if config.allow_unreadable {
+            flags |= bindings::NET_PP_FLAG_ALLOW_UNREADABLE_NETMEM;
+        }
+
+        // SAFETY: All zero is a valid value; the fields that matter follow.
+        let mut params: bindings::page_pool_params = unsafe { core::mem::zeroed() };
+        {
+            // SAFETY: Both members of the union are the same fields.
+            let fast = unsafe { &mut params.__bindgen_anon_1.fast };
+            fast.order = config.order;
+            fast.pool_size = config.size;
+            fast.nid = -1;
+            fast.dev = core::ptr::from_ref(parent).cast_mut().cast();
+            fast.dma_dir = bindings::dma_data_direction::DMA_FROM_DEVICE;
+            fast.max_len = (PAGE_SIZE << config.order) as u32;
+        }
+        {
+            // SAFETY: As above.
+            let slow = unsafe { &mut params.__bindgen_anon_2.slow };
+            slow.netdev = dev.device().as_raw();
+            slow.queue_idx = config.queue;
+            slow.flags = flags;
+        }
+
+        // SAFETY: The parameters are complete; the instance lock is held, which a memory provider
+        // needs.
+        let raw = unsafe { bindings::page_pool_create(&params) };
+        // SAFETY: Any pointer may be asked.
+        if unsafe { bindings::net_shim_is_err(raw.cast()) } {
+            // SAFETY: It is an error pointer. CAST: An errno fits in `i32`.
+            let errno = unsafe { bindings::net_shim_ptr_err(raw.cast()) } as i32;
+            return Err(Error::from_errno(errno));
+        }
+
+        // INVARIANT: Created above.
+        NonNull::new(raw).map(Self).ok_or(ENOMEM)
+    }
+
+    /// Returns whether the CPU cannot read this pool's memory.
+    pub fn is_unreadable(&self) -> bool {
+        // SAFETY: The pool is valid by the type invariant.
+        unsafe { bindings::net_shim_pp_is_unreadable(self.0.as_ptr()) }
+    }
+
+    /// Lets frees in the NAPI's context go straight to the pool's cache.
+    ///
+    /// The queue's receive path starts to use the pool: call it before the NAPI is enabled.
+    pub fn enable_direct_recycling<P: napi::Poll>(&mut self, napi: &napi::Disabled<P>) {
+        // SAFETY: Both are valid, and a disabled NAPI uses no pool.
+        unsafe {
+            bindings::page_pool_enable_direct_recycling(self.0.as_ptr(), napi.as_raw());
+        }
+    }
+
+    /// Ends what [`Self::enable_direct_recycling`] began.
+    pub fn disable_direct_recycling<P: napi::Poll>(&mut self, _napi: &napi::Disabled<P>) {
+        // SAFETY: The pool is valid, and its NAPI is disabled.
+        unsafe { bindings::page_pool_disable_direct_recycling(self.0.as_ptr()) };
+    }
+
+    /// Takes one piece of memory; `None` if there is none.
+    #[inline]
+    pub fn alloc(&mut self) -> Option<Netmem> {
+        // SAFETY: The pool is valid, and `&mut self` makes this the only consumer.
+        let raw = unsafe { bindings::net_shim_pp_alloc(self.0.as_ptr()) };
+
+        // INVARIANT: A reference from a pool, which is ours.
+        (raw != 0).then_some(Netmem(raw))
+    }
+
+    /// Takes `size` bytes of a page; `None` if there are none. For readable pools.
+    #[inline]
+    pub fn alloc_fragment(&mut self, size: u32) -> Option<Fragment> {
+        let mut offset = 0;
+        // SAFETY: As in `alloc`.
+        let raw =
+            unsafe { bindings::net_shim_pp_alloc_frag(self.0.as_ptr(), &mut offset, size) };
+        if raw == 0 {
+            return None;
+        }
+        // INVARIANT: A reference from a pool, which is ours.
+        let netmem = Netmem(raw);
+
+        // SAFETY: The memory is valid.
+        let base = NonNull::new(unsafe { bindings::net_shim_netmem_address(raw) })?;
+        // SAFETY: The fragment lies inside of the page.
+        let address = unsafe { base.cast::<u8>().add(offset as usize) };
+
+        // INVARIANT: The pool gave us these `size` bytes.
+        Some(Fragment {
+            netmem,
+            address,
+            offset,
+            size,
+        })
+    }
+
+    /// Makes what the device wrote visible to the CPU; does nothing for unreadable memory.
+    #[inline]
+    pub fn sync_for_cpu(&self, netmem: &Netmem, offset: u32, len: u32) {
+        // SAFETY: The pool is valid and the memory is from a pool.
+        unsafe {
+            bindings::net_shim_pp_sync_for_cpu(self.0.as_ptr(), netmem.0, offset, len);
+        }
+    }
+}
+
+impl Drop for PagePool {
+    fn drop(&mut self) {
+        // SAFETY: Owned by the type invariant. Memory that is still out keeps what it needs.
+        unsafe { bindings::page_pool_destroy(self.0.as_ptr()) };
+    }
+}
+
+/// A piece of memory from a pool: a page, or a `net_iov` of device memory.
+///
+/// # Invariants
+///
+/// Holds one reference, which goes back to the pool on drop.
+pub struct Netmem(bindings::netmem_ref);
+
+impl Netmem {
+    /// The address as the device sees it.
+    #[inline]
+    pub fn dma_address(&self) -> u64 {
+        // SAFETY: Valid by the type invariant.
+        unsafe { bindings::net_shim_pp_dma_addr(self.0) }
+    }
+
+    /// Where the CPU reads it; `None` for device memory.
+    #[inline]
+    pub fn address(&self) -> Option<NonNull<u8>> {
+        // SAFETY: Valid by the type invariant.
+        NonNull::new(unsafe { bindings::net_shim_netmem_address(self.0) }.cast())
+    }
+
+    /// Gives the memory back from the NAPI that uses the pool: the short way.
+    #[inline]
+    pub fn recycle(self, _napi: &napi::Context<'_>) {
+        // SAFETY: Valid by the type invariant, and we are in NAPI.
+        unsafe { bindings::net_shim_pp_put(self.into_raw(), true) };
+    }
+
+    /// Gives the reference away.
+    #[inline]
+    pub(crate) fn into_raw(self) -> bindings::netmem_ref {
+        let raw = self.0;
+
+        core::mem::forget(self);
+        raw
+    }
+}
+
+impl Drop for Netmem {
+    fn drop(&mut self) {
+        // SAFETY: Valid by the type invariant.
+        unsafe { bindings::net_shim_pp_put(self.0, false) };
+    }
+}
+
+/// A part of a readable page from a pool.
+///
+/// # Invariants
+///
+/// `address` is valid for `size` bytes that no one else uses, at `offset` in `netmem`.
+pub struct Fragment {
+    netmem: Netmem,
+    address: NonNull<u8>,
+    offset: u32,
+    size: u32,
+}
+
+// SAFETY: The fragment owns its bytes.
+unsafe impl Send for Fragment {}
+
+impl Fragment {
+    /// Makes a whole page into a fragment; gives device memory back.
+    pub fn from_page(netmem: Netmem) -> core::result::Result<Self, Netmem> {
+        match netmem.address() {
+            // INVARIANT: The page is ours as a whole.
+            Some(address) => Ok(Self {
+                netmem,
+                address,
+                offset: 0,
+                size: PAGE_SIZE as u32,
+            }),
+            None => Err(netmem),
+        }
+    }
+
+    /// The address as the device sees it.
+    #[inline]
+    pub fn dma_address(&self) -> u64 {
+        self.netmem.dma_address() + u64::from(self.offset)
+    }
+
+    /// The size in bytes.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The offset in its page, in bytes.
+    #[inline]
+    pub fn offset(&self) -> u32 {
+        self.offset
+    }
+
+    /// The page it is part of.
+    #[inline]
+    pub fn netmem(&self) -> &Netmem {
+        &self.netmem
+    }
+
+    /// `len` bytes from `start`, or fewer if the fragment ends before.
+    ///
+    /// The device must have finished writing them.
+    #[inline]
+    pub fn bytes(&self, start: u32, len: u32) -> &[u8] {
+        let start = start.min(self.size);
+        let len = len.min(self.size - start);
+
+        // SAFETY: In bounds, and initialised since pages are; ours by the type invariant.
+        unsafe {
+            core::slice::from_raw_parts(self.address.as_ptr().add(start as usize), len as usize)
+        }
+    }
+
+    /// Writes `bytes` from `start` on, or as many as there is room for.
+    #[inline]
+    pub fn write(&mut self, start: u32, bytes: &[u8]) {
+        let start = start.min(self.size);
+        let len = bytes.len().min((self.size - start) as usize);
+
+        // SAFETY: In bounds, ours alone by the type invariant, and so apart from `bytes`.
+        unsafe {
+            core::ptr::copy_nonoverlapping(
+                bytes.as_ptr(),
+                self.address.as_ptr().add(start as usize),
+                len,
+            );
+        }
+    }
+
+    /// The page as a whole again.
+    pub fn into_netmem(self) -> Netmem {
+        self.netmem
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut u8 {
+        self.address.as_ptr()
+    }
+
+    pub(crate) fn into_raw(self) -> bindings::netmem_ref {
+        self.netmem.into_raw()
+    }
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Socket buffers.
+//!
+//! C header: `include/linux/skbuff.h`
+
+use core::{
+    marker::PhantomData,
+    mem::ManuallyDrop,
+    ops::Deref,
+    ptr::NonNull, //
+};
+
+use kernel::prelude::*;
+use net_bindings as bindings;
+
+use crate::page_pool::{
+    Fragment,
+    Netmem, //
+};
+
+/// What a buffer that becomes the linear part of an skb needs before the packet, in bytes.
+pub const HEADROOM: u32 = bindings::NET_SHIM_SKB_PAD;
+
+/// What such a buffer needs after the packet, in bytes (`struct skb_shared_info`).
+pub const TAILROOM: u32 = bindings::NET_SHIM_SHARED_INFO;
+
+/// Ethertype of IPv4.
+pub const ETH_P_IP: u16 = 0x0800;
+/// Ethertype of IPv6.
+pub const ETH_P_IPV6: u16 = 0x86dd;
+
+/// What segmentation offload needs to know of a frame.
+pub struct Segmentation {
+    /// Payload bytes of each segment but the last.
+    pub mss: u16,
+    /// Segments.
+    pub segments: u16,
+}
+
+/// A view of an skb that somebody else owns.
+pub struct SkBuffRef<'a>(NonNull<bindings::sk_buff>, PhantomData<&'a ()>);
+
+impl SkBuffRef<'_> {
+    /// # Safety
+    ///
+    /// `skb` must be valid as long as the result is used.
+    pub(crate) unsafe fn from_raw(skb: *mut bindings::sk_buff) -> Option<Self> {
+        NonNull::new(skb).map(|skb| Self(skb, PhantomData))
+    }
+
+    pub(crate) fn as_raw(&self) -> *mut bindings::sk_buff {
+        self.0.as_ptr()
+    }
+
+    /// All bytes.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        // SAFETY: The skb is valid.
+        unsafe { (*self.as_raw()).len }
+    }
+
+    /// Returns whether there are no bytes.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes in the linear part.
+    #[inline]
+    pub fn head_len(&self) -> u32 {
+        // SAFETY: The skb is valid.
+        unsafe { bindings::net_shim_skb_headlen(self.as_raw()) }
+    }
+
+    /// Fragments beside the linear part.
+    #[inline]
+    pub fn fragments(&self) -> u32 {
+        // SAFETY: The skb is valid.
+        unsafe { bindings::net_shim_skb_nr_frags(self.as_raw()) }
+    }
+
+    /// Bytes of fragment `index`.
+    #[inline]
+    pub fn fragment_len(&self, index: u32) -> Option<u32> {
+        // SAFETY: The skb is valid and the fragment exists.
+        (index < self.fragments())
+            .then(|| unsafe { bindings::net_shim_skb_frag_size(self.as_raw(), index) })
+    }
+
+    /// The queue that the core chose.
+    #[inline]
+    pub fn queue(&self) -> u16 {
+        // SAFETY: The skb is valid.
+        unsafe { bindings::net_shim_skb_queue_mapping(self.as_raw()) }
+    }
+
+    /// Returns whether the device must fill in a TCP or UDP checksum.
+    #[inline]
+    pub fn needs_checksum(&self) -> bool {
+        // SAFETY: The skb is valid.
+        unsafe { bindings::net_shim_skb_csum_partial(self.as_raw()) }
+    }
+
+    /// Where the checksum is, in bytes from the transport header.
+    #[inline]
+    pub fn checksum_offset(&self) -> u16 {
+        // SAFETY: The skb is valid.
+        unsafe { bindings::net_shim_skb_csum_offset(self.as_raw()) }
+    }
+
+    /// Segmentation that the device must do.
+    #[inline]
+    pub fn segmentation(&self) -> Option<Segmentation> {
+        // SAFETY: The skb is valid.
+        unsafe {
+            bindings::net_shim_skb_is_gso(self.as_raw()).then(|| Segmentation {
+                mss: bindings::net_shim_skb_gso_size(self.as_raw()),
+                segments: bindings::net_shim_skb_gso_segs(self.as_raw()),
+            })
+        }
+    }
+
+    /// The network header, in bytes from the start of the frame.
+    #[inline]
+    pub fn network_offset(&self) -> u32 {
+        // SAFETY: The skb is valid.
+        unsafe { bindings::net_shim_skb_network_offset(self.as_raw()) }
+    }
+
+    /// The transport header, in bytes from the start of the frame; for frames that need a
+    /// checksum.
+    #[inline]
+    pub fn transport_offset(&self) -> u32 {
+        // SAFETY: The skb is valid.
+        unsafe { bindings::net_shim_skb_transport_offset(self.as_raw()) }
+    }
+
+    /// Length of the TCP header in bytes; for TCP frames.
+    #[inline]
+    pub fn tcp_header_len(&self) -> u32 {
+        // SAFETY: The skb is valid.
+        unsafe { bindings::net_shim_skb_tcp_hdrlen(self.as_raw()) }
+    }
+
+    /// The ethertype in the frame, behind VLAN tags if there are any.
+    #[inline]
+    pub fn protocol(&self) -> u16 {
+        // SAFETY: The skb is valid.
+        unsafe { bindings::net_shim_skb_protocol(self.as_raw()) }
+    }
+}
+
+/// An skb; freed on drop.
+///
+/// # Invariants
+///
+/// Owns the skb.
+pub struct SkBuff(SkBuffRef<'static>);
+
+// SAFETY: An skb may be used by any one thread at a time.
+unsafe impl Send for SkBuff {}
+
+impl Deref for SkBuff {
+    type Target = SkBuffRef<'static>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl SkBuff {
+    /// # Safety
+    ///
+    /// The caller must own `skb` and gives it away.
+    pub(crate) unsafe fn from_raw(skb: *mut bindings::sk_buff) -> Option<Self> {
+        // SAFETY: As this function requires.
+        unsafe { SkBuffRef::from_raw(skb) }.map(Self)
+    }
+
+    pub(crate) fn into_raw(self) -> *mut bindings::sk_buff {
+        ManuallyDrop::new(self).as_raw()
+    }
+
+    /// Makes an skb around a buffer that holds `len` bytes of a frame from [`HEADROOM`] on.
+    ///
+    /// Nothing is copied; the buffer goes back to its pool with the skb. For NAPI context.
+    /// Returns the buffer if there is no memory or it is too small.
+    #[inline]
+    pub fn build(
+        buffer: Fragment,
+        len: u32,
+        _napi: &crate::napi::Context<'_>,
+    ) -> core::result::Result<Self, Fragment> {
+        if buffer.size() < HEADROOM + len + TAILROOM {
+            return Err(buffer);
+        }
+        // SAFETY: The buffer is valid for its size, which has room for the shared info; NAPI
+        // context, as the skb cache wants.
+        let raw = unsafe { bindings::napi_build_skb(buffer.as_ptr().cast(), buffer.size()) };
+        // SAFETY: Just made and owned by nobody else.
+        let Some(skb) = (unsafe { Self::from_raw(raw) }) else {
+            return Err(buffer);
+        };
+
+        // The skb's head holds the reference from here on.
+        let _ = buffer.into_raw();
+        // SAFETY: The skb is valid and ours, the head is from a page pool, and the sizes were
+        // checked.
+        unsafe {
+            bindings::net_shim_skb_mark_for_recycle(raw);
+            bindings::net_shim_skb_reserve(raw, HEADROOM as i32);
+            bindings::net_shim_skb_put(raw, len);
+        }
+        Ok(skb)
+    }
+
+    /// Adds `len` bytes at `offset` of `netmem`, which takes `truesize` bytes of memory.
+    ///
+    /// Returns the memory if the skb has no room for another fragment.
+    #[inline]
+    pub fn add_fragment(
+        &mut self,
+        netmem: Netmem,
+        offset: u32,
+        len: u32,
+        truesize: u32,
+    ) -> core::result::Result<(), Netmem> {
+        if self.fragments() >= MAX_FRAGMENTS {
+            return Err(netmem);
+        }
+        // SAFETY: The skb is ours and has room; it takes the reference.
+        unsafe {
+            bindings::net_shim_skb_add_rx_frag(
+                self.as_raw(),
+                netmem.into_raw(),
+                offset,
+                len,
+                truesize,
+            );
+        }
+        Ok(())
+    }
+
+    /// Says that the device has verified the checksums.
+    #[inline]
+    pub fn set_checksum_verified(&mut self) {
+        // SAFETY: The skb is ours. CAST: A two-bit value.
+        unsafe {
+            bindings::net_shim_skb_set_ip_summed(
+                self.as_raw(),
+                bindings::CHECKSUM_UNNECESSARY as u8,
+            );
+        }
+    }
+
+    /// Notes the receive hash; `l4` if ports are part of it.
+    #[inline]
+    pub fn set_hash(&mut self, hash: u32, l4: bool) {
+        // SAFETY: The skb is ours.
+        unsafe { bindings::net_shim_skb_set_hash(self.as_raw(), hash, l4) };
+    }
+
+    /// Notes the RX queue.
+    #[inline]
+    pub fn set_rx_queue(&mut self, queue: u16) {
+        // SAFETY: The skb is ours.
+        unsafe { bindings::net_shim_skb_record_rx_queue(self.as_raw(), queue) };
+    }
+
+    /// Takes the Ethernet header off (`eth_type_trans()`); the last thing before the core.
+    ///
+    /// The linear part must hold that header.
+    #[inline]
+    pub fn set_protocol<T: crate::device::Driver>(&mut self, dev: &crate::device::DeviceRef<T>) {
+        // SAFETY: The skb is ours and the device is valid. The pull is checked in the callee
+        // against the skb's length.
+        unsafe {
+            let protocol = bindings::eth_type_trans(self.as_raw(), dev.as_raw());
+            bindings::net_shim_skb_set_protocol(self.as_raw(), protocol);
+        }
+    }
+
+    /// Appends zeroes up to `len` bytes; `None`, and the skb is gone, if there is no memory.
+    #[inline]
+    pub fn pad_to(self, len: u32) -> Option<Self> {
+        if self.len() >= len {
+            return Some(self);
+        }
+        let raw = self.into_raw();
+        // SAFETY: We own the skb; the function frees it on failure.
+        if unsafe { bindings::net_shim_skb_pad_min(raw, len) } != 0 {
+            return None;
+        }
+        // SAFETY: Still ours.
+        unsafe { Self::from_raw(raw) }
+    }
+
+    /// Writes the headers as segmentation offload wants them: no lengths, no IP checksum, and a
+    /// pseudo-header checksum without a length.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM` if the headers are shared and cannot be copied.
+    #[inline]
+    pub fn prepare_segmentation(&mut self) -> Result {
+        // SAFETY: The skb is ours.
+        kernel::error::to_result(unsafe { bindings::net_shim_skb_cow_head(self.as_raw()) })?;
+        // SAFETY: The skb is ours, and its headers are not shared any more.
+        unsafe { bindings::net_shim_skb_tso_prepare(self.as_raw()) };
+        Ok(())
+    }
+
+    /// Takes a software timestamp if one was asked for: just before the doorbell.
+    #[inline]
+    pub fn timestamp(&self) {
+        // SAFETY: The skb is ours.
+        unsafe { bindings::net_shim_skb_tx_timestamp(self.as_raw()) };
+    }
+
+    /// Frees a frame that was sent, from NAPI with this budget.
+    #[inline]
+    pub fn consume(self, budget: u32) {
+        // SAFETY: We own the skb. CAST: Budgets are small.
+        unsafe { bindings::napi_consume_skb(self.into_raw(), budget as i32) };
+    }
+}
+
+/// Fragments that an skb can have.
+pub const MAX_FRAGMENTS: u32 = bindings::NET_SHIM_MAX_SKB_FRAGS;
+
+impl Drop for SkBuff {
+    fn drop(&mut self) {
+        // SAFETY: We own the skb.
+        unsafe { bindings::net_shim_skb_free_any(self.as_raw()) };
+    }
+}
+
+/// How many bytes of the frame in `data` are headers (`eth_get_headlen()`).
+#[inline]
+pub fn header_len<T: crate::device::Driver>(
+    dev: &crate::device::DeviceRef<T>,
+    data: &[u8],
+) -> u32 {
+    // SAFETY: The device and the slice are valid. CAST: Frames are shorter than 64 KiB.
+    unsafe { bindings::eth_get_headlen(dev.as_raw(), data.as_ptr().cast(), data.len() as u32) }
+}

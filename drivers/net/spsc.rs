@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A bounded queue from one producer to one consumer, without locks.
+//!
+//! Carries what a transmit path (under the queue's lock) owes to a completion path (in NAPI). Slot
+//! `i` of the queue is slot `i` of the descriptor ring beside it.
+
+use core::{
+    cell::UnsafeCell,
+    mem::MaybeUninit, //
+};
+
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Relaxed,
+            Release, //
+        },
+        Arc, //
+    }, //
+};
+
+/// # Invariants
+///
+/// - `slots` is not empty, `head` and `tail` are below its length.
+/// - The slots from `head` up to `tail` are initialised and belong to the consumer, all others to
+///   the producer.
+struct Shared<S> {
+    /// The oldest slot that the consumer has not taken; written by the consumer.
+    head: Atomic<u32>,
+    /// The first slot that the producer has not published; written by the producer.
+    tail: Atomic<u32>,
+    slots: KVVec<UnsafeCell<MaybeUninit<S>>>,
+}
+
+// SAFETY: By the type invariant a slot belongs to one side at a time; it moves between them with
+// release and acquire.
+unsafe impl<S: Send> Sync for Shared<S> {}
+// SAFETY: As above.
+unsafe impl<S: Send> Send for Shared<S> {}
+
+impl<S> Shared<S> {
+    fn len(&self) -> u32 {
+        // CAST: `new` takes the length as `u32`.
+        self.slots.len() as u32
+    }
+
+    fn next(&self, index: u32) -> u32 {
+        if index + 1 == self.len() {
+            0
+        } else {
+            index + 1
+        }
+    }
+
+    fn distance(&self, from: u32, to: u32) -> u32 {
+        if to >= from {
+            to - from
+        } else {
+            self.len() - from + to
+        }
+    }
+
+    fn slot(&self, index: u32) -> Option<*mut MaybeUninit<S>> {
+        self.slots.get(index as usize).map(UnsafeCell::get)
+    }
+}
+
+impl<S> Drop for Shared<S> {
+    fn drop(&mut self) {
+        let tail = self.tail.load(Relaxed);
+        let mut head = self.head.load(Relaxed);
+
+        while head != tail {
+            if let Some(slot) = self.slot(head) {
+                // SAFETY: Initialised by the type invariant; both sides are gone.
+                unsafe { (*slot).assume_init_drop() };
+            }
+            head = self.next(head);
+        }
+    }
+}
+
+/// Makes a queue of `len` slots, of which `len - 1` can be in use.
+///
+/// # Errors
+///
+/// `EINVAL` if `len` is less than 2, `ENOMEM`.
+pub fn new<S: Send>(len: u32) -> Result<(Producer<S>, Consumer<S>)> {
+    if len < 2 {
+        return Err(EINVAL);
+    }
+
+    let mut slots = KVVec::with_capacity(len as usize, GFP_KERNEL)?;
+
+    for _ in 0..len {
+        slots.push(UnsafeCell::new(MaybeUninit::uninit()), GFP_KERNEL)?;
+    }
+
+    // INVARIANT: Nothing is published yet: all slots belong to the producer.
+    let shared = Arc::new(
+        Shared {
+            head: Atomic::new(0),
+            tail: Atomic::new(0),
+            slots,
+        },
+        GFP_KERNEL,
+    )?;
+
+    Ok((
+        Producer {
+            shared: shared.clone(),
+            next: 0,
+        },
+        Consumer { shared },
+    ))
+}
+
+/// The side that fills slots.
+///
+/// # Invariants
+///
+/// The slots from `shared.tail` up to `next` are initialised.
+pub struct Producer<S> {
+    shared: Arc<Shared<S>>,
+    next: u32,
+}
+
+impl<S> Producer<S> {
+    /// The slot that the next `push` fills.
+    #[inline]
+    pub fn next_index(&self) -> u32 {
+        self.next
+    }
+
+    /// The slot `count` after the next one.
+    #[inline]
+    pub fn index_after(&self, count: u32) -> u32 {
+        let index = self.next + count;
+
+        if index >= self.shared.len() {
+            index - self.shared.len()
+        } else {
+            index
+        }
+    }
+
+    /// How many slots are free.
+    #[inline]
+    pub fn available(&self) -> u32 {
+        let head = self.shared.head.load(Acquire);
+
+        self.shared.len() - 1 - self.shared.distance(head, self.next)
+    }
+
+    /// Fills the next slot; the consumer sees it after [`Self::publish`]. Returns the value if
+    /// the queue is full.
+    #[inline]
+    pub fn push(&mut self, value: S) -> core::result::Result<(), S> {
+        if self.available() == 0 {
+            return Err(value);
+        }
+        let Some(slot) = self.shared.slot(self.next) else {
+            return Err(value);
+        };
+
+        // SAFETY: The slot is free, so it belongs to the producer, and `&mut self` makes this the
+        // only access.
+        unsafe { (*slot).write(value) };
+        self.next = self.shared.next(self.next);
+        Ok(())
+    }
+
+    /// Takes back what was pushed and not published, newest first.
+    #[inline]
+    pub fn unpush(&mut self) -> Option<S> {
+        if self.next == self.shared.tail.load(Relaxed) {
+            return None;
+        }
+
+        self.next = match self.next {
+            0 => self.shared.len() - 1,
+            next => next - 1,
+        };
+        // SAFETY: Initialised by the type invariant, and not published.
+        self.shared
+            .slot(self.next)
+            .map(|slot| unsafe { (*slot).assume_init_read() })
+    }
+
+    /// Gives all that was pushed to the consumer.
+    #[inline]
+    pub fn publish(&mut self) {
+        self.shared.tail.store(self.next, Release);
+    }
+}
+
+impl<S> Drop for Producer<S> {
+    fn drop(&mut self) {
+        while self.unpush().is_some() {}
+    }
+}
+
+/// The side that takes slots.
+pub struct Consumer<S> {
+    shared: Arc<Shared<S>>,
+}
+
+impl<S> Consumer<S> {
+    /// The oldest slot and its index.
+    #[inline]
+    pub fn peek(&self) -> Option<(u32, &S)> {
+        let head = self.shared.head.load(Relaxed);
+
+        if head == self.shared.tail.load(Acquire) {
+            return None;
+        }
+        // SAFETY: By the type invariant the slot is initialised and belongs to the consumer; it
+        // stays so while `self` is borrowed.
+        self.shared
+            .slot(head)
+            .map(|slot| (head, unsafe { (*slot).assume_init_ref() }))
+    }
+
+    /// Takes the oldest slot.
+    #[inline]
+    pub fn pop(&mut self) -> Option<S> {
+        let (head, _) = self.peek()?;
+        // SAFETY: `peek` found it initialised and the consumer's own; the store below gives it
+        // back as uninitialised.
+        let value = unsafe { (*self.shared.slot(head)?).assume_init_read() };
+
+        self.shared.head.store(self.shared.next(head), Release);
+        Some(value)
+    }
+
+    /// How many slots are free for the producer, less what it has not published.
+    #[inline]
+    pub fn available(&self) -> u32 {
+        let head = self.shared.head.load(Relaxed);
+        let tail = self.shared.tail.load(Acquire);
+
+        self.shared.len() - 1 - self.shared.distance(head, tail)
+    }
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Statistics: counters that one context writes and any may read.
+//!
+//! C header: `include/net/netdev_queues.h`, `struct netdev_stat_ops`
+
+use core::marker::PhantomData;
+
+use kernel::sync::atomic::{
+    Atomic,
+    Relaxed, //
+};
+use net_bindings as bindings;
+
+use crate::device::{
+    Driver,
+    NetDevice, //
+};
+
+/// A counter with one writer at a time.
+pub struct Counter(Atomic<u64>);
+
+impl Counter {
+    /// A counter at 0.
+    pub const fn new() -> Self {
+        Self(Atomic::new(0))
+    }
+
+    /// Adds `n`. No bus lock: there is one writer.
+    #[inline]
+    pub fn add(&self, n: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
+    }
+
+    /// Adds `n` where there may be several writers.
+    pub fn add_shared(&self, n: u64) {
+        if n != 0 {
+            self.0.fetch_add(n, Relaxed);
+        }
+    }
+
+    /// The count.
+    #[inline]
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A device's statistics (`struct rtnl_link_stats64`), as far as drivers here keep them.
+#[derive(Default)]
+pub struct LinkStats {
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Packets received and dropped by the driver.
+    pub rx_dropped: u64,
+    /// Packets that the device had no buffer for.
+    pub rx_missed_errors: u64,
+    /// Packets with errors.
+    pub rx_errors: u64,
+    /// Packets with a bad frame check sequence.
+    pub rx_crc_errors: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Packets dropped instead of sent.
+    pub tx_dropped: u64,
+}
+
+/// One RX queue's statistics (`struct netdev_queue_stats_rx`).
+#[derive(Default)]
+pub struct RxQueueStats {
+    /// Packets received.
+    pub packets: u64,
+    /// Bytes received.
+    pub bytes: u64,
+    /// Times that no memory was to be had for a buffer.
+    pub alloc_fail: u64,
+    /// Packets whose checksum the device has verified.
+    pub csum_unnecessary: u64,
+    /// Packets whose checksum the device did not verify.
+    pub csum_none: u64,
+    /// Packets whose checksum the device found wrong.
+    pub csum_bad: u64,
+}
+
+/// One TX queue's statistics (`struct netdev_queue_stats_tx`).
+#[derive(Default)]
+pub struct TxQueueStats {
+    /// Packets sent; those of one segmented frame count one by one.
+    pub packets: u64,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Packets whose checksum the device filled in.
+    pub needs_csum: u64,
+    /// Frames that the device segmented.
+    pub hw_gso_packets: u64,
+}
+
+/// A driver with statistics for each queue. The counts belong to the device's life: nothing may
+/// run backwards when a queue is restarted.
+pub trait QueueStats: Driver {
+    /// RX queue `index`.
+    fn rx_stats(&self, index: u32) -> RxQueueStats;
+
+    /// TX queue `index`.
+    fn tx_stats(&self, index: u32) -> TxQueueStats;
+}
+
+/// The C operations of `T`.
+pub(crate) struct Table<T>(PhantomData<T>);
+
+impl<T: QueueStats> Table<T> {
+    pub(crate) const OPS: &'static bindings::netdev_stat_ops = &bindings::netdev_stat_ops {
+        get_queue_stats_rx: Some(Self::rx),
+        get_queue_stats_tx: Some(Self::tx),
+        get_base_stats: Some(Self::base),
+    };
+
+    unsafe extern "C" fn rx(
+        dev: *mut bindings::net_device,
+        index: core::ffi::c_int,
+        out: *mut bindings::netdev_queue_stats_rx,
+    ) {
+        // SAFETY: The core calls with a device of `T`.
+        let stats = unsafe { NetDevice::<T>::from_raw(dev) }
+            .driver()
+            .rx_stats(index.unsigned_abs());
+
+        // SAFETY: The core calls with a valid structure; other fields stay untouched, which
+        // means "not kept".
+        unsafe { put_rx(out, &stats) };
+    }
+
+    unsafe extern "C" fn tx(
+        dev: *mut bindings::net_device,
+        index: core::ffi::c_int,
+        out: *mut bindings::netdev_queue_stats_tx,
+    ) {
+        // SAFETY: As above.
+        let stats = unsafe { NetDevice::<T>::from_raw(dev) }
+            .driver()
+            .tx_stats(index.unsigned_abs());
+
+        // SAFETY: As above.
+        unsafe { put_tx(out, &stats) };
+    }
+
+    /// Queues keep their counts for the device's life, so there is nothing beside them.
+    unsafe extern "C" fn base(
+        _dev: *mut bindings::net_device,
+        rx: *mut bindings::netdev_queue_stats_rx,
+        tx: *mut bindings::netdev_queue_stats_tx,
+    ) {
+        // SAFETY: The core calls with valid structures.
+        unsafe {
+            put_rx(rx, &RxQueueStats::default());
+            put_tx(tx, &TxQueueStats::default());
+        }
+    }
+}
+
+/// # Safety
+///
+/// `out` must be valid.
+unsafe fn put_rx(out: *mut bindings::netdev_queue_stats_rx, stats: &RxQueueStats) {
+    // SAFETY: As this function requires.
+    unsafe {
+        (*out).packets = stats.packets;
+        (*out).bytes = stats.bytes;
+        (*out).alloc_fail = stats.alloc_fail;
+        (*out).csum_unnecessary = stats.csum_unnecessary;
+        (*out).csum_none = stats.csum_none;
+        (*out).csum_bad = stats.csum_bad;
+    }
+}
+
+/// # Safety
+///
+/// `out` must be valid.
+unsafe fn put_tx(out: *mut bindings::netdev_queue_stats_tx, stats: &TxQueueStats) {
+    // SAFETY: As this function requires.
+    unsafe {
+        (*out).packets = stats.packets;
+        (*out).bytes = stats.bytes;
+        (*out).needs_csum = stats.needs_csum;
+        (*out).hw_gso_packets = stats.hw_gso_packets;
+    }
+}
