@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! PCI: which devices, and what probe does.
+
+use i82576::limits;
+use kernel::{
+    device::Core,
+    dma::{
+        Device as _,
+        DmaMask, //
+    },
+    pci,
+    prelude::*,
+    sync::Arc, //
+};
+use net::{
+    device,
+    irq::Vectors, //
+};
+
+use crate::{
+    hw::Hw,
+    netdev::{
+        Adapter,
+        Control, //
+    },
+    stats::QueueStats,
+    vector::{
+        Interrupt,
+        QueuePair,
+        Unmask, //
+    },
+};
+
+/// The driver.
+pub(crate) struct Rigb;
+
+/// A bound device: dropping it takes everything down in the order of the fields.
+pub(crate) struct Bound<'bound> {
+    _netdev: device::Registration<'bound, Adapter<'bound>>,
+}
+
+kernel::pci_device_table!(
+    PCI_TABLE,
+    <Rigb as pci::Driver>::IdInfo,
+    [(
+        pci::DeviceId::from_id(pci::Vendor::INTEL, i82576::pci::DEVICE_COPPER as u32),
+        ()
+    )]
+);
+
+impl pci::Driver for Rigb {
+    type IdInfo = ();
+    type Data<'bound> = Bound<'bound>;
+    const ID_TABLE: pci::IdTable<Self::IdInfo> = &PCI_TABLE;
+
+    fn probe<'bound>(
+        pdev: &'bound pci::Device<Core<'_>>,
+        _info: Option<&'bound Self::IdInfo>,
+    ) -> impl PinInit<Self::Data<'bound>, Error> + 'bound {
+        probe(pdev).map(|netdev| Bound { _netdev: netdev })
+    }
+}
+
+/// The largest DMA segment: a dma-buf's mapping is one, whatever its size.
+const MAX_SEGMENT: u32 = u32::MAX;
+
+fn probe<'bound>(
+    pdev: &'bound pci::Device<Core<'_>>,
+) -> Result<device::Registration<'bound, Adapter<'bound>>> {
+    pdev.enable_device_mem()?;
+    // SAFETY: Nothing is mapped or allocated for DMA yet.
+    unsafe {
+        pdev.dma_set_mask_and_coherent(DmaMask::new::<64>())?;
+        pdev.dma_set_max_seg_size(MAX_SEGMENT);
+    }
+
+    let hw = Arc::new(Hw::new(pdev)?, GFP_KERNEL)?;
+    hw.reset()?;
+    pdev.set_master();
+
+    // One vector for each queue pair and one for the link.
+    let max_pairs = u32::from(limits::MAX_RX_QUEUES.min(limits::MAX_VECTORS - 1));
+    // CAST: A number of processors fits.
+    let wanted = (kernel::cpu::nr_cpu_ids() as u32).clamp(1, max_pairs);
+    let mut vectors = Vectors::new(pdev, 2, wanted + 1)?;
+    let pairs = vectors.count() - 1;
+
+    let netdev = device::Unregistered::new(
+        pdev.as_ref(),
+        device::Config {
+            rx_queues: pairs,
+            tx_queues: pairs,
+            mac_address: hw.mac_address(),
+            min_mtu: 68,
+            max_mtu: 9216,
+            fixed_features: Adapter::FIXED_FEATURES,
+            features: Adapter::FEATURES,
+            netmem_tx: true,
+        },
+    )?
+    .with_ethtool()
+    .with_queue_management()
+    .with_queue_stats();
+
+    let dev = netdev.device();
+    let mut control = Control::new(pairs)?;
+    let mut stats = KVec::with_capacity(pairs as usize, GFP_KERNEL)?;
+
+    for index in 0..pairs {
+        let counters = Arc::new(QueueStats::new(), GFP_KERNEL)?;
+        let napi = net::napi::Disabled::new(
+            &dev,
+            index,
+            vectors.irq(index)?,
+            Unmask::new(hw.clone(), index),
+            QueuePair::new(dev.clone(), index),
+        )?;
+
+        vectors.handle(index, c"rigb-queue", Interrupt::Queue(napi.scheduler()))?;
+        control.add_pair(napi)?;
+        stats.push(counters, GFP_KERNEL)?;
+    }
+    vectors.handle(
+        pairs,
+        c"rigb-link",
+        Interrupt::Link {
+            hw: hw.clone(),
+            dev: dev.clone(),
+            vector: pairs,
+        },
+    )?;
+
+    let adapter = Adapter::new(vectors, pdev.as_ref(), hw, stats);
+
+    // SAFETY: The registration goes into the driver's data, which is dropped at unbind.
+    unsafe { netdev.register(adapter, control) }
+}

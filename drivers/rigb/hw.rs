@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The device's registers: all of what is done to the device as a whole.
+
+use i82576::{
+    limits,
+    regs::{
+        self,
+        Reg, //
+    },
+    rss, //
+};
+use kernel::{
+    device::Core,
+    io::Io,
+    pci,
+    prelude::*,
+    time::{
+        delay::fsleep,
+        Delta, //
+    }, //
+};
+use net::device::{
+    MacAddress,
+    RxMode, //
+};
+
+/// How often a register is looked at before the driver gives up, and how long it waits between.
+const TRIES: u32 = 1000;
+const PAUSE: Delta = Delta::from_micros(20);
+
+/// Interrupt moderation: at most one interrupt of a vector in this time, in microseconds.
+const MODERATION_US: u32 = 50;
+
+/// Prefetch, host and write-back thresholds of the queues, in descriptors.
+const RX_THRESHOLDS: u32 = regs::thresholds(8, 8, 4);
+const TX_THRESHOLDS: u32 = regs::thresholds(8, 1, 16);
+
+/// A mapped 82576.
+pub(crate) struct Hw<'bound> {
+    bar: pci::Bar<'bound, { regs::BAR_SIZE }>,
+}
+
+impl<'bound> Hw<'bound> {
+    /// Maps the registers.
+    pub(crate) fn new(pdev: &'bound pci::Device<Core<'_>>) -> Result<Self> {
+        Ok(Self {
+            bar: pdev.iomap_region_sized(0, c"rigb")?,
+        })
+    }
+
+    /// Reads a register. Costs a round trip over the bus: not for the packet path.
+    pub(crate) fn read(&self, reg: Reg) -> u32 {
+        // Registers lie in the BAR; all ones is what a device that is gone reads as.
+        (&self.bar).try_read32(reg.offset()).unwrap_or(u32::MAX)
+    }
+
+    /// Writes a register.
+    #[inline]
+    pub(crate) fn write(&self, reg: Reg, value: u32) {
+        // Registers lie in the BAR, so this does not fail.
+        let _ = (&self.bar).try_write32(value, reg.offset());
+    }
+
+    fn modify(&self, reg: Reg, clear: u32, set: u32) {
+        self.write(reg, (self.read(reg) & !clear) | set);
+    }
+
+    /// Waits until `done` holds for a register.
+    fn wait(&self, reg: Reg, done: impl Fn(u32) -> bool) -> Result {
+        for _ in 0..TRIES {
+            if done(self.read(reg)) {
+                return Ok(());
+            }
+            fsleep(PAUSE);
+        }
+        Err(ETIMEDOUT)
+    }
+
+    /// Brings the device into a known state: nothing enabled, link negotiation running.
+    pub(crate) fn reset(&self) -> Result {
+        self.write(regs::IMC, u32::MAX);
+        self.write(regs::EIMC, u32::MAX);
+        self.write(regs::RCTL, 0);
+        self.write(regs::TCTL, regs::tctl::PSP);
+        self.modify(regs::CTRL, 0, regs::ctrl::RST);
+        fsleep(Delta::from_millis(1));
+        self.wait(regs::CTRL, |value| value & regs::ctrl::RST == 0)?;
+        // The MAC address comes from the NVM. Where there is none, as in QEMU, this never ends.
+        let _ = self.wait(regs::EECD, |value| value & regs::eecd::AUTO_RD != 0);
+        self.write(regs::IMC, u32::MAX);
+        self.read(regs::ICR);
+
+        self.modify(regs::CTRL_EXT, 0, regs::ctrl_ext::DRV_LOAD);
+        self.modify(regs::CTRL, 0, regs::ctrl::SLU);
+        self.phy_write(regs::phy::CONTROL, regs::phy::CR_AUTONEG)
+    }
+
+    fn phy_write(&self, register: u8, value: u16) -> Result {
+        self.write(regs::MDIC, regs::mdic::write(register, value));
+        self.wait(regs::MDIC, |value| value & regs::mdic::READY != 0)?;
+        if self.read(regs::MDIC) & regs::mdic::ERROR != 0 {
+            return Err(EIO);
+        }
+        Ok(())
+    }
+
+    /// The MAC address that the device filters for.
+    pub(crate) fn mac_address(&self) -> MacAddress {
+        regs::rah::decode(self.read(regs::ral(0)), self.read(regs::rah(0))).unwrap_or_default()
+    }
+
+    /// Filters for another MAC address.
+    pub(crate) fn set_mac_address(&self, addr: &MacAddress) {
+        let (low, high) = regs::rah::encode(*addr);
+
+        self.write(regs::ral(0), low);
+        self.write(regs::rah(0), high);
+    }
+
+    /// Returns whether the link is up.
+    pub(crate) fn link_is_up(&self) -> bool {
+        let status = self.read(regs::STATUS);
+
+        status != u32::MAX && status & regs::status::LU != 0
+    }
+
+    /// Sets which frames pass the filters.
+    pub(crate) fn set_rx_mode(&self, mode: RxMode) {
+        let mut set = 0;
+
+        if mode.promiscuous {
+            set |= regs::rctl::UPE | regs::rctl::MPE;
+        }
+        // All multicast or none: the hash filter would only save what the core drops anyway.
+        if mode.multicast {
+            set |= regs::rctl::MPE;
+        }
+        self.modify(regs::RCTL, regs::rctl::UPE | regs::rctl::MPE, set);
+    }
+
+    /// Programs hash key and indirection table.
+    pub(crate) fn set_rss(&self, key: &rss::Key, table: &rss::IndirectionTable) {
+        for (n, value) in (0..).zip(key.registers()) {
+            self.write(regs::rssrk(n), value);
+        }
+        for (n, value) in (0..).zip(table.registers()) {
+            self.write(regs::reta(n), value);
+        }
+        // The hash takes the place of the raw checksum in the descriptor. Only TCP is hashed:
+        // what cannot be split must not reach a queue that may be bound, and what is not hashed
+        // goes to queue 0.
+        self.modify(
+            regs::RXCSUM,
+            0,
+            regs::rxcsum::PCSD | regs::rxcsum::IPOFL | regs::rxcsum::TUOFL,
+        );
+        self.write(
+            regs::MRQC,
+            regs::mrqc::ENABLE_RSS | regs::mrqc::RSS_FIELDS_TCP,
+        );
+    }
+
+    /// Lets frames in and out. Queues are enabled one by one.
+    pub(crate) fn start(&self) {
+        self.write(regs::RLPML, limits::MAX_FRAME);
+        // Split NFS over TCP like any other TCP: what is behind its headers is payload.
+        self.modify(
+            regs::RFCTL,
+            0,
+            regs::rfctl::NFSW_DIS | regs::rfctl::NFSR_DIS,
+        );
+        self.write(regs::TIPG, regs::tipg::DEFAULT);
+        self.modify(
+            regs::RCTL,
+            regs::rctl::SBP | regs::rctl::LBM_MASK | regs::rctl::VFE,
+            regs::rctl::EN | regs::rctl::BAM | regs::rctl::LPE | regs::rctl::SECRC,
+        );
+        self.modify(
+            regs::TCTL,
+            regs::tctl::CT_MASK,
+            regs::tctl::EN | regs::tctl::PSP | regs::tctl::RTLC | regs::tctl::CT_DEFAULT,
+        );
+    }
+
+    /// Lets no frame in any more.
+    pub(crate) fn stop_receiving(&self) {
+        self.modify(regs::RCTL, regs::rctl::EN, 0);
+    }
+
+    /// Lets no frame out any more.
+    pub(crate) fn stop_sending(&self) {
+        self.modify(regs::TCTL, regs::tctl::EN, 0);
+    }
+
+    /// Routes each queue pair to the vector of its number and the link to the one after them, and
+    /// unmasks all.
+    pub(crate) fn enable_interrupts(&self, pairs: u32) {
+        let all = (1u32 << (pairs + 1)) - 1;
+
+        self.write(
+            regs::GPIE,
+            regs::gpie::MSIX_MODE | regs::gpie::PBA | regs::gpie::EIAME | regs::gpie::NSICR,
+        );
+        for pair in 0..pairs as u16 {
+            // CAST: There are at most 16 pairs.
+            let entry = regs::ivar_entry(pair as u8);
+
+            for (reg, shift) in [regs::ivar_rx(pair), regs::ivar_tx(pair)] {
+                let value = regs::ivar_replace(self.read(reg), shift, entry);
+
+                self.write(reg, value);
+            }
+            self.write(
+                regs::eitr(pair),
+                regs::eitr::interval(MODERATION_US) | regs::eitr::CNT_IGNR,
+            );
+        }
+        self.write(
+            regs::IVAR_MISC,
+            // CAST: There are at most 16 pairs.
+            u32::from(regs::ivar_entry(pairs as u8)) << regs::ivar_misc::OTHER_SHIFT,
+        );
+
+        // A vector's cause clears itself, and the vector masks itself until NAPI is through.
+        self.write(regs::EIAC, all);
+        self.write(regs::EIAM, all);
+        self.write(regs::EIMS, all);
+        self.write(regs::IMS, regs::icr::LSC);
+    }
+
+    /// Masks all interrupts.
+    pub(crate) fn disable_interrupts(&self) {
+        self.write(regs::IMC, u32::MAX);
+        self.write(regs::EIMC, u32::MAX);
+        self.write(regs::EIAC, 0);
+        self.write(regs::EIAM, 0);
+        // Post the writes.
+        self.read(regs::STATUS);
+    }
+
+    /// Unmasks one vector.
+    #[inline]
+    pub(crate) fn unmask(&self, vector: u32) {
+        self.write(regs::EIMS, 1 << vector);
+    }
+
+    /// Reads and clears the causes of the link's vector.
+    pub(crate) fn link_causes(&self) -> u32 {
+        self.read(regs::ICR)
+    }
+
+    /// Frames that RX queue `queue` had no buffer for since the last call.
+    pub(crate) fn take_rx_drops(&self, queue: u32) -> u64 {
+        // CAST: There are at most 16 queues. The counter has 12 bits and clears on read.
+        let drops = self.read(regs::rqdpc(queue as u16));
+
+        if drops == u32::MAX {
+            0
+        } else {
+            u64::from(drops & 0xfff)
+        }
+    }
+
+    /// Points RX queue `queue` at a ring and enables it.
+    ///
+    /// The tail may be written on return: before that the device ignores it.
+    ///
+    /// # Errors
+    ///
+    /// `ETIMEDOUT`: the queue did not start, and is disabled again.
+    pub(crate) fn enable_rx(&self, queue: u16, ring: u64, bytes: u32, srrctl: u32) -> Result {
+        self.write(regs::rxdctl(queue), 0);
+        self.write(regs::rdbal(queue), ring as u32);
+        self.write(regs::rdbah(queue), (ring >> 32) as u32);
+        self.write(regs::rdlen(queue), bytes);
+        self.write(regs::srrctl(queue), srrctl);
+        self.write(regs::psrtype(queue), regs::psrtype::TCP);
+        self.write(regs::rdh(queue), 0);
+        self.write(regs::rdt(queue), 0);
+        self.write(regs::rxdctl(queue), RX_THRESHOLDS | regs::rxdctl::ENABLE);
+        self.wait(regs::rxdctl(queue), |value| value & regs::rxdctl::ENABLE != 0)
+            .inspect_err(|_| self.write(regs::rxdctl(queue), 0))
+    }
+
+    /// Disables RX queue `queue` and waits until the device does no DMA for it.
+    ///
+    /// # Errors
+    ///
+    /// `ETIMEDOUT`: it may still do DMA.
+    pub(crate) fn disable_rx(&self, queue: u16) -> Result {
+        self.quiesce(regs::rxdctl(queue), regs::rxdctl::ENABLE)
+    }
+
+    /// Points TX queue `queue` at a ring and enables it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::enable_rx`].
+    pub(crate) fn enable_tx(&self, queue: u16, ring: u64, bytes: u32) -> Result {
+        self.write(regs::txdctl(queue), 0);
+        self.write(regs::tdbal(queue), ring as u32);
+        self.write(regs::tdbah(queue), (ring >> 32) as u32);
+        self.write(regs::tdlen(queue), bytes);
+        self.write(regs::tdh(queue), 0);
+        self.write(regs::tdt(queue), 0);
+        self.write(regs::txdctl(queue), TX_THRESHOLDS | regs::txdctl::ENABLE);
+        self.wait(regs::txdctl(queue), |value| value & regs::txdctl::ENABLE != 0)
+            .inspect_err(|_| self.write(regs::txdctl(queue), 0))
+    }
+
+    /// Disables TX queue `queue` and waits until the device does no DMA for it.
+    ///
+    /// # Errors
+    ///
+    /// `ETIMEDOUT`: it may still do DMA.
+    pub(crate) fn disable_tx(&self, queue: u16) -> Result {
+        self.quiesce(regs::txdctl(queue), regs::txdctl::ENABLE)
+    }
+
+    /// ENABLE reads as 0 when the queue's last access is done; a device that is gone does none.
+    fn quiesce(&self, reg: Reg, enable: u32) -> Result {
+        self.modify(reg, enable, 0);
+        self.wait(reg, |value| value & enable == 0 || value == u32::MAX)
+    }
+}
+
+impl Drop for Hw<'_> {
+    fn drop(&mut self) {
+        self.disable_interrupts();
+        self.modify(regs::CTRL_EXT, regs::ctrl_ext::DRV_LOAD, 0);
+    }
+}

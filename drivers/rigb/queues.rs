@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Single RX queues are restarted while the others run: this binds them to device memory.
+//!
+//! The pair's NAPI is disabled from stop to start. Its TX queue goes on to take frames in that
+//! time; their completion waits for the NAPI.
+
+use kernel::prelude::*;
+use net::{
+    device::Locked,
+    queue::QueueManagement, //
+};
+
+use crate::{
+    netdev::{
+        Adapter,
+        Control,
+        Pair, //
+    },
+    rx,
+};
+
+impl<'bound> QueueManagement for Adapter<'bound> {
+    type Memory = rx::Ring;
+
+    fn queue_alloc(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        index: u32,
+    ) -> Result<rx::Ring> {
+        if dev.has_unreadable_provider(index) && (index == 0 || !control.split) {
+            // What is not TCP goes to queue 0, which cannot be split.
+            return Err(EOPNOTSUPP);
+        }
+        let adapter = dev.device().driver();
+
+        rx::Ring::new(
+            dev,
+            adapter.parent,
+            control.layouts(),
+            u16::try_from(index)?,
+        )
+    }
+
+    fn queue_start(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        index: u32,
+        ring: rx::Ring,
+    ) -> core::result::Result<(), (Error, rx::Ring)> {
+        let adapter = dev.device().driver();
+        let at = index as usize;
+        let (Some(pair), Some(stats)) = (control.pairs.get_mut(at), adapter.stats.get(at)) else {
+            return Err((EINVAL, ring));
+        };
+
+        match core::mem::replace(pair, Pair::Changing) {
+            Pair::Disabled(mut napi) => {
+                match rx::Running::start(ring, adapter.hw.clone(), stats.clone(), &napi) {
+                    Ok(running) => napi.state().rx = Some(running),
+                    Err(failed) => {
+                        *pair = Pair::Disabled(napi);
+                        return Err(failed);
+                    }
+                }
+                let napi = napi.enable(dev);
+                // Completions and packets may have come while it was disabled.
+                napi.schedule();
+                *pair = Pair::Enabled(napi);
+                Ok(())
+            }
+            other => {
+                *pair = other;
+                Err((EBUSY, ring))
+            }
+        }
+    }
+
+    fn queue_stop(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        index: u32,
+    ) -> Result<rx::Ring> {
+        let pair = control.pairs.get_mut(index as usize).ok_or(EINVAL)?;
+        let mut napi = match core::mem::replace(pair, Pair::Changing) {
+            Pair::Enabled(napi) => napi.disable(dev),
+            other => {
+                *pair = other;
+                return Err(ENETDOWN);
+            }
+        };
+
+        let stopped = match napi.state().rx.take() {
+            Some(running) => running.stop(&napi),
+            None => {
+                *pair = Pair::Enabled(napi.enable(dev));
+                return Err(ENETDOWN);
+            }
+        };
+        match stopped {
+            Ok(ring) => {
+                *pair = Pair::Disabled(napi);
+                Ok(ring)
+            }
+            Err((error, running)) => {
+                napi.state().rx = Some(running);
+                let napi = napi.enable(dev);
+                napi.schedule();
+                *pair = Pair::Enabled(napi);
+                Err(error)
+            }
+        }
+    }
+}

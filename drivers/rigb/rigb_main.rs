@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Network driver for the Intel 82576, with device memory TCP.
+//!
+//! Where to read what:
+//!
+//! - [`driver`]: which PCI devices, and what probe does;
+//! - [`hw`]: the device's registers;
+//! - [`netdev`]: the interface goes up and down, and what state it has;
+//! - [`vector`]: one interrupt, one NAPI, one queue pair;
+//! - [`rx`] and [`tx`]: the two paths of a packet;
+//! - [`queues`]: single RX queues are restarted, which binds them to device memory;
+//! - [`ethtool`]: rings, header split, RSS;
+//! - [`stats`]: what is counted.
+
+mod driver;
+mod ethtool;
+mod hw;
+mod netdev;
+mod queues;
+mod rx;
+mod stats;
+mod tx;
+mod vector;
+
+kernel::module_pci_driver! {
+    type: driver::Rigb,
+    name: "rigb",
+    authors: ["The nobounce developers"],
+    description: "Intel 82576 network driver with device memory TCP",
+    license: "GPL",
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is counted: for each queue, over the life of the device.
+
+use net::stats::Counter;
+
+/// A queue pair's counters. NAPI writes those of RX and of TX completion, the transmit path
+/// `tx_dropped`.
+pub(crate) struct QueueStats {
+    pub(crate) rx_packets: Counter,
+    pub(crate) rx_bytes: Counter,
+    /// Packets that the device has split.
+    pub(crate) rx_split: Counter,
+    /// Packets that the device did not split, on a queue whose memory the CPU cannot read.
+    pub(crate) rx_unsplit_dropped: Counter,
+    /// Packets without a verified checksum, on such a queue.
+    pub(crate) rx_unverified_dropped: Counter,
+    /// Packets dropped for want of memory.
+    pub(crate) rx_alloc_dropped: Counter,
+    /// Packets with errors.
+    pub(crate) rx_errors: Counter,
+    /// Times that a pool had no memory for a descriptor.
+    pub(crate) rx_alloc_fail: Counter,
+    /// Times that NAPI ended with too few descriptors posted to be woken by the device.
+    pub(crate) rx_starved: Counter,
+    pub(crate) rx_csum_verified: Counter,
+    pub(crate) rx_csum_none: Counter,
+    pub(crate) rx_csum_bad: Counter,
+    /// Packets that the device had no descriptor for.
+    pub(crate) rx_missed: Counter,
+    pub(crate) tx_packets: Counter,
+    pub(crate) tx_bytes: Counter,
+    pub(crate) tx_csum: Counter,
+    pub(crate) tx_tso: Counter,
+    /// Fragments in device memory.
+    pub(crate) tx_net_iovs: Counter,
+    pub(crate) tx_dropped: Counter,
+    /// Doorbells rung.
+    pub(crate) tx_doorbells: Counter,
+}
+
+impl QueueStats {
+    pub(crate) const fn new() -> Self {
+        Self {
+            rx_packets: Counter::new(),
+            rx_bytes: Counter::new(),
+            rx_split: Counter::new(),
+            rx_unsplit_dropped: Counter::new(),
+            rx_unverified_dropped: Counter::new(),
+            rx_alloc_dropped: Counter::new(),
+            rx_errors: Counter::new(),
+            rx_alloc_fail: Counter::new(),
+            rx_starved: Counter::new(),
+            rx_csum_verified: Counter::new(),
+            rx_csum_none: Counter::new(),
+            rx_csum_bad: Counter::new(),
+            rx_missed: Counter::new(),
+            tx_packets: Counter::new(),
+            tx_bytes: Counter::new(),
+            tx_csum: Counter::new(),
+            tx_tso: Counter::new(),
+            tx_net_iovs: Counter::new(),
+            tx_dropped: Counter::new(),
+            tx_doorbells: Counter::new(),
+        }
+    }
+
+    /// Packets received and dropped by the driver.
+    pub(crate) fn rx_dropped(&self) -> u64 {
+        self.rx_unsplit_dropped.get()
+            + self.rx_unverified_dropped.get()
+            + self.rx_alloc_dropped.get()
+    }
+}

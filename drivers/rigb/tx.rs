@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Transmit: from the core to the wire, and what comes after.
+//!
+//! [`Transmitter`] runs under the TX queue's lock and fills the ring; [`Completion`] runs in NAPI
+//! and empties it. Both share the descriptors and a queue of what each descriptor maps. A
+//! fragment in device memory is passed by its DMA address like any other; nothing reads it.
+
+use i82576::{
+    limits,
+    regs,
+    ring,
+    tx::{
+        self as descriptor,
+        Context,
+        Data,
+        IpVersion,
+        L4, //
+    },
+};
+use kernel::{
+    device::{
+        Bound,
+        Device, //
+    },
+    prelude::*,
+    sync::{
+        barrier::{
+            self,
+            Read,
+            Write, //
+        },
+        Arc, //
+    }, //
+};
+use net::{
+    descriptors::Descriptors,
+    dma::TxMapping,
+    skb::{
+        self,
+        SkBuff,
+        SkBuffRef, //
+    },
+    spsc,
+    tx::{
+        Transmit,
+        TxQueue, //
+    },
+};
+
+use crate::{
+    hw::Hw,
+    stats::QueueStats, //
+};
+
+/// Descriptors that any frame fits in: context, head and fragments, and two for pieces that are
+/// cut because they are longer than a descriptor takes.
+const NEEDED: u32 = 1 + 1 + skb::MAX_FRAGMENTS + 2;
+
+/// The queue is woken when this many are free: room for more than one frame.
+const WAKE: u32 = 2 * NEEDED;
+
+const _: () = assert!(WAKE < limits::RING_MIN as u32);
+
+/// Frames completed in one poll, at most.
+const COMPLETE_BATCH: u32 = 256;
+
+/// Where the checksum is in its header, in bytes.
+const TCP_CHECKSUM: u16 = 16;
+const UDP_CHECKSUM: u16 = 6;
+
+/// Length of a UDP header in bytes.
+const UDP_HEADER: u32 = 8;
+
+/// What is owed for one descriptor when it is done.
+struct Slot<'bound> {
+    _mapping: Option<TxMapping<'bound>>,
+    /// The descriptor that ends the frame.
+    last: u32,
+    /// The frame, on its last descriptor.
+    frame: Option<Frame>,
+}
+
+/// A frame that the device sends.
+struct Frame {
+    skb: SkBuff,
+    /// Bytes on the wire, without Ethernet overhead.
+    bytes: u32,
+    /// Packets on the wire.
+    packets: u32,
+}
+
+/// A TX queue that the device works on. Dropping it makes the device stop.
+struct EnabledQueue<'bound> {
+    hw: Arc<Hw<'bound>>,
+    descriptors: Descriptors,
+    index: u16,
+}
+
+impl Drop for EnabledQueue<'_> {
+    fn drop(&mut self) {
+        // The slots' mappings go after this.
+        let _ = self.hw.disable_tx(self.index);
+    }
+}
+
+/// An allocated TX ring that the device does not know.
+pub(crate) struct Ring<'bound> {
+    descriptors: Descriptors,
+    producer: spsc::Producer<Slot<'bound>>,
+    consumer: spsc::Consumer<Slot<'bound>>,
+    len: ring::Ring,
+}
+
+impl<'bound> Ring<'bound> {
+    /// Allocates a ring.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn new(parent: &'bound Device<Bound>, len: ring::Ring) -> Result<Self> {
+        let (producer, consumer) = spsc::new(u32::from(len.len()))?;
+
+        Ok(Self {
+            descriptors: Descriptors::new(parent, u32::from(len.len()))?,
+            producer,
+            consumer,
+            len,
+        })
+    }
+
+    /// Hands the ring to the device.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`; `ETIMEDOUT` if the device does not start the queue.
+    pub(crate) fn start(
+        self,
+        parent: &'bound Device<Bound>,
+        hw: &Arc<Hw<'bound>>,
+        stats: &Arc<QueueStats>,
+        index: u16,
+    ) -> Result<(Transmitter<'bound>, Completion<'bound>)> {
+        let queue = Arc::new(
+            EnabledQueue {
+                hw: hw.clone(),
+                descriptors: self.descriptors,
+                index,
+            },
+            GFP_KERNEL,
+        )?;
+
+        hw.enable_tx(index, queue.descriptors.dma_address(), self.len.bytes())?;
+        Ok((
+            Transmitter {
+                queue: queue.clone(),
+                slots: self.producer,
+                parent,
+                stats: stats.clone(),
+                rung: 0,
+            },
+            Completion {
+                queue,
+                slots: self.consumer,
+                stats: stats.clone(),
+            },
+        ))
+    }
+}
+
+/// The side that fills the ring. The queue comes first: it is disabled before the slots go.
+pub(crate) struct Transmitter<'bound> {
+    queue: Arc<EnabledQueue<'bound>>,
+    slots: spsc::Producer<Slot<'bound>>,
+    parent: &'bound Device<Bound>,
+    stats: Arc<QueueStats>,
+    /// The tail that the device was told last.
+    rung: u32,
+}
+
+/// What the device shall do with a frame beside sending it.
+struct Offload {
+    context: Option<Context>,
+    tso: bool,
+    ip_checksum: bool,
+    l4_checksum: bool,
+    /// Bytes before the payload, for segmentation.
+    header: u32,
+    segments: u32,
+}
+
+impl Offload {
+    /// # Errors
+    ///
+    /// `ENOMEM`, and `EINVAL` for what `features_check` should have kept away.
+    fn prepare(skb: &mut SkBuff) -> Result<Self> {
+        if !skb.needs_checksum() {
+            return Ok(Self {
+                context: None,
+                tso: false,
+                ip_checksum: false,
+                l4_checksum: false,
+                header: 0,
+                segments: 1,
+            });
+        }
+
+        let segmentation = skb.segmentation();
+        let network = skb.network_offset();
+        let transport = skb.transport_offset();
+        let ipv4 = skb.protocol() == skb::ETH_P_IP;
+        let (l4, l4_len) = match skb.checksum_offset() {
+            TCP_CHECKSUM => (L4::Tcp, skb.tcp_header_len()),
+            UDP_CHECKSUM => (L4::Udp, UDP_HEADER),
+            _ => return Err(EINVAL),
+        };
+        if segmentation.is_some() {
+            skb.prepare_segmentation()?;
+        }
+
+        Ok(Self {
+            context: Some(Context {
+                vlan: 0,
+                mac_len: u8::try_from(network)?,
+                ip_len: u16::try_from(transport.checked_sub(network).ok_or(EINVAL)?)?,
+                ip: Some(if ipv4 { IpVersion::V4 } else { IpVersion::V6 }),
+                l4,
+                l4_len: u8::try_from(l4_len)?,
+                mss: segmentation.as_ref().map_or(0, |gso| gso.mss),
+                queue_index: 0,
+            }),
+            tso: segmentation.is_some(),
+            ip_checksum: ipv4 && segmentation.is_some(),
+            l4_checksum: true,
+            header: transport + l4_len,
+            segments: segmentation.map_or(1, |gso| u32::from(gso.segments).max(1)),
+        })
+    }
+}
+
+impl<'bound> Transmitter<'bound> {
+    /// Puts `skb` on the ring. On an error nothing is.
+    fn enqueue(&mut self, mut skb: SkBuff) -> Result<u32> {
+        let offload = Offload::prepare(&mut skb)?;
+        let pieces = |len: u32| len.div_ceil(limits::MAX_TX_FRAGMENT);
+        let mut count = pieces(skb.head_len());
+        for index in 0..skb.fragments() {
+            count += pieces(skb.fragment_len(index).unwrap_or(0));
+        }
+        count += u32::from(offload.context.is_some());
+        if count == 0 || count > self.slots.available() {
+            return Err(ENOSPC);
+        }
+
+        let bytes = skb.len() + (offload.segments - 1) * offload.header;
+        let result = self.map(&skb, &offload, count);
+
+        // The frame goes on its last slot, so that one is pushed when all else is done.
+        match result {
+            Ok(mapping) => {
+                let slot = Slot {
+                    _mapping: mapping,
+                    last: self.slots.next_index(),
+                    frame: Some(Frame {
+                        skb,
+                        bytes,
+                        packets: offload.segments,
+                    }),
+                };
+                if self.slots.push(slot).is_err() {
+                    return Err(ENOSPC);
+                }
+                if offload.tso {
+                    self.stats.tx_tso.add(1);
+                }
+                if offload.l4_checksum {
+                    self.stats.tx_csum.add(u64::from(offload.segments));
+                }
+                Ok(bytes)
+            }
+            Err(error) => {
+                while self.slots.unpush().is_some() {}
+                Err(error)
+            }
+        }
+    }
+
+    /// Maps all of `skb` and writes its `count` descriptors. Pushes all slots but the last, and
+    /// returns the last one's mapping.
+    fn map(
+        &mut self,
+        skb: &SkBuff,
+        offload: &Offload,
+        count: u32,
+    ) -> Result<Option<TxMapping<'bound>>> {
+        let last = self.slots.index_after(count - 1);
+        let ring = &self.queue.descriptors;
+        let mut net_iovs = 0;
+        let mut held = None;
+
+        if let Some(context) = &offload.context {
+            ring.write(self.slots.next_index(), context.encode());
+            self.slots
+                .push(Slot {
+                    _mapping: None,
+                    last,
+                    frame: None,
+                })
+                .map_err(|_| ENOSPC)?;
+        }
+
+        // PAYLEN of a segmented frame leaves the headers out.
+        let paylen = skb.len() - if offload.tso { offload.header } else { 0 };
+
+        for part in 0..=skb.fragments() {
+            let mapping = match part {
+                0 => TxMapping::head(self.parent, skb)?,
+                _ => TxMapping::fragment(self.parent, skb, part - 1)?,
+            };
+            let mut address = mapping.address();
+            let mut left = mapping.len();
+
+            net_iovs += u64::from(mapping.is_net_iov());
+            // The mapping goes with the last of its pieces.
+            held = Some(mapping);
+            while left != 0 {
+                let len = left.min(limits::MAX_TX_FRAGMENT);
+                let index = self.slots.next_index();
+                let end = index == last;
+                let data = Data {
+                    address,
+                    // CAST: At most `MAX_TX_FRAGMENT`.
+                    len: len as u16,
+                    paylen,
+                    end_of_packet: end,
+                    report_status: end,
+                    tso: offload.tso,
+                    ip_checksum: offload.ip_checksum,
+                    l4_checksum: offload.l4_checksum,
+                    vlan: false,
+                    context: false,
+                    queue_index: 0,
+                };
+
+                ring.write(index, data.encode());
+                address += u64::from(len);
+                left -= len;
+                if !end {
+                    let slot = Slot {
+                        _mapping: if left == 0 { held.take() } else { None },
+                        last,
+                        frame: None,
+                    };
+                    self.slots.push(slot).map_err(|_| ENOSPC)?;
+                }
+            }
+        }
+
+        self.stats.tx_net_iovs.add(net_iovs);
+        Ok(held)
+    }
+
+    fn ring_doorbell(&mut self) {
+        let tail = self.slots.next_index();
+
+        if tail != self.rung {
+            self.rung = tail;
+            // The descriptors are in memory before the device is told of them.
+            barrier::dma_mb(Write);
+            self.queue.hw.write(regs::tdt(self.queue.index), tail);
+            self.stats.tx_doorbells.add(1);
+        }
+    }
+}
+
+impl Transmit for Transmitter<'_> {
+    fn transmit(&mut self, skb: SkBuff, queue: TxQueue<'_>, more: bool) {
+        let sent = match skb.pad_to(u32::from(limits::MIN_TX_FRAME)) {
+            Some(skb) => {
+                skb.timestamp();
+                self.enqueue(skb)
+            }
+            None => Err(ENOMEM),
+        };
+
+        match sent {
+            Ok(bytes) => {
+                let doorbell = queue.sent(bytes, more);
+
+                self.slots.publish();
+                let stopped = queue.maybe_stop(|| self.slots.available(), NEEDED, WAKE);
+                if doorbell || stopped {
+                    self.ring_doorbell();
+                }
+            }
+            Err(_) => {
+                self.stats.tx_dropped.add(1);
+                // Frames before this one may wait for a doorbell.
+                if !more {
+                    self.ring_doorbell();
+                }
+            }
+        }
+    }
+}
+
+/// The side that empties the ring. The queue comes first: it is disabled before the slots go.
+pub(crate) struct Completion<'bound> {
+    queue: Arc<EnabledQueue<'bound>>,
+    slots: spsc::Consumer<Slot<'bound>>,
+    stats: Arc<QueueStats>,
+}
+
+impl Completion<'_> {
+    /// Frees what was sent. Returns whether there is no more of it.
+    pub(crate) fn complete(&mut self, queue: TxQueue<'_>, budget: u32) -> bool {
+        let mut frames = 0;
+        let mut packets = 0;
+        let mut bytes = 0;
+
+        while frames < COMPLETE_BATCH {
+            let Some((_, slot)) = self.slots.peek() else {
+                break;
+            };
+            if !descriptor::is_done(self.queue.descriptors.read(slot.last, 1)) {
+                break;
+            }
+            barrier::dma_mb(Read);
+            frames += 1;
+
+            while let Some(slot) = self.slots.pop() {
+                if let Some(frame) = slot.frame {
+                    packets += frame.packets;
+                    bytes += frame.bytes;
+                    frame.skb.consume(budget);
+                    break;
+                }
+            }
+        }
+
+        self.stats.tx_packets.add(u64::from(packets));
+        self.stats.tx_bytes.add(u64::from(bytes));
+        queue.completed(packets, bytes, || self.slots.available(), WAKE);
+        frames < COMPLETE_BATCH
+    }
+}
+
+/// Returns whether the device can do for `skb` what the core would have it do.
+pub(crate) fn can_offload(skb: &SkBuffRef<'_>) -> bool {
+    if !skb.needs_checksum() {
+        return true;
+    }
+    let network = skb.network_offset();
+    let transport = skb.transport_offset();
+
+    network <= u32::from(limits::MAX_MAC_LEN)
+        && transport >= network
+        && transport - network <= u32::from(limits::MAX_IP_LEN)
+        && matches!(skb.checksum_offset(), TCP_CHECKSUM | UDP_CHECKSUM)
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One MSI-X vector, one NAPI, one pair of an RX and a TX queue.
+
+use i82576::regs::icr;
+use kernel::{
+    irq::{
+        Handler,
+        IrqReturn, //
+    },
+    sync::Arc, //
+};
+use net::{
+    device::DeviceRef,
+    napi::{
+        self,
+        Outcome,
+        Scheduler, //
+    },
+};
+
+use crate::{
+    hw::Hw,
+    netdev::Adapter,
+    rx,
+    tx, //
+};
+
+/// What a queue pair's NAPI works on.
+///
+/// `rx` is missing while the queue is being restarted, both while the interface is down.
+pub(crate) struct QueuePair<'bound> {
+    pub(crate) rx: Option<rx::Running<'bound>>,
+    pub(crate) tx: Option<tx::Completion<'bound>>,
+    dev: DeviceRef<Adapter<'bound>>,
+    index: u32,
+}
+
+impl<'bound> QueuePair<'bound> {
+    pub(crate) fn new(dev: DeviceRef<Adapter<'bound>>, index: u32) -> Self {
+        Self {
+            rx: None,
+            tx: None,
+            dev,
+            index,
+        }
+    }
+}
+
+impl<'bound> napi::Poll for QueuePair<'bound> {
+    type Driver = Adapter<'bound>;
+    type Interrupt = Unmask<'bound>;
+
+    fn poll(&mut self, napi: &napi::Context<'_>, budget: u32) -> Outcome {
+        let sent = match &mut self.tx {
+            Some(tx) => tx.complete(self.dev.tx_queue(self.index), budget),
+            None => true,
+        };
+        if budget == 0 {
+            return Outcome::Done(0);
+        }
+
+        let (received, starved) = match &mut self.rx {
+            Some(rx) => rx.receive(napi, &self.dev, budget),
+            None => (0, false),
+        };
+
+        if !sent || received >= budget {
+            Outcome::More
+        } else if starved {
+            Outcome::Starved(received)
+        } else {
+            Outcome::Done(received)
+        }
+    }
+
+    fn unmask(interrupt: &Unmask<'bound>) {
+        interrupt.hw.unmask(interrupt.vector);
+    }
+}
+
+/// How a vector is unmasked when its NAPI is through.
+pub(crate) struct Unmask<'bound> {
+    hw: Arc<Hw<'bound>>,
+    vector: u32,
+}
+
+impl<'bound> Unmask<'bound> {
+    pub(crate) fn new(hw: Arc<Hw<'bound>>, vector: u32) -> Self {
+        Self { hw, vector }
+    }
+}
+
+/// The interrupt handlers.
+pub(crate) enum Interrupt<'bound> {
+    /// A queue pair's: the device has masked the vector, NAPI unmasks it.
+    Queue(Scheduler<QueuePair<'bound>>),
+    /// The link's.
+    Link {
+        hw: Arc<Hw<'bound>>,
+        dev: DeviceRef<Adapter<'bound>>,
+        vector: u32,
+    },
+}
+
+impl Handler for Interrupt<'_> {
+    fn handle(&self) -> IrqReturn {
+        match self {
+            Self::Queue(napi) => napi.schedule(),
+            Self::Link { hw, dev, vector } => {
+                if hw.link_causes() & icr::LSC != 0 {
+                    dev.set_carrier(hw.link_is_up());
+                }
+                hw.unmask(*vector);
+            }
+        }
+        IrqReturn::Handled
+    }
+}
