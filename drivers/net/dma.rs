@@ -78,14 +78,18 @@ impl<'bound> TxMapping<'bound> {
             )
         };
 
-        Self::checked(dev, addr, len, if net_iov { Kind::NetIov } else { Kind::Page })
+        Self::checked(
+            dev,
+            addr,
+            len,
+            if net_iov { Kind::NetIov } else { Kind::Page },
+        )
     }
 
     fn checked(dev: &'bound Device<Bound>, addr: u64, len: u32, kind: Kind) -> Result<Self> {
         // SAFETY: The device is bound and `addr` is what the mapping returned.
-        if !matches!(kind, Kind::NetIov)
-            && unsafe { bindings::net_shim_dma_mapping_error(as_raw(dev), addr) }
-        {
+        let failed = unsafe { bindings::net_shim_dma_mapping_error(as_raw(dev), addr) };
+        if failed && !matches!(kind, Kind::NetIov) {
             return Err(ENOMEM);
         }
 

@@ -153,6 +153,9 @@ impl<T: Ethtool> Table<T> {
         }
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `get_ringparam`.
     unsafe extern "C" fn get_ringparam(
         dev: *mut bindings::net_device,
         ring: *mut bindings::ethtool_ringparam,
@@ -177,6 +180,9 @@ impl<T: Ethtool> Table<T> {
         }
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `set_ringparam`.
     unsafe extern "C" fn set_ringparam(
         dev: *mut bindings::net_device,
         ring: *mut bindings::ethtool_ringparam,
@@ -211,6 +217,9 @@ impl<T: Ethtool> Table<T> {
         })
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `get_channels`.
     unsafe extern "C" fn get_channels(
         dev: *mut bindings::net_device,
         out: *mut bindings::ethtool_channels,
@@ -228,6 +237,9 @@ impl<T: Ethtool> Table<T> {
         }
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `get_rx_ring_count`.
     unsafe extern "C" fn get_rx_ring_count(dev: *mut bindings::net_device) -> u32 {
         // SAFETY: The core holds the lock.
         let (_, control) = unsafe { Self::locked(dev) };
@@ -235,14 +247,23 @@ impl<T: Ethtool> Table<T> {
         T::channels(control).0
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `get_rxfh_key_size`.
     unsafe extern "C" fn get_rxfh_key_size(_dev: *mut bindings::net_device) -> u32 {
         RSS_KEY_LEN as u32
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `get_rxfh_indir_size`.
     unsafe extern "C" fn get_rxfh_indir_size(_dev: *mut bindings::net_device) -> u32 {
         T::RSS_ENTRIES
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `get_rxfh`.
     unsafe extern "C" fn get_rxfh(
         dev: *mut bindings::net_device,
         param: *mut bindings::ethtool_rxfh_param,
@@ -265,6 +286,9 @@ impl<T: Ethtool> Table<T> {
         0
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `set_rxfh`.
     unsafe extern "C" fn set_rxfh(
         dev: *mut bindings::net_device,
         param: *mut bindings::ethtool_rxfh_param,
@@ -297,6 +321,9 @@ impl<T: Ethtool> Table<T> {
         }
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `get_sset_count`.
     unsafe extern "C" fn get_sset_count(_dev: *mut bindings::net_device, set: c_int) -> c_int {
         if set.unsigned_abs() == bindings::ethtool_stringset_ETH_SS_STATS {
             // CAST: A short list.
@@ -306,11 +333,10 @@ impl<T: Ethtool> Table<T> {
         }
     }
 
-    unsafe extern "C" fn get_strings(
-        _dev: *mut bindings::net_device,
-        set: u32,
-        mut data: *mut u8,
-    ) {
+    /// # Safety
+    ///
+    /// Only the core may call it, as `get_strings`.
+    unsafe extern "C" fn get_strings(_dev: *mut bindings::net_device, set: u32, mut data: *mut u8) {
         if set == bindings::ethtool_stringset_ETH_SS_STATS {
             for name in T::STATISTICS {
                 // SAFETY: The core has room for as many strings as `get_sset_count` says.
@@ -319,6 +345,9 @@ impl<T: Ethtool> Table<T> {
         }
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `get_ethtool_stats`.
     unsafe extern "C" fn get_ethtool_stats(
         dev: *mut bindings::net_device,
         _stats: *mut bindings::ethtool_stats,

@@ -175,7 +175,7 @@ impl<P: Poll> Disabled<P> {
             GFP_KERNEL,
         )?;
 
-        Ok(Self(napi.into()))
+        Ok(Self(napi))
     }
 
     pub(crate) fn as_raw(&self) -> *mut bindings::napi_struct {

@@ -50,9 +50,7 @@ impl<T: Driver> Table<T> {
     ///
     /// `dev` must be a device of `T` whose instance lock is held for `'a`, and the control state
     /// must not be in use.
-    unsafe fn locked<'a>(
-        dev: *mut bindings::net_device,
-    ) -> (Locked<'a, T>, &'a mut T::Control) {
+    unsafe fn locked<'a>(dev: *mut bindings::net_device) -> (Locked<'a, T>, &'a mut T::Control) {
         // SAFETY: As this function requires.
         unsafe {
             let dev = NetDevice::<T>::from_raw(dev);
@@ -60,6 +58,9 @@ impl<T: Driver> Table<T> {
         }
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_open`.
     unsafe extern "C" fn open(dev: *mut bindings::net_device) -> c_int {
         // SAFETY: The core holds the lock.
         let (dev, control) = unsafe { Self::locked(dev) };
@@ -67,6 +68,9 @@ impl<T: Driver> Table<T> {
         from_result(|| T::open(dev, control).map(|()| 0))
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_stop`.
     unsafe extern "C" fn stop(dev: *mut bindings::net_device) -> c_int {
         // SAFETY: The core holds the lock.
         let (dev, control) = unsafe { Self::locked(dev) };
@@ -75,6 +79,9 @@ impl<T: Driver> Table<T> {
         0
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_start_xmit`.
     unsafe extern "C" fn start_xmit(
         skb: *mut bindings::sk_buff,
         dev: *mut bindings::net_device,
@@ -101,6 +108,9 @@ impl<T: Driver> Table<T> {
         bindings::netdev_tx_NETDEV_TX_OK
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_features_check`.
     unsafe extern "C" fn features_check(
         skb: *mut bindings::sk_buff,
         _dev: *mut bindings::net_device,
@@ -113,6 +123,9 @@ impl<T: Driver> Table<T> {
         }
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_set_rx_mode_async`.
     unsafe extern "C" fn set_rx_mode(
         dev: *mut bindings::net_device,
         _uc: *mut bindings::netdev_hw_addr_list,
@@ -130,6 +143,9 @@ impl<T: Driver> Table<T> {
         from_result(|| T::set_rx_mode(dev, control, mode).map(|()| 0))
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_set_mac_address`.
     unsafe extern "C" fn set_mac_address(
         raw: *mut bindings::net_device,
         addr: *mut c_void,
@@ -150,6 +166,9 @@ impl<T: Driver> Table<T> {
         0
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_change_mtu`.
     unsafe extern "C" fn change_mtu(raw: *mut bindings::net_device, mtu: c_int) -> c_int {
         // SAFETY: The core holds the lock.
         let (dev, control) = unsafe { Self::locked(raw) };
@@ -164,6 +183,9 @@ impl<T: Driver> Table<T> {
         })
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_get_stats64`.
     unsafe extern "C" fn stats64(
         dev: *mut bindings::net_device,
         out: *mut bindings::rtnl_link_stats64,

@@ -134,8 +134,7 @@ impl PagePool {
     pub fn alloc_fragment(&mut self, size: u32) -> Option<Fragment> {
         let mut offset = 0;
         // SAFETY: As in `alloc`.
-        let raw =
-            unsafe { bindings::net_shim_pp_alloc_frag(self.0.as_ptr(), &mut offset, size) };
+        let raw = unsafe { bindings::net_shim_pp_alloc_frag(self.0.as_ptr(), &mut offset, size) };
         if raw == 0 {
             return None;
         }

@@ -110,6 +110,9 @@ impl<T: QueueManagement> Table<T> {
         unsafe { &mut *mem.cast() }
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_queue_mem_alloc`.
     unsafe extern "C" fn alloc(
         dev: *mut bindings::net_device,
         _config: *mut bindings::netdev_queue_config,
@@ -127,11 +130,17 @@ impl<T: QueueManagement> Table<T> {
         })
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_queue_mem_free`.
     unsafe extern "C" fn free(_dev: *mut bindings::net_device, mem: *mut c_void) {
         // SAFETY: The core calls with a block that an operation above has filled or emptied.
         drop(unsafe { Self::slot(mem) }.take());
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_queue_start`.
     unsafe extern "C" fn start(
         dev: *mut bindings::net_device,
         _config: *mut bindings::netdev_queue_config,
@@ -157,6 +166,9 @@ impl<T: QueueManagement> Table<T> {
         })
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_queue_stop`.
     unsafe extern "C" fn stop(
         dev: *mut bindings::net_device,
         mem: *mut c_void,
@@ -174,6 +186,10 @@ impl<T: QueueManagement> Table<T> {
     }
 
     /// The device that does the queue's DMA: the net device's parent.
+    ///
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_queue_get_dma_dev`.
     unsafe extern "C" fn dma_dev(
         dev: *mut bindings::net_device,
         _index: c_int,

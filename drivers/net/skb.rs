@@ -338,10 +338,7 @@ impl Drop for SkBuff {
 
 /// How many bytes of the frame in `data` are headers (`eth_get_headlen()`).
 #[inline]
-pub fn header_len<T: crate::device::Driver>(
-    dev: &crate::device::DeviceRef<T>,
-    data: &[u8],
-) -> u32 {
+pub fn header_len<T: crate::device::Driver>(dev: &crate::device::DeviceRef<T>, data: &[u8]) -> u32 {
     // SAFETY: The device and the slice are valid. CAST: Frames are shorter than 64 KiB.
     unsafe { bindings::eth_get_headlen(dev.as_raw(), data.as_ptr().cast(), data.len() as u32) }
 }

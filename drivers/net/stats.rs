@@ -125,6 +125,9 @@ impl<T: QueueStats> Table<T> {
         get_base_stats: Some(Self::base),
     };
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `get_queue_stats_rx`.
     unsafe extern "C" fn rx(
         dev: *mut bindings::net_device,
         index: core::ffi::c_int,
@@ -140,6 +143,9 @@ impl<T: QueueStats> Table<T> {
         unsafe { put_rx(out, &stats) };
     }
 
+    /// # Safety
+    ///
+    /// Only the core may call it, as `get_queue_stats_tx`.
     unsafe extern "C" fn tx(
         dev: *mut bindings::net_device,
         index: core::ffi::c_int,
@@ -155,6 +161,10 @@ impl<T: QueueStats> Table<T> {
     }
 
     /// Queues keep their counts for the device's life, so there is nothing beside them.
+    ///
+    /// # Safety
+    ///
+    /// Only the core may call it, as `get_base_stats`.
     unsafe extern "C" fn base(
         _dev: *mut bindings::net_device,
         rx: *mut bindings::netdev_queue_stats_rx,

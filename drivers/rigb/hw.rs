@@ -279,8 +279,10 @@ impl<'bound> Hw<'bound> {
         self.write(regs::rdh(queue), 0);
         self.write(regs::rdt(queue), 0);
         self.write(regs::rxdctl(queue), RX_THRESHOLDS | regs::rxdctl::ENABLE);
-        self.wait(regs::rxdctl(queue), |value| value & regs::rxdctl::ENABLE != 0)
-            .inspect_err(|_| self.write(regs::rxdctl(queue), 0))
+        self.wait(regs::rxdctl(queue), |value| {
+            value & regs::rxdctl::ENABLE != 0
+        })
+        .inspect_err(|_| self.write(regs::rxdctl(queue), 0))
     }
 
     /// Disables RX queue `queue` and waits until the device does no DMA for it.
@@ -305,8 +307,10 @@ impl<'bound> Hw<'bound> {
         self.write(regs::tdh(queue), 0);
         self.write(regs::tdt(queue), 0);
         self.write(regs::txdctl(queue), TX_THRESHOLDS | regs::txdctl::ENABLE);
-        self.wait(regs::txdctl(queue), |value| value & regs::txdctl::ENABLE != 0)
-            .inspect_err(|_| self.write(regs::txdctl(queue), 0))
+        self.wait(regs::txdctl(queue), |value| {
+            value & regs::txdctl::ENABLE != 0
+        })
+        .inspect_err(|_| self.write(regs::txdctl(queue), 0))
     }
 
     /// Disables TX queue `queue` and waits until the device does no DMA for it.

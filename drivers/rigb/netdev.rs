@@ -55,8 +55,32 @@ pub(crate) struct Adapter<'bound> {
 pub(crate) enum Pair<'bound> {
     Disabled(napi::Disabled<QueuePair<'bound>>),
     Enabled(napi::Enabled<QueuePair<'bound>>),
-    /// On its way from one to the other.
-    Changing,
+    /// Taken out, to be changed from one to the other.
+    Taken,
+}
+
+impl<'bound> Pair<'bound> {
+    /// Takes the NAPI out if it is disabled.
+    pub(crate) fn take_disabled(&mut self) -> Option<napi::Disabled<QueuePair<'bound>>> {
+        match core::mem::replace(self, Self::Taken) {
+            Self::Disabled(napi) => Some(napi),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+
+    /// Takes the NAPI out if it is enabled.
+    pub(crate) fn take_enabled(&mut self) -> Option<napi::Enabled<QueuePair<'bound>>> {
+        match core::mem::replace(self, Self::Taken) {
+            Self::Enabled(napi) => Some(napi),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
 }
 
 /// What the control path works on, under the instance lock.
@@ -170,22 +194,18 @@ impl<'bound> Adapter<'bound> {
     ) -> Result {
         let adapter = dev.device().driver();
         let hw = &adapter.hw;
-        let pairs = control.pairs.len();
 
         hw.set_rss(&control.key, &control.table);
         hw.start();
         hw.set_rx_mode(control.mode);
 
         let rings = rings.rx.into_iter().zip(rings.tx);
-        for (index, (rx_ring, tx_ring)) in (0u16..).zip(rings) {
-            let at = usize::from(index);
-            let Some(stats) = adapter.stats.get(at) else {
-                break;
-            };
-            let Some(pair) = control.pairs.get_mut(at) else {
-                break;
-            };
-            let Pair::Disabled(mut napi) = core::mem::replace(pair, Pair::Changing) else {
+        let pairs = control.pairs.iter_mut().zip(&adapter.stats).zip(rings);
+        let mut result = Ok(());
+
+        for (index, ((pair, stats), (rx_ring, tx_ring))) in (0u16..).zip(pairs) {
+            let Some(mut napi) = pair.take_disabled() else {
+                result = Err(EBUSY);
                 break;
             };
             let queue = dev.device().tx_queue(u32::from(index));
@@ -201,8 +221,8 @@ impl<'bound> Adapter<'bound> {
                 Ok(started) => started,
                 Err(error) => {
                     *pair = Pair::Disabled(napi);
-                    Self::halt(dev, control);
-                    return Err(error);
+                    result = Err(error);
+                    break;
                 }
             };
 
@@ -216,8 +236,14 @@ impl<'bound> Adapter<'bound> {
             queue.wake();
         }
 
+        if result.is_err() {
+            Self::halt(dev, control);
+            return result;
+        }
+        // What changes after this look raises an interrupt, once they are enabled.
+        dev.device().set_carrier(hw.link_is_up());
         // CAST: There are at most 16 queue pairs.
-        hw.enable_interrupts(pairs as u32);
+        hw.enable_interrupts(control.pairs.len() as u32);
         Ok(())
     }
 
@@ -231,10 +257,9 @@ impl<'bound> Adapter<'bound> {
             // Dropped when the completion side is, below.
             let transmitter = dev.replace_tx(index, None);
 
-            let mut napi = match core::mem::replace(pair, Pair::Changing) {
-                Pair::Enabled(napi) => napi.disable(dev),
-                Pair::Disabled(napi) => napi,
-                Pair::Changing => continue,
+            let napi = pair.take_enabled().map(|napi| napi.disable(dev));
+            let Some(mut napi) = napi.or_else(|| pair.take_disabled()) else {
+                continue;
             };
             napi.link_queue(dev, index, false);
 
@@ -259,10 +284,7 @@ impl<'bound> Driver for Adapter<'bound> {
     fn open(dev: Locked<'_, Self>, control: &mut Control<'bound>) -> Result {
         let rings = Rings::new(dev, control.pairs.len(), control.layouts(), control.tx_len)?;
 
-        Self::start(dev, control, rings)?;
-        let adapter = dev.device().driver();
-        dev.device().set_carrier(adapter.hw.link_is_up());
-        Ok(())
+        Self::start(dev, control, rings)
     }
 
     fn stop(dev: Locked<'_, Self>, control: &mut Control<'bound>) {

@@ -8,6 +8,7 @@
 use kernel::prelude::*;
 use net::{
     device::Locked,
+    napi,
     queue::QueueManagement, //
 };
 
@@ -18,6 +19,7 @@ use crate::{
         Pair, //
     },
     rx,
+    vector::QueuePair, //
 };
 
 impl<'bound> QueueManagement for Adapter<'bound> {
@@ -54,26 +56,18 @@ impl<'bound> QueueManagement for Adapter<'bound> {
             return Err((EINVAL, ring));
         };
 
-        match core::mem::replace(pair, Pair::Changing) {
-            Pair::Disabled(mut napi) => {
-                match rx::Running::start(ring, adapter.hw.clone(), stats.clone(), &napi) {
-                    Ok(running) => napi.state().rx = Some(running),
-                    Err(failed) => {
-                        *pair = Pair::Disabled(napi);
-                        return Err(failed);
-                    }
-                }
-                let napi = napi.enable(dev);
-                // Completions and packets may have come while it was disabled.
-                napi.schedule();
-                *pair = Pair::Enabled(napi);
-                Ok(())
-            }
-            other => {
-                *pair = other;
-                Err((EBUSY, ring))
+        let Some(mut napi) = pair.take_disabled() else {
+            return Err((EBUSY, ring));
+        };
+        match rx::Running::start(ring, adapter.hw.clone(), stats.clone(), &napi) {
+            Ok(running) => napi.state().rx = Some(running),
+            Err(failed) => {
+                *pair = Pair::Disabled(napi);
+                return Err(failed);
             }
         }
+        *pair = resume(napi, dev);
+        Ok(())
     }
 
     fn queue_stop(
@@ -82,33 +76,33 @@ impl<'bound> QueueManagement for Adapter<'bound> {
         index: u32,
     ) -> Result<rx::Ring> {
         let pair = control.pairs.get_mut(index as usize).ok_or(EINVAL)?;
-        let mut napi = match core::mem::replace(pair, Pair::Changing) {
-            Pair::Enabled(napi) => napi.disable(dev),
-            other => {
-                *pair = other;
-                return Err(ENETDOWN);
-            }
+        let mut napi = pair.take_enabled().ok_or(ENETDOWN)?.disable(dev);
+        let Some(running) = napi.state().rx.take() else {
+            *pair = resume(napi, dev);
+            return Err(ENETDOWN);
         };
 
-        let stopped = match napi.state().rx.take() {
-            Some(running) => running.stop(&napi),
-            None => {
-                *pair = Pair::Enabled(napi.enable(dev));
-                return Err(ENETDOWN);
-            }
-        };
-        match stopped {
+        match running.stop(&napi) {
             Ok(ring) => {
                 *pair = Pair::Disabled(napi);
                 Ok(ring)
             }
             Err((error, running)) => {
                 napi.state().rx = Some(running);
-                let napi = napi.enable(dev);
-                napi.schedule();
-                *pair = Pair::Enabled(napi);
+                *pair = resume(napi, dev);
                 Err(error)
             }
         }
     }
+}
+
+/// Enables a NAPI and polls once: completions and packets may have come while it was disabled.
+fn resume<'bound>(
+    napi: napi::Disabled<QueuePair<'bound>>,
+    dev: Locked<'_, Adapter<'bound>>,
+) -> Pair<'bound> {
+    let napi = napi.enable(dev);
+
+    napi.schedule();
+    Pair::Enabled(napi)
 }

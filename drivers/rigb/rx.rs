@@ -88,8 +88,7 @@ const MIN_FRAME: u32 = 60;
 const _: () = {
     assert!(HEADER_SIZE % limits::HEADER_BUFFER_UNIT == 0);
     assert!(
-        skb::HEADROOM + WHOLE_KIB * limits::PAYLOAD_BUFFER_UNIT + skb::TAILROOM
-            <= PAGE_SIZE as u32
+        skb::HEADROOM + WHOLE_KIB * limits::PAYLOAD_BUFFER_UNIT + skb::TAILROOM <= PAGE_SIZE as u32
     );
 };
 
@@ -331,6 +330,10 @@ impl<'bound> Running<'bound> {
     /// # Errors
     ///
     /// The device did not stop: the ring runs on.
+    #[expect(
+        clippy::result_large_err,
+        reason = "a ring is given back as it is: stopping must not allocate"
+    )]
     pub(crate) fn stop<P: napi::Poll>(
         self,
         napi: &napi::Disabled<P>,
@@ -460,13 +463,7 @@ impl<'bound> Running<'bound> {
 
                     whole(slot, &ring.payloads, len, napi, stats)
                 }
-                (
-                    Some(headers),
-                    Layout::Split {
-                        header,
-                        payload,
-                    },
-                ) => {
+                (Some(headers), Layout::Split { header, payload }) => {
                     stats.rx_split.add(1);
                     let header = u32::from(header);
                     let mut payload = u32::from(payload);
@@ -484,17 +481,22 @@ impl<'bound> Running<'bound> {
                 (Some(headers), Layout::HeaderOnly { header }) => {
                     head(slot, headers, u32::from(header), napi, stats)
                 }
-                (Some(_), Layout::Unsplit { .. } | Layout::HeaderOverflow { .. })
-                    if unreadable =>
-                {
+                (Some(_), Layout::Unsplit { .. } | Layout::HeaderOverflow { .. }) if unreadable => {
                     // Nobody could read its headers.
                     stats.rx_unsplit_dropped.add(1);
                     Packet::Dropping
                 }
-                (
-                    Some(headers),
-                    Layout::Unsplit { len } | Layout::HeaderOverflow { len },
-                ) => unsplit(slot, headers, &ring.payloads, u32::from(len), napi, dev, stats),
+                (Some(headers), Layout::Unsplit { len } | Layout::HeaderOverflow { len }) => {
+                    unsplit(
+                        slot,
+                        headers,
+                        &ring.payloads,
+                        u32::from(len),
+                        napi,
+                        dev,
+                        stats,
+                    )
+                }
             },
         };
     }
@@ -686,12 +688,7 @@ fn packet_len(frame: &[u8]) -> Option<u32> {
     const ETHERNET: u32 = limits::ETHERNET_HEADER;
     const IPV6_HEADER: u32 = 40;
 
-    let word = |at: usize| {
-        Some(u16::from_be_bytes([
-            *frame.get(at)?,
-            *frame.get(at + 1)?,
-        ]))
-    };
+    let word = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
 
     match word(12)? {
         skb::ETH_P_IP => Some(ETHERNET + u32::from(word(16)?)),

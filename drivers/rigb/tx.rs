@@ -6,10 +6,10 @@
 //! and empties it. Both share the descriptors and a queue of what each descriptor maps. A
 //! fragment in device memory is passed by its DMA address like any other; nothing reads it.
 
+use core::mem::MaybeUninit;
+
 use i82576::{
-    limits,
-    regs,
-    ring,
+    limits, regs, ring,
     tx::{
         self as descriptor,
         Context,
@@ -30,7 +30,8 @@ use kernel::{
             Read,
             Write, //
         },
-        Arc, //
+        Arc,
+        UniqueArc, //
     }, //
 };
 use net::{
@@ -106,6 +107,8 @@ impl Drop for EnabledQueue<'_> {
 
 /// An allocated TX ring that the device does not know.
 pub(crate) struct Ring<'bound> {
+    /// Room for what both sides share, so that starting allocates nothing.
+    queue: UniqueArc<MaybeUninit<EnabledQueue<'bound>>>,
     descriptors: Descriptors,
     producer: spsc::Producer<Slot<'bound>>,
     consumer: spsc::Consumer<Slot<'bound>>,
@@ -122,6 +125,7 @@ impl<'bound> Ring<'bound> {
         let (producer, consumer) = spsc::new(u32::from(len.len()))?;
 
         Ok(Self {
+            queue: UniqueArc::new_uninit(GFP_KERNEL)?,
             descriptors: Descriptors::new(parent, u32::from(len.len()))?,
             producer,
             consumer,
@@ -133,7 +137,7 @@ impl<'bound> Ring<'bound> {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`; `ETIMEDOUT` if the device does not start the queue.
+    /// `ETIMEDOUT` if the device does not start the queue.
     pub(crate) fn start(
         self,
         parent: &'bound Device<Bound>,
@@ -141,16 +145,16 @@ impl<'bound> Ring<'bound> {
         stats: &Arc<QueueStats>,
         index: u16,
     ) -> Result<(Transmitter<'bound>, Completion<'bound>)> {
-        let queue = Arc::new(
-            EnabledQueue {
+        hw.enable_tx(index, self.descriptors.dma_address(), self.len.bytes())?;
+        let queue: Arc<_> = self
+            .queue
+            .write(EnabledQueue {
                 hw: hw.clone(),
                 descriptors: self.descriptors,
                 index,
-            },
-            GFP_KERNEL,
-        )?;
+            })
+            .into();
 
-        hw.enable_tx(index, queue.descriptors.dma_address(), self.len.bytes())?;
         Ok((
             Transmitter {
                 queue: queue.clone(),
@@ -375,7 +379,7 @@ impl<'bound> Transmitter<'bound> {
 
 impl Transmit for Transmitter<'_> {
     fn transmit(&mut self, skb: SkBuff, queue: TxQueue<'_>, more: bool) {
-        let sent = match skb.pad_to(u32::from(limits::MIN_TX_FRAME)) {
+        let sent = match skb.pad_to(limits::MIN_TX_FRAME) {
             Some(skb) => {
                 skb.timestamp();
                 self.enqueue(skb)

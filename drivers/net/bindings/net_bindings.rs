@@ -8,6 +8,9 @@
 
 #![allow(
     clippy::all,
+    clippy::cast_lossless,
+    clippy::ptr_as_ptr,
+    clippy::ref_as_ptr,
     dead_code,
     improper_ctypes,
     missing_docs,
@@ -41,10 +44,7 @@ pub use ctypes::*;
 
 use pin_init::MaybeZeroable;
 
-include!(concat!(
-    env!("NET_BINDINGS_OBJ"),
-    "/bindings_generated.rs"
-));
+include!(concat!(env!("NET_BINDINGS_OBJ"), "/bindings_generated.rs"));
 
 // SAFETY: A bitfield unit is its storage.
 unsafe impl<Storage: pin_init::Zeroable> pin_init::Zeroable for __BindgenBitfieldUnit<Storage> {}
