@@ -29,3 +29,10 @@ pub(crate) fn usize_at(bytes: &[u8], offset: usize) -> Option<usize> {
         .first_chunk()
         .map(|field| usize::from_ne_bytes(*field))
 }
+
+pub(crate) fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
+    bytes
+        .get(offset..)?
+        .first_chunk()
+        .map(|field| u16::from_ne_bytes(*field))
+}

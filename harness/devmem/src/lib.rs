@@ -13,8 +13,7 @@
 //!    without shell commands.
 //! 2. Errors that name the precondition that does not hold, with the kernel's errno and words kept.
 //! 3. Nothing that dangles: a binding lives as long as its value, fragments are returned by token,
-//!    device memory is copied in
-//!    and out and never borrowed.
+//!    device memory is copied in and out and never borrowed.
 //! 4. Thin: one system call is one method. Nothing runs in the background.
 //!
 //! # Parts
@@ -105,22 +104,25 @@
 //!
 //! # What is generated and what is not
 //!
-//! The netlink families come from `netlink-bindings` 0.3, generated from the kernel's YNL
-//! specifications as of Linux 7.3, over the sockets of `netlink-socket2`. What they lack, and how
-//! this crate deals with it:
+//! Attributes of the netlink families are encoded and decoded by `netlink-bindings` 0.3, which is
+//! generated from the kernel's YNL specifications as of Linux 7.3. What it lacks as of 0.3.5, and
+//! how this crate deals with it:
 //!
+//! - The commands of the ethtool family are wrong from the fourth on: the specification numbers
+//!   requests and replies apart (`enum-model: directional`), the generator together. This crate sets
+//!   them itself.
 //! - The YNL type `uint` (4 or 8 bytes) is decoded as 4 bytes, which cuts counters above 4 GiB.
-//!   This crate reads those
-//!   attributes (queue statistics, page pools, NAPI timeouts) from the raw bytes.
-//! - A socket that cannot be opened is reported with errno 1 (`EPERM`) whatever the reason.
-//! - Messages are read into 8 KiB; longer ones are cut. This crate asks for compact bitsets where
-//!   an answer could be longer.
-//! - `NLM_F_DUMP_INTR` is not looked at: a list that changes while it is read may lack an entry.
-//! - The extended acknowledgement keeps the offset of a bad attribute but no way to say which of
-//!   several it is; this crate
-//!   keeps note of where it put each queue.
-//! - Statistics that a driver names itself are not part of the netlink family;
+//!   This crate reads those attributes (queue statistics, page pools, NAPI timeouts) from the raw
+//!   bytes.
+//! - Getters of repeated attributes end at the first attribute of another kind. This crate walks
+//!   the attributes instead.
+//! - Statistics that a driver names itself are not part of the specification;
 //!   [`ethtool::driver_stats`] uses the ioctl.
+//!
+//! Its companion `netlink-socket2` 0.3.5 is not used: it loses the errno of a list request that the
+//! kernel refuses (it takes `NLMSG_DONE` for `NLMSG_ERROR`), reads messages into 8 KiB and cuts
+//! longer ones, does not look at `NLM_F_DUMP_INTR`, and reports every failure to open a socket as
+//! `EPERM`.
 
 mod bytes;
 mod cmsg;

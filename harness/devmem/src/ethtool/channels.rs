@@ -4,7 +4,7 @@
 
 use netlink_bindings::ethtool::Request;
 
-use super::{Ethtool, name_interface};
+use super::{Ethtool, command, name_interface};
 use crate::error::Result;
 use crate::netlink::Subject;
 
@@ -48,6 +48,7 @@ impl Ethtool {
     /// [`crate::Error::Unsupported`] if the driver has none, [`crate::Error::NoSuchInterface`].
     pub fn channels(&mut self, ifindex: u32) -> Result<Channels> {
         let mut request = Request::new().op_channels_get_do();
+        request.header_mut().cmd = command::CHANNELS_GET;
         name_interface(request.encode().nested_header(), ifindex);
         self.netlink.one(
             Subject {
@@ -78,6 +79,7 @@ impl Ethtool {
     /// numbers that the driver does not take and for removing a queue that is bound.
     pub fn set_channels(&mut self, ifindex: u32, change: ChannelChange) -> Result<()> {
         let mut request = Request::new().op_channels_set_do();
+        request.header_mut().cmd = command::CHANNELS_SET;
         let mut attributes = name_interface(request.encode().nested_header(), ifindex);
         if let Some(count) = change.rx {
             attributes = attributes.push_rx_count(count);

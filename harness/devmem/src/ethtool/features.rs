@@ -4,9 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use netlink_bindings::ethtool::{HeaderFlags, IterableBitset, Request};
+use netlink_bindings::ethtool::{
+    HeaderFlags, IterableBitset, IterableString, IterableStringset, Request, Stringset,
+};
 
-use super::{Ethtool, incomplete, name_interface};
+use super::{Ethtool, command, name_interface};
 use crate::error::{Error, Result};
 use crate::interface;
 use crate::netlink::Subject;
@@ -17,14 +19,12 @@ const SS_FEATURES: u32 = 4;
 /// Features of an interface, by the names that the kernel gives them (as in `tx-tcp-segmentation`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Features {
-    /// What the driver lets one change.
+    /// What can be changed; the others are fixed.
     pub changeable: BTreeSet<String>,
     /// What users asked for.
     pub wanted: BTreeSet<String>,
     /// What is on.
     pub active: BTreeSet<String>,
-    /// What can never change.
-    pub fixed: BTreeSet<String>,
 }
 
 impl Ethtool {
@@ -36,6 +36,7 @@ impl Ethtool {
     pub fn features(&mut self, ifindex: u32) -> Result<Features> {
         let names = self.feature_names(ifindex)?;
         let mut request = Request::new().op_features_get_do();
+        request.header_mut().cmd = command::FEATURES_GET;
         // Compact bitsets: spelled out, the answer can be larger than the netlink crate's buffer.
         request
             .encode()
@@ -50,13 +51,12 @@ impl Ethtool {
         self.netlink.one(subject, &request, |reply| {
             let named = |bitset: std::result::Result<IterableBitset<'_>, _>| match bitset {
                 Ok(bitset) => bits(&bitset, &names),
-                Err(error) => Err(incomplete(subject, format!("{error:?}"))),
+                Err(error) => Err(subject.incomplete(format!("{error:?}"))),
             };
             Ok(Features {
                 changeable: named(reply.get_hw())?,
                 wanted: named(reply.get_wanted())?,
                 active: named(reply.get_active())?,
-                fixed: named(reply.get_nochange())?,
             })
         })
     }
@@ -69,6 +69,7 @@ impl Ethtool {
     /// `CAP_NET_ADMIN`, [`Error::Refused`] for a name that the kernel does not know.
     pub fn set_features(&mut self, ifindex: u32, changes: &[(&str, bool)]) -> Result<()> {
         let mut request = Request::new().op_features_set_do();
+        request.header_mut().cmd = command::FEATURES_SET;
         let header = request.encode().nested_header().push_dev_index(ifindex);
         let mut bits = header
             .push_flags(HeaderFlags::OmitReply as u32)
@@ -118,20 +119,16 @@ impl Ethtool {
         self.netlink.one(subject, &request, |reply| {
             let sets = reply
                 .get_stringsets()
-                .map_err(|error| incomplete(subject, error.to_string()))?;
+                .map_err(|error| subject.incomplete(error))?;
             let mut names = Vec::new();
-            for string in sets
-                .get_stringset()
-                .flat_map(|set| set.get_strings())
-                .flat_map(|strings| strings.get_string())
-            {
+            for string in sets.get_stringset().flat_map(|set| strings(&set)) {
                 let index = string
                     .get_index()
-                    .map_err(|error| incomplete(subject, error.to_string()))?
+                    .map_err(|error| subject.incomplete(error))?
                     as usize;
                 let name = string
                     .get_value()
-                    .map_err(|error| incomplete(subject, error.to_string()))?;
+                    .map_err(|error| subject.incomplete(error))?;
                 if names.len() <= index {
                     names.resize(index + 1, String::new());
                 }
@@ -142,6 +139,18 @@ impl Ethtool {
     }
 }
 
+/// The strings of a string set.
+fn strings<'a>(set: &IterableStringset<'a>) -> Vec<IterableString<'a>> {
+    // Not `get_strings`: the generated getters of repeated attributes end at the first other one.
+    let strings = set.clone().find_map(|attribute| match attribute {
+        Ok(Stringset::Strings(strings)) => Some(strings),
+        _ => None,
+    });
+    strings
+        .map(|strings| strings.get_string().collect())
+        .unwrap_or_default()
+}
+
 /// Names of the bits that are set in a compact bitset: u32 words in host order, bit 0 first.
 fn bits(bitset: &IterableBitset<'_>, names: &[String]) -> Result<BTreeSet<String>> {
     const SUBJECT: Subject = Subject {
@@ -150,7 +159,7 @@ fn bits(bitset: &IterableBitset<'_>, names: &[String]) -> Result<BTreeSet<String
     };
     let words = bitset
         .get_value()
-        .map_err(|error| incomplete(SUBJECT, error.to_string()))?;
+        .map_err(|error| SUBJECT.incomplete(error))?;
     let is_set = |bit: usize| {
         words.chunks_exact(4).nth(bit / 32).is_some_and(|word| {
             u32::from_ne_bytes([word[0], word[1], word[2], word[3]]) & (1 << (bit % 32)) != 0

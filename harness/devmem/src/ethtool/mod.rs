@@ -19,7 +19,7 @@ pub use rings::{RingChange, Rings, TcpDataSplit};
 pub use rss::{Indirection, Rss, RssChange};
 pub use stats::driver_stats;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::netlink::{Netlink, Subject};
 
 /// A client of the family, in the network namespace of the thread that first uses it.
@@ -39,7 +39,7 @@ impl Ethtool {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            netlink: Netlink::new(),
+            netlink: Netlink::default(),
         }
     }
 
@@ -48,9 +48,10 @@ impl Ethtool {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchInterface`], or what the kernel refuses.
+    /// [`crate::Error::NoSuchInterface`], or what the kernel refuses.
     pub fn link(&mut self, ifindex: u32) -> Result<Option<bool>> {
         let mut request = Request::new().op_linkstate_get_do();
+        request.header_mut().cmd = command::LINKSTATE_GET;
         name_interface(request.encode().nested_header(), ifindex);
         let subject = Subject {
             operation: "ethtool linkstate-get",
@@ -62,14 +63,23 @@ impl Ethtool {
     }
 }
 
+/// Commands of include/uapi/linux/ethtool_netlink_generated.h.
+///
+/// The generated requests carry other numbers from the fourth on: the specification numbers
+/// requests and replies apart (`enum-model: directional`), the generator together.
+mod command {
+    pub(super) const LINKSTATE_GET: u8 = 6;
+    pub(super) const FEATURES_GET: u8 = 11;
+    pub(super) const FEATURES_SET: u8 = 12;
+    pub(super) const RINGS_GET: u8 = 15;
+    pub(super) const RINGS_SET: u8 = 16;
+    pub(super) const CHANNELS_GET: u8 = 17;
+    pub(super) const CHANNELS_SET: u8 = 18;
+    pub(super) const RSS_GET: u8 = 38;
+    pub(super) const RSS_SET: u8 = 48;
+}
+
 /// Fills a request's header: which interface it is about.
 fn name_interface<P: Pusher>(header: PushHeader<P>, ifindex: u32) -> P {
     header.push_dev_index(ifindex).end_nested()
-}
-
-fn incomplete(subject: Subject, what: impl Into<String>) -> Error {
-    Error::BadAnswer {
-        operation: subject.operation,
-        what: what.into(),
-    }
 }

@@ -4,7 +4,7 @@
 
 use netlink_bindings::ethtool::{IterableRings, Request};
 
-use super::{Ethtool, name_interface};
+use super::{Ethtool, command, name_interface};
 use crate::error::Result;
 use crate::netlink::Subject;
 
@@ -91,6 +91,7 @@ impl Ethtool {
     /// [`crate::Error::Unsupported`] if the driver has none, [`crate::Error::NoSuchInterface`].
     pub fn rings(&mut self, ifindex: u32) -> Result<Rings> {
         let mut request = Request::new().op_rings_get_do();
+        request.header_mut().cmd = command::RINGS_GET;
         name_interface(request.encode().nested_header(), ifindex);
         self.netlink.one(
             Subject {
@@ -111,6 +112,7 @@ impl Ethtool {
     /// split off while a queue is bound.
     pub fn set_rings(&mut self, ifindex: u32, change: RingChange) -> Result<()> {
         let mut request = Request::new().op_rings_set_do();
+        request.header_mut().cmd = command::RINGS_SET;
         let mut attributes = name_interface(request.encode().nested_header(), ifindex);
         if let Some(descriptors) = change.rx {
             attributes = attributes.push_rx(descriptors);

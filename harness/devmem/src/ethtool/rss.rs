@@ -4,7 +4,7 @@
 
 use netlink_bindings::ethtool::{IterableRss, Request};
 
-use super::{Ethtool, incomplete, name_interface};
+use super::{Ethtool, command, name_interface};
 use crate::error::Result;
 use crate::netlink::Subject;
 
@@ -46,6 +46,7 @@ impl Ethtool {
     /// [`crate::Error::Unsupported`] if the driver has none, [`crate::Error::NoSuchInterface`].
     pub fn rss(&mut self, ifindex: u32) -> Result<Rss> {
         let mut request = Request::new().op_rss_get_do();
+        request.header_mut().cmd = command::RSS_GET;
         name_interface(request.encode().nested_header(), ifindex);
         let subject = Subject {
             operation: "ethtool rss-get",
@@ -64,6 +65,7 @@ impl Ethtool {
     /// [`crate::Error::KernelTooOld`].
     pub fn set_rss(&mut self, ifindex: u32, change: &RssChange) -> Result<()> {
         let mut request = Request::new().op_rss_set_do();
+        request.header_mut().cmd = command::RSS_SET;
         let mut attributes = name_interface(request.encode().nested_header(), ifindex);
         if let Some(indirection) = &change.indirection {
             attributes = attributes.push_indir(&table(indirection));
@@ -97,10 +99,7 @@ fn rss(subject: Subject, reply: &IterableRss<'_>) -> Result<Rss> {
     let table = reply.get_indir().unwrap_or_default();
     let entries = table.chunks_exact(4);
     if !entries.remainder().is_empty() {
-        return Err(incomplete(
-            subject,
-            format!("an indirection table of {} bytes", table.len()),
-        ));
+        return Err(subject.incomplete(format!("an indirection table of {} bytes", table.len())));
     }
     Ok(Rss {
         hash_function: reply.get_hfunc().ok(),

@@ -12,7 +12,7 @@ use crate::dmabuf;
 use crate::error::{Error, Result};
 use crate::ethtool::Ethtool;
 use crate::interface;
-use crate::netlink::{Netlink, Subject};
+use crate::netlink::{HEADER, Netlink, Subject};
 
 /// A dma-buf that RX queues receive into.
 ///
@@ -91,7 +91,7 @@ impl TxBinding {
             id,
             ifindex: 1,
             len,
-            _netlink: Netlink::new(),
+            _netlink: Netlink::default(),
         }
     }
 }
@@ -146,21 +146,18 @@ pub fn bind_rx_with_page_size(
             .push_type(QueueType::Rx as u32)
             .push_id(queue)
             .end_nested();
-        ends.push(refusal::NLMSG_HEADER + attributes.as_vec().len());
+        ends.push(HEADER + attributes.as_vec().len());
     }
     drop(attributes);
 
-    let mut netlink = Netlink::new();
+    let mut netlink = Netlink::default();
     let subject = Subject {
         operation: "netdev bind-rx",
         ifindex,
     };
     netlink
         .one(subject, &request, |reply| {
-            reply.get_id().map_err(|error| Error::BadAnswer {
-                operation: subject.operation,
-                what: error.to_string(),
-            })
+            reply.get_id().map_err(|error| subject.incomplete(error))
         })
         .map(|id| RxBinding {
             id,
@@ -195,17 +192,14 @@ pub fn bind_tx(ifindex: u32, dmabuf: impl AsFd) -> Result<TxBinding> {
         .push_ifindex(ifindex)
         .push_fd(fd.as_raw_fd() as u32);
 
-    let mut netlink = Netlink::new();
+    let mut netlink = Netlink::default();
     let subject = Subject {
         operation: "netdev bind-tx",
         ifindex,
     };
     netlink
         .one(subject, &request, |reply| {
-            reply.get_id().map_err(|error| Error::BadAnswer {
-                operation: subject.operation,
-                what: error.to_string(),
-            })
+            reply.get_id().map_err(|error| subject.incomplete(error))
         })
         .map(|id| TxBinding {
             id,

@@ -12,7 +12,7 @@ use netlink_bindings::netdev::{IterableNapi, IterablePagePool, IterableQueue, Qu
 pub use bind::{RxBinding, TxBinding, bind_rx, bind_rx_with_page_size, bind_tx};
 pub use qstats::QueueStats;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::netlink::{Netlink, Subject, uint};
 
 /// Direction of a queue.
@@ -128,7 +128,7 @@ impl Netdev {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            netlink: Netlink::new(),
+            netlink: Netlink::default(),
         }
     }
 
@@ -136,40 +136,32 @@ impl Netdev {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchInterface`], or what the kernel refuses.
+    /// [`crate::Error::NoSuchInterface`], or what the kernel refuses.
     pub fn queues(&mut self, ifindex: u32) -> Result<Vec<Queue>> {
         let mut request = Request::new().op_queue_get_dump();
         request.encode().push_ifindex(ifindex);
-        let mut queues = Vec::new();
         let subject = Subject {
             operation: "netdev queue-get",
             ifindex,
         };
-        self.netlink.every(subject, &request, |attributes| {
-            queues.push(queue(&attributes)?);
-            Ok(())
-        })?;
-        Ok(queues)
+        self.netlink
+            .list(subject, &request, |attributes| queue(subject, &attributes))
     }
 
     /// The NAPI instances of an interface. An interface that is down has none.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchInterface`], or what the kernel refuses.
+    /// [`crate::Error::NoSuchInterface`], or what the kernel refuses.
     pub fn napis(&mut self, ifindex: u32) -> Result<Vec<Napi>> {
         let mut request = Request::new().op_napi_get_dump();
         request.encode().push_ifindex(ifindex);
-        let mut napis = Vec::new();
         let subject = Subject {
             operation: "netdev napi-get",
             ifindex,
         };
-        self.netlink.every(subject, &request, |attributes| {
-            napis.push(napi(&attributes)?);
-            Ok(())
-        })?;
-        Ok(napis)
+        self.netlink
+            .list(subject, &request, |attributes| napi(subject, &attributes))
     }
 
     /// The page pools of an interface.
@@ -192,41 +184,37 @@ impl Netdev {
     /// What the kernel refuses.
     pub fn all_page_pools(&mut self) -> Result<Vec<PagePool>> {
         let request = Request::new().op_page_pool_get_dump();
-        let mut pools = Vec::new();
         let subject = Subject {
             operation: "netdev page-pool-get",
             ifindex: 0,
         };
-        self.netlink.every(subject, &request, |attributes| {
-            pools.push(page_pool(&attributes)?);
-            Ok(())
-        })?;
-        Ok(pools)
+        self.netlink.list(subject, &request, |attributes| {
+            page_pool(subject, &attributes)
+        })
     }
 
     /// Counters of every page pool of the network namespace.
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`] or [`Error::KernelTooOld`] on a kernel without
+    /// [`crate::Error::Unsupported`] or [`crate::Error::KernelTooOld`] on a kernel without
     /// `CONFIG_PAGE_POOL_STATS`.
     pub fn page_pool_stats(&mut self) -> Result<Vec<PagePoolStats>> {
         let request = Request::new().op_page_pool_stats_get_dump();
-        let mut all = Vec::new();
         let subject = Subject {
             operation: "netdev page-pool-stats-get",
             ifindex: 0,
         };
-        self.netlink.every(subject, &request, |attributes| {
+        self.netlink.list(subject, &request, |attributes| {
             let info = attributes
                 .get_info()
-                .map_err(|error| incomplete(subject, &error))?;
-            let id = uint(info.get_buf(), 1).ok_or_else(|| missing(subject, "id"))?;
-            let counters = counters(attributes.get_buf(), &POOL_COUNTERS);
-            all.push(PagePoolStats { id, counters });
-            Ok(())
-        })?;
-        Ok(all)
+                .map_err(|error| subject.incomplete(error))?;
+            let id = uint(info.get_buf(), 1).ok_or_else(|| subject.incomplete("no id"))?;
+            Ok(PagePoolStats {
+                id,
+                counters: counters(attributes.get_buf(), &POOL_COUNTERS),
+            })
+        })
     }
 
     /// Statistics of the whole interface, counted since the device appeared; none if the driver
@@ -234,7 +222,8 @@ impl Netdev {
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`] if the driver has no queue statistics, [`Error::NoSuchInterface`].
+    /// [`crate::Error::Unsupported`] if the driver has no queue statistics,
+    /// [`crate::Error::NoSuchInterface`].
     pub fn device_stats(&mut self, ifindex: u32) -> Result<Option<QueueStats>> {
         Ok(self.qstats(ifindex, false)?.pop())
     }
@@ -250,16 +239,13 @@ impl Netdev {
 
     fn qstats(&mut self, ifindex: u32, per_queue: bool) -> Result<Vec<QueueStats>> {
         let request = qstats::request(ifindex, per_queue);
-        let mut all = Vec::new();
         let subject = Subject {
             operation: "netdev qstats-get",
             ifindex,
         };
-        self.netlink.every(subject, &request, |attributes| {
-            all.push(qstats::decode(&attributes));
-            Ok(())
-        })?;
-        Ok(all)
+        self.netlink.list(subject, &request, |attributes| {
+            Ok(qstats::decode(&attributes))
+        })
     }
 }
 
@@ -279,20 +265,16 @@ const POOL_COUNTERS: [(u16, &str); 11] = [
     (18, "recycle-released-refcnt"),
 ];
 
-fn queue(attributes: &IterableQueue<'_>) -> Result<Queue> {
-    const SUBJECT: Subject = Subject {
-        operation: "netdev queue-get",
-        ifindex: 0,
-    };
+fn queue(subject: Subject, attributes: &IterableQueue<'_>) -> Result<Queue> {
     let kind = attributes
         .get_type()
-        .map_err(|error| incomplete(SUBJECT, &error))?;
+        .map_err(|error| subject.incomplete(error))?;
     Ok(Queue {
         kind: QueueKind::from_wire(kind)
-            .ok_or_else(|| missing(SUBJECT, "a queue type that is known"))?,
+            .ok_or_else(|| subject.incomplete("no a queue type that is known"))?,
         id: attributes
             .get_id()
-            .map_err(|error| incomplete(SUBJECT, &error))?,
+            .map_err(|error| subject.incomplete(error))?,
         napi_id: attributes.get_napi_id().ok(),
         dmabuf: attributes.get_dmabuf().ok(),
         io_uring: attributes.get_io_uring().is_ok(),
@@ -301,15 +283,11 @@ fn queue(attributes: &IterableQueue<'_>) -> Result<Queue> {
     })
 }
 
-fn napi(attributes: &IterableNapi<'_>) -> Result<Napi> {
-    const SUBJECT: Subject = Subject {
-        operation: "netdev napi-get",
-        ifindex: 0,
-    };
+fn napi(subject: Subject, attributes: &IterableNapi<'_>) -> Result<Napi> {
     Ok(Napi {
         id: attributes
             .get_id()
-            .map_err(|error| incomplete(SUBJECT, &error))?,
+            .map_err(|error| subject.incomplete(error))?,
         irq: attributes.get_irq().ok(),
         pid: attributes.get_pid().ok(),
         defer_hard_irqs: attributes.get_defer_hard_irqs().ok(),
@@ -318,14 +296,10 @@ fn napi(attributes: &IterableNapi<'_>) -> Result<Napi> {
     })
 }
 
-fn page_pool(attributes: &IterablePagePool<'_>) -> Result<PagePool> {
-    const SUBJECT: Subject = Subject {
-        operation: "netdev page-pool-get",
-        ifindex: 0,
-    };
+fn page_pool(subject: Subject, attributes: &IterablePagePool<'_>) -> Result<PagePool> {
     let buf = attributes.get_buf();
     Ok(PagePool {
-        id: uint(buf, 1).ok_or_else(|| missing(SUBJECT, "id"))?,
+        id: uint(buf, 1).ok_or_else(|| subject.incomplete("no id"))?,
         ifindex: attributes.get_ifindex().ok(),
         napi_id: uint(buf, 3),
         inflight: uint(buf, 4),
@@ -342,18 +316,4 @@ fn counters(attributes: &[u8], names: &[(u16, &'static str)]) -> Vec<(&'static s
         .iter()
         .filter_map(|&(kind, name)| Some((name, uint(attributes, kind)?)))
         .collect()
-}
-
-fn incomplete(subject: Subject, error: &impl std::fmt::Display) -> Error {
-    Error::BadAnswer {
-        operation: subject.operation,
-        what: error.to_string(),
-    }
-}
-
-fn missing(subject: Subject, what: &str) -> Error {
-    Error::BadAnswer {
-        operation: subject.operation,
-        what: format!("no {what}"),
-    }
 }

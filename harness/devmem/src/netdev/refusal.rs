@@ -8,10 +8,6 @@ use crate::error::{Error, Refusal};
 use crate::ethtool::TcpDataSplit;
 use crate::interface;
 
-/// Bytes of `struct nlmsghdr`, which precedes the request's own bytes in the offsets that the
-/// kernel gives.
-pub(super) const NLMSG_HEADER: usize = 16;
-
 /// What was asked for.
 pub(super) struct BindRx<'a> {
     pub(super) ifindex: u32,
@@ -273,11 +269,12 @@ fn explain(
 mod tests {
     use super::*;
     use crate::netdev::QueueKind;
+    use crate::netlink::HEADER;
 
     /// An index that no interface has.
     const IFINDEX: u32 = u32::MAX;
     /// Where the queues' attributes of a request start: after the headers, ifindex and fd.
-    const FIRST: usize = NLMSG_HEADER + 4 + 8 + 8;
+    const FIRST: usize = HEADER + 4 + 8 + 8;
 
     fn refusal(errno: i32, extack: Option<&str>, bad_attribute: Option<usize>) -> Refusal {
         Refusal {
@@ -479,7 +476,7 @@ mod tests {
 
     #[test]
     fn a_device_without_queue_management_is_named_with_and_without_a_pointer() {
-        for pointer in [Some(NLMSG_HEADER + 4), None] {
+        for pointer in [Some(HEADER + 4), None] {
             let error = name(refusal(libc::EOPNOTSUPP, None, pointer), &[1], ready());
             assert_eq!(summary(&error), "NoQueueManagement");
         }
