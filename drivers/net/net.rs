@@ -29,6 +29,7 @@ pub mod irq;
 pub mod napi;
 pub mod page_pool;
 pub mod queue;
+pub mod registration;
 pub mod skb;
 pub mod spsc;
 pub mod stats;

@@ -14,8 +14,12 @@ use kernel::{
     sync::Arc, //
 };
 use net::{
-    device,
-    irq::Vectors, //
+    irq::Vectors,
+    registration::{
+        self,
+        Registration,
+        Unregistered, //
+    },
 };
 
 use crate::{
@@ -37,7 +41,7 @@ pub(crate) struct Rigb;
 
 /// A bound device: dropping it takes everything down in the order of the fields.
 pub(crate) struct Bound<'bound> {
-    _netdev: device::Registration<'bound, Adapter<'bound>>,
+    _netdev: Registration<'bound, Adapter<'bound>>,
 }
 
 kernel::pci_device_table!(
@@ -67,7 +71,7 @@ const MAX_SEGMENT: u32 = u32::MAX;
 
 fn probe<'bound>(
     pdev: &'bound pci::Device<Core<'_>>,
-) -> Result<device::Registration<'bound, Adapter<'bound>>> {
+) -> Result<Registration<'bound, Adapter<'bound>>> {
     pdev.enable_device_mem()?;
     // SAFETY: Nothing is mapped or allocated for DMA yet.
     unsafe {
@@ -86,9 +90,9 @@ fn probe<'bound>(
     let mut vectors = Vectors::new(pdev, 2, wanted + 1)?;
     let pairs = vectors.count() - 1;
 
-    let netdev = device::Unregistered::new(
+    let netdev = Unregistered::new(
         pdev.as_ref(),
-        device::Config {
+        registration::Config {
             rx_queues: pairs,
             tx_queues: pairs,
             mac_address: hw.mac_address(),

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How a driver registers a net device, and how it goes again.
+//!
+//! [`Unregistered`] is allocated and configured; [`Unregistered::register`] makes it known to the
+//! core; dropping the [`Registration`] takes the interface down and unregisters it.
+
+use core::{
+    cell::UnsafeCell,
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+
+use kernel::{
+    device::{
+        Bound,
+        Device, //
+    },
+    error::to_result,
+    prelude::*,
+    sync::Arc, //
+};
+use net_bindings as bindings;
+
+use crate::{
+    device::{
+        Allocation,
+        DeviceRef,
+        Driver,
+        Features,
+        MacAddress,
+        NetDevice,
+        Private, //
+    },
+    ethtool::{
+        self,
+        Ethtool, //
+    },
+    ops,
+    queue::{
+        self,
+        QueueManagement, //
+    },
+    stats::{
+        self,
+        QueueStats, //
+    },
+};
+
+/// What a driver says of its device when it registers.
+pub struct Config {
+    /// RX queues.
+    pub rx_queues: u32,
+    /// TX queues.
+    pub tx_queues: u32,
+    /// The device's own MAC address; a random one is used where it is not valid.
+    pub mac_address: MacAddress,
+    /// Smallest MTU in bytes.
+    pub min_mtu: u32,
+    /// Largest MTU in bytes.
+    pub max_mtu: u32,
+    /// Features that are always on.
+    pub fixed_features: Features,
+    /// Features that are on at first and that the user may turn off.
+    pub features: Features,
+    /// The transmit path takes frames whose fragments are device memory (`NETMEM_TX_DMA`).
+    pub netmem_tx: bool,
+}
+
+/// A net device that the core does not know yet.
+pub struct Unregistered<'bound, T: Driver> {
+    dev: DeviceRef<T>,
+    config: Config,
+    _parent: PhantomData<&'bound Device<Bound>>,
+}
+
+impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
+    /// Allocates a net device on `parent`, which does its DMA.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub fn new(parent: &'bound Device<Bound>, config: Config) -> Result<Self> {
+        // SAFETY: Allocates; any size will do.
+        let raw = unsafe {
+            bindings::alloc_etherdev_mqs(
+                core::mem::size_of::<Private<T>>() as i32,
+                config.tx_queues,
+                config.rx_queues,
+            )
+        };
+        // SAFETY: Allocated above, with room for `Private<T>`.
+        let allocation = unsafe { Allocation::new(NonNull::new(raw).ok_or(ENOMEM)?) };
+        let dev = DeviceRef::new(Arc::new(allocation, GFP_KERNEL)?);
+        let features = config.features.with(config.fixed_features);
+
+        // SAFETY: `dev` was just allocated and nobody else knows it; `Device` is a transparent
+        // wrapper of `struct device`.
+        unsafe {
+            bindings::net_shim_set_netdev_dev(raw, core::ptr::from_ref(parent).cast_mut().cast());
+            (*raw).netdev_ops = ops::Table::<T>::NETDEV;
+            (*raw).request_ops_lock = true;
+            (*raw).min_mtu = config.min_mtu;
+            (*raw).max_mtu = config.max_mtu;
+            (*raw).hw_features = config.features.as_raw();
+            (*raw).vlan_features = features.without(Features::RXHASH).as_raw();
+            (*raw).features = features.as_raw();
+            bindings::net_shim_set_priv_flags(raw, config.netmem_tx);
+            if bindings::net_shim_is_valid_ether_addr(config.mac_address.as_ptr()) {
+                bindings::net_shim_eth_hw_addr_set(raw, config.mac_address.as_ptr());
+            } else {
+                bindings::net_shim_eth_hw_addr_random(raw);
+            }
+        }
+
+        Ok(Self {
+            dev,
+            config,
+            _parent: PhantomData,
+        })
+    }
+
+    /// Offers the driver's ethtool operations.
+    pub fn with_ethtool(self) -> Self
+    where
+        T: Ethtool,
+    {
+        // SAFETY: The core does not know the device yet.
+        unsafe { (*self.dev.as_raw()).ethtool_ops = ethtool::Table::<T>::OPS };
+        self
+    }
+
+    /// Offers queue management: device memory TCP and io_uring zero-copy receive need it.
+    pub fn with_queue_management(self) -> Self
+    where
+        T: QueueManagement,
+    {
+        // SAFETY: As above.
+        unsafe { (*self.dev.as_raw()).queue_mgmt_ops = queue::Table::<T>::OPS };
+        self
+    }
+
+    /// Offers statistics per queue.
+    pub fn with_queue_stats(self) -> Self
+    where
+        T: QueueStats,
+    {
+        // SAFETY: As above.
+        unsafe { (*self.dev.as_raw()).stat_ops = stats::Table::<T>::OPS };
+        self
+    }
+
+    /// A share in the device, for the NAPIs and interrupt handlers that must exist before it is
+    /// registered.
+    pub fn device(&self) -> DeviceRef<T> {
+        self.dev.clone()
+    }
+
+    /// Registers the device with the driver's shared and control state.
+    ///
+    /// The interface comes up with the link down; [`NetDevice::carrier_on`] changes that.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, or what `register_netdev()` says.
+    ///
+    /// # Safety
+    ///
+    /// The caller must not `mem::forget()` the returned [`Registration`] or otherwise keep it
+    /// from being dropped before the parent device is unbound.
+    pub unsafe fn register(
+        self,
+        driver: T,
+        control: T::Control,
+    ) -> Result<Registration<'bound, T>> {
+        let mut tx = KVec::with_capacity(self.config.tx_queues as usize, GFP_KERNEL)?;
+
+        for _ in 0..self.config.tx_queues {
+            tx.push(UnsafeCell::new(None), GFP_KERNEL)?;
+        }
+
+        let raw = self.dev.as_raw();
+
+        // SAFETY: The private area is large enough for `Private<T>` by the type invariant,
+        // aligned to a cache line, and written once.
+        unsafe {
+            bindings::net_shim_netdev_priv(raw)
+                .cast::<Private<T>>()
+                .write(Private {
+                    driver,
+                    control: UnsafeCell::new(control),
+                    tx,
+                });
+        }
+
+        // From here on dropping `registration` undoes what was done.
+        let mut registration = Registration {
+            dev: self.dev,
+            registered: false,
+            _parent: PhantomData,
+        };
+
+        // SAFETY: The device is complete; no lock is held.
+        to_result(unsafe { bindings::register_netdev(raw) })?;
+        registration.registered = true;
+
+        Ok(registration)
+    }
+}
+
+/// A registered net device; dropping it unregisters the device, which takes the interface down.
+///
+/// # Invariants
+///
+/// The device's private area is written.
+pub struct Registration<'bound, T: Driver> {
+    dev: DeviceRef<T>,
+    registered: bool,
+    _parent: PhantomData<&'bound Device<Bound>>,
+}
+
+// SAFETY: A registration can be dropped on any thread that may sleep; `T` and its control state
+// are `Send`.
+unsafe impl<T: Driver> Send for Registration<'_, T> {}
+
+impl<T: Driver> Registration<'_, T> {
+    /// The device.
+    pub fn device(&self) -> &NetDevice<T> {
+        // SAFETY: By the type invariant; the device lives as long as `self`.
+        unsafe { NetDevice::from_raw(self.dev.as_raw()) }
+    }
+}
+
+impl<T: Driver> Drop for Registration<'_, T> {
+    fn drop(&mut self) {
+        let raw = self.dev.as_raw();
+
+        // SAFETY: By the type invariant. The core takes the interface down first and returns when
+        // no callback runs any more, so that the private area can go.
+        unsafe {
+            if self.registered {
+                bindings::unregister_netdev(raw);
+            }
+            core::ptr::drop_in_place(bindings::net_shim_netdev_priv(raw).cast::<Private<T>>());
+        }
+    }
+}
