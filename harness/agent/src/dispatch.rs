@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! From requests to the functions that do the work.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use protocol::{
+    Query, Request,
+    request::{self, AgentInfo},
+};
+use serde_json::Value;
+
+use crate::{ethtool, files, interfaces, jobs::Jobs, modules, netdev, netns, ping, rtnetlink};
+
+/// Who this is.
+pub(crate) fn hello() -> Result<AgentInfo> {
+    let memory = files::read("/proc/meminfo")?
+        .lines()
+        .find_map(|line| {
+            line.strip_prefix("MemTotal:")?
+                .trim()
+                .strip_suffix(" kB")?
+                .parse()
+                .ok()
+        })
+        .map_or(0, |kib: u64| kib * 1024);
+    Ok(AgentInfo {
+        version: protocol::VERSION,
+        kernel_release: files::read("/proc/sys/kernel/osrelease")?
+            .trim_end()
+            .to_owned(),
+        command_line: files::read("/proc/cmdline")?.trim_end().to_owned(),
+        cpus: std::thread::available_parallelism()?.get(),
+        memory,
+        page_size: rustix::param::page_size(),
+    })
+}
+
+/// Ties a reply to the type that the protocol promises for the request.
+fn reply<Q: Query>(reply: Q::Reply) -> Result<Value> {
+    serde_json::to_value(reply).context("encoding the reply")
+}
+
+/// Does what a request asks for.
+pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
+    use Request as R;
+    let milliseconds = Duration::from_millis;
+    match request {
+        R::Hello(_) => reply::<request::Hello>(hello()?),
+        R::PowerOff(_) => bail!("PowerOff is handled where calls are read"),
+        R::Panic(r) => panic!("{}", r.message),
+        R::ReadFile(r) => reply::<request::ReadFile>(netns::within(r.ns, || files::read(&r.path))?),
+        R::WriteFile(r) => {
+            reply::<request::WriteFile>(netns::within(r.ns, || files::write(&r.path, &r.contents))?)
+        }
+        R::LogLine(r) => reply::<request::LogLine>(files::log_line(&r.text)),
+        R::LoadModule(r) => reply::<request::LoadModule>(modules::load(&r.name, &r.parameters)?),
+        R::UnloadModule(r) => reply::<request::UnloadModule>(modules::unload(&r.name)?),
+        R::ListModules(_) => reply::<request::ListModules>(modules::list()?),
+        R::ListInterfaces(r) => {
+            reply::<request::ListInterfaces>(netns::within(r.ns, rtnetlink::list)?)
+        }
+        R::WaitInterface(r) => reply::<request::WaitInterface>(interfaces::wait_for_interface(
+            r.ns,
+            r.mac,
+            milliseconds(r.timeout_ms),
+        )?),
+        R::WaitCarrier(r) => reply::<request::WaitCarrier>(interfaces::wait_for_carrier(
+            r.ns,
+            &r.interface,
+            r.carrier,
+            milliseconds(r.timeout_ms),
+        )?),
+        R::SetUp(r) => reply::<request::SetUp>(netns::within(r.ns, || {
+            rtnetlink::set_up(&r.interface, r.up)
+        })?),
+        R::SetMtu(r) => reply::<request::SetMtu>(netns::within(r.ns, || {
+            rtnetlink::set_mtu(&r.interface, r.mtu)
+        })?),
+        R::MoveInterface(r) => reply::<request::MoveInterface>(netns::within(r.from, || {
+            rtnetlink::move_to(&r.interface, r.to, r.rename.as_deref())
+        })?),
+        R::AddAddress(r) => reply::<request::AddAddress>(netns::within(r.ns, || {
+            rtnetlink::add_address(&r.interface, r.prefix)
+        })?),
+        R::RemoveAddress(r) => reply::<request::RemoveAddress>(netns::within(r.ns, || {
+            rtnetlink::remove_address(&r.interface, r.prefix)
+        })?),
+        R::AddNeighbour(r) => reply::<request::AddNeighbour>(netns::within(r.ns, || {
+            rtnetlink::add_neighbour(&r.interface, r.address, r.mac)
+        })?),
+        R::GetLinkStats(r) => {
+            reply::<request::GetLinkStats>(netns::within(r.ns, || rtnetlink::stats(&r.interface))?)
+        }
+        R::GetRings(r) => {
+            reply::<request::GetRings>(netns::within(r.ns, || ethtool::rings(&r.interface))?)
+        }
+        R::SetRings(r) => {
+            reply::<request::SetRings>(netns::within(r.ns, || ethtool::set_rings(&r))?)
+        }
+        R::GetRss(r) => {
+            reply::<request::GetRss>(netns::within(r.ns, || ethtool::rss(&r.interface))?)
+        }
+        R::SetRss(r) => reply::<request::SetRss>(netns::within(r.ns, || ethtool::set_rss(&r))?),
+        R::FlowQueue(r) => {
+            reply::<request::FlowQueue>(netns::within(r.ns, || ethtool::flow_queue(&r))?)
+        }
+        R::GetChannels(r) => {
+            reply::<request::GetChannels>(netns::within(r.ns, || ethtool::channels(&r.interface))?)
+        }
+        R::SetChannels(r) => reply::<request::SetChannels>(netns::within(r.ns, || {
+            ethtool::set_channels(&r.interface, r.combined)
+        })?),
+        R::GetFeatures(r) => {
+            reply::<request::GetFeatures>(netns::within(r.ns, || ethtool::features(&r.interface))?)
+        }
+        R::SetFeatures(r) => reply::<request::SetFeatures>(netns::within(r.ns, || {
+            ethtool::set_features(&r.interface, &r.features)
+        })?),
+        R::GetDriverStats(r) => reply::<request::GetDriverStats>(netns::within(r.ns, || {
+            ethtool::driver_stats(&r.interface)
+        })?),
+        R::ListQueues(r) => {
+            reply::<request::ListQueues>(netns::within(r.ns, || netdev::queues(&r.interface))?)
+        }
+        R::GetQueueStats(r) => reply::<request::GetQueueStats>(netns::within(r.ns, || {
+            netdev::queue_stats(&r.interface)
+        })?),
+        R::ListPagePools(r) => reply::<request::ListPagePools>(netns::within(r.ns, || {
+            netdev::page_pools(&r.interface)
+        })?),
+        R::ListNapis(r) => {
+            reply::<request::ListNapis>(netns::within(r.ns, || netdev::napis(&r.interface))?)
+        }
+        R::Ping(r) => reply::<request::Ping>(netns::within(r.ns, || {
+            ping::ping(r.to, r.count, r.size, milliseconds(r.timeout_ms))
+        })?),
+        R::StartJob(r) => reply::<request::StartJob>(jobs.start(r.job)?),
+        R::Tell(r) => reply::<request::Tell>(jobs.tell(r.job, &r.command)?),
+        R::Join(r) => reply::<request::Join>(jobs.join(r.job)?),
+    }
+}

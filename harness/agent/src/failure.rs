@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! From the agent's errors to what the host is told.
+
+use std::io;
+
+use netlink_socket2::ReplyError;
+use protocol::Failure;
+use rustix::io::Errno;
+
+/// The whole chain of causes as text, and the error number of the first one that has any.
+pub(crate) fn from_error(error: &anyhow::Error) -> Failure {
+    Failure {
+        errno: error.chain().find_map(errno),
+        message: format!("{error:#}"),
+    }
+}
+
+/// The failure of a system call.
+pub(crate) fn from_io(what: &str, error: &io::Error) -> Failure {
+    Failure {
+        errno: error.raw_os_error(),
+        message: format!("{what}: {error}"),
+    }
+}
+
+fn errno(cause: &(dyn std::error::Error + 'static)) -> Option<i32> {
+    if let Some(error) = cause.downcast_ref::<io::Error>() {
+        error.raw_os_error()
+    } else if let Some(error) = cause.downcast_ref::<Errno>() {
+        Some(error.raw_os_error())
+    } else if let Some(error) = cause.downcast_ref::<ReplyError>() {
+        error.as_io_error().raw_os_error()
+    } else if let Some(error) = cause.downcast_ref::<devmem::Error>() {
+        error.errno()
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn the_errno_is_found_below_the_context() {
+        let error = Err::<(), _>(io::Error::from_raw_os_error(libc::EBUSY))
+            .context("unloading rigb")
+            .context("request UnloadModule")
+            .unwrap_err();
+        let failure = from_error(&error);
+        assert_eq!(failure.errno, Some(libc::EBUSY));
+        assert!(
+            failure
+                .message
+                .starts_with("request UnloadModule: unloading rigb: ")
+        );
+    }
+
+    #[test]
+    fn an_error_that_is_not_the_kernels_has_no_errno() {
+        assert_eq!(from_error(&anyhow::anyhow!("no such job")).errno, None);
+    }
+}

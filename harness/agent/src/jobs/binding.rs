@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Holds a dma-buf bound to receive queues, and nothing else.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+use devmem::{
+    netdev::{RxBinding, bind_rx},
+    udmabuf::Udmabuf,
+};
+use protocol::{
+    Binding, Command, Event, JobId, Ns,
+    job::{BindingReport, PhysicalRange},
+};
+
+use super::{Control, Ready, not_understood};
+use crate::{
+    control::{lock, send_event},
+    netns, rtnetlink,
+};
+
+/// A dma-buf and what binds it to the queues.
+pub(super) struct Bound {
+    pub(super) dmabuf: Udmabuf,
+    pub(super) binding: RxBinding,
+}
+
+/// Makes a dma-buf of `bytes` and binds it to `queues`. Reports where its pages are.
+pub(super) fn bind(
+    job: JobId,
+    ns: Ns,
+    interface: &str,
+    queues: &[u32],
+    bytes: u64,
+) -> Result<Bound> {
+    let dmabuf = dmabuf(bytes)?;
+    let binding = netns::within(ns, || {
+        Ok(bind_rx(
+            rtnetlink::index_of(interface)?,
+            dmabuf.dmabuf(),
+            queues,
+        )?)
+    })?;
+    report_pages(job, &dmabuf)?;
+    Ok(Bound { dmabuf, binding })
+}
+
+/// Makes a dma-buf.
+pub(super) fn dmabuf(bytes: u64) -> Result<Udmabuf> {
+    let bytes = bytes
+        .try_into()
+        .context("the dma-buf is larger than the address space")?;
+    Ok(Udmabuf::create(bytes)?)
+}
+
+/// Tells the host where a dma-buf lies.
+pub(super) fn report_pages(job: JobId, dmabuf: &Udmabuf) -> Result<()> {
+    let pages = dmabuf.physical_pages()?.into_iter();
+    let ranges = pages
+        .map(|range| PhysicalRange {
+            offset: range.offset as u64,
+            address: range.address,
+            len: range.len as u64,
+        })
+        .collect();
+    send_event(job, Event::DmaBuf { ranges });
+    Ok(())
+}
+
+/// Holds the binding until it shall go.
+struct Holder {
+    // The dma-buf stays until the job is joined, as with the other devmem jobs.
+    _dmabuf: Udmabuf,
+    binding: Mutex<Option<RxBinding>>,
+    closed: Condvar,
+}
+
+impl Control for Holder {
+    fn tell(&self, command: &Command) -> Result<()> {
+        match command {
+            Command::Stop | Command::CloseBinding => {
+                drop(lock(&self.binding).take());
+                self.closed.notify_all();
+                Ok(())
+            }
+            other => Err(not_understood("Binding", other)),
+        }
+    }
+}
+
+pub(super) fn set_up(id: JobId, spec: &Binding) -> Result<Ready> {
+    let bound = bind(
+        id,
+        spec.ns,
+        &spec.interface,
+        &spec.queues,
+        spec.dmabuf_bytes,
+    )?;
+    let report = BindingReport {
+        dmabuf: bound.binding.id(),
+    };
+    let holder = Arc::new(Holder {
+        _dmabuf: bound.dmabuf,
+        binding: Mutex::new(Some(bound.binding)),
+        closed: Condvar::new(),
+    });
+    let control = Arc::clone(&holder);
+    Ok(Ready::new::<Binding>(control, move || {
+        let binding = lock(&holder.binding);
+        // Poisoning means that the guest is going down.
+        drop(
+            holder
+                .closed
+                .wait_while(binding, |binding| binding.is_some())
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        report
+    }))
+}

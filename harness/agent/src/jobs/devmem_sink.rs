@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Receives a TCP stream into a dma-buf.
+
+use std::{
+    collections::BTreeMap,
+    mem,
+    net::{TcpListener, TcpStream},
+    sync::{Arc, Condvar, Mutex, PoisonError, Weak},
+};
+
+use anyhow::{Context, Result};
+use devmem::{
+    netdev::RxBinding,
+    rx::{Fragment, Piece, Received, Receiver, Token, TokenReturner},
+    udmabuf::Udmabuf,
+};
+use protocol::{
+    Command, DevmemSink, Event, Failure, JobId, Release,
+    job::{DevmemSinkReport, Span},
+};
+
+use super::{
+    Control, Ready, binding, not_understood,
+    report::{Checker, Meter},
+    switch::Switch,
+    tcp,
+};
+use crate::{
+    control::{lock, send_event},
+    failure, netns,
+};
+
+pub(super) fn set_up(id: JobId, spec: DevmemSink) -> Result<Ready> {
+    let listener = Arc::new(netns::within(spec.ns, || tcp::listen(spec.listen))?);
+    let bound = binding::bind(
+        id,
+        spec.ns,
+        &spec.interface,
+        &spec.queues,
+        spec.dmabuf_bytes,
+    )?;
+    let switch = Switch::new("DevmemSink");
+    switch.watch(&listener);
+    let sink = Arc::new(Sink {
+        id,
+        spec,
+        switch,
+        dmabuf: bound.dmabuf,
+        binding: Mutex::new(Some(bound.binding)),
+        held: Mutex::default(),
+        changed: Condvar::new(),
+    });
+    let control = Arc::clone(&sink);
+    Ok(Ready::new::<DevmemSink>(control, move || {
+        sink.run(listener)
+    }))
+}
+
+/// What the receiving thread and those who steer it share.
+///
+/// The dma-buf and the binding live until the job is joined: the host may still be reading.
+struct Sink {
+    id: JobId,
+    spec: DevmemSink,
+    switch: Arc<Switch>,
+    dmabuf: Udmabuf,
+    binding: Mutex<Option<RxBinding>>,
+    held: Mutex<Held>,
+    /// Tokens were returned, or the job was stopped.
+    changed: Condvar,
+}
+
+/// Tokens that were not returned yet, and the socket that they are returned on.
+#[derive(Default)]
+struct Held {
+    stream: Weak<TcpStream>,
+    batches: BTreeMap<u64, Vec<Token>>,
+    returner: TokenReturner,
+}
+
+impl Held {
+    fn tokens(&self) -> u64 {
+        self.batches
+            .values()
+            .map(|tokens| tokens.len() as u64)
+            .sum()
+    }
+
+    fn give_back(&mut self, tokens: &[Token]) -> Result<()> {
+        // The kernel took all tokens back when the socket closed.
+        if let Some(stream) = self.stream.upgrade() {
+            self.returner.give_back(&*stream, tokens)?;
+        }
+        Ok(())
+    }
+}
+
+impl Control for Sink {
+    fn tell(&self, command: &Command) -> Result<()> {
+        match command {
+            Command::Release { batch } => {
+                let mut held = lock(&self.held);
+                let tokens = held.batches.remove(batch);
+                held.give_back(&tokens.with_context(|| {
+                    format!("batch {batch} was never reported, or released before")
+                })?)?;
+            }
+            Command::ReleaseAll => {
+                let mut held = lock(&self.held);
+                let tokens: Vec<_> = mem::take(&mut held.batches)
+                    .into_values()
+                    .flatten()
+                    .collect();
+                held.give_back(&tokens)?;
+            }
+            Command::CloseBinding => {
+                drop(
+                    lock(&self.binding)
+                        .take()
+                        .context("the binding was closed before")?,
+                );
+            }
+            Command::Stop => self.switch.stop(),
+            other @ Command::Finish => return Err(not_understood("DevmemSink", other)),
+        }
+        // With the lock, so that nobody misses it between a look and the wait.
+        let held = lock(&self.held);
+        self.changed.notify_all();
+        drop(held);
+        Ok(())
+    }
+}
+
+impl Sink {
+    fn run(&self, listener: Arc<TcpListener>) -> DevmemSinkReport {
+        let mut progress = Progress::new(self);
+        let error = match tcp::accept(listener, &self.switch, self.id) {
+            Ok(Some(stream)) => self.receive(stream, &mut progress).err(),
+            Ok(None) => None,
+            Err(error) => Some(error),
+        };
+        let mut report = progress.into_report();
+        report.error = error.filter(|_| !self.switch.stopped());
+        report.tokens_held = lock(&self.held).tokens();
+        report
+    }
+
+    /// Receives until the stream ends and its fragments are released.
+    fn receive(&self, stream: Arc<TcpStream>, progress: &mut Progress<'_>) -> Result<(), Failure> {
+        lock(&self.held).stream = Arc::downgrade(&stream);
+        let own = stream.try_clone();
+        let own = own.map_err(|error| failure::from_io("duplicating the socket", &error))?;
+        let mut receiver = Receiver::new(own);
+        let mut received = Received::default();
+        loop {
+            let result = receiver
+                .receive_into(&mut received)
+                .map_err(anyhow::Error::from);
+            let result = result
+                .context("receiving")
+                .and_then(|()| progress.take_in(&received));
+            result.map_err(|error| failure::from_error(&error))?;
+            if received.end_of_stream {
+                break;
+            }
+        }
+        if !self.switch.stopped() {
+            progress.report.end_of_stream = true;
+            self.wait_for_release();
+        }
+        Ok(())
+    }
+
+    /// The socket must stay open as long as somebody shall return tokens on it.
+    fn wait_for_release(&self) {
+        if self.spec.release == Release::OnRequest {
+            let held = lock(&self.held);
+            let waiting = |held: &mut Held| !held.batches.is_empty() && !self.switch.stopped();
+            let released = self.changed.wait_while(held, waiting);
+            drop(released.unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+/// What was received so far.
+struct Progress<'a> {
+    sink: &'a Sink,
+    checker: Checker,
+    meter: Meter,
+    next_batch: u64,
+    report: DevmemSinkReport,
+    copy: Vec<u8>,
+}
+
+impl<'a> Progress<'a> {
+    fn new(sink: &'a Sink) -> Self {
+        Self {
+            sink,
+            checker: Checker::new(sink.spec.seed),
+            meter: Meter::new(sink.id),
+            next_batch: 0,
+            report: DevmemSinkReport {
+                bytes: 0,
+                linear_bytes: 0,
+                fragments: 0,
+                tokens_held: 0,
+                mismatch: None,
+                end_of_stream: false,
+                error: None,
+                elapsed_ns: 0,
+            },
+            copy: Vec::new(),
+        }
+    }
+
+    fn into_report(self) -> DevmemSinkReport {
+        DevmemSinkReport {
+            mismatch: self.checker.mismatch(),
+            elapsed_ns: self.meter.elapsed_ns(),
+            ..self.report
+        }
+    }
+
+    /// Counts, checks and reports what one call received.
+    fn take_in(&mut self, received: &Received) -> Result<()> {
+        if received.bytes() == 0 {
+            return Ok(());
+        }
+        self.meter.passed(self.report.bytes + received.bytes());
+        let mut run = Vec::new();
+        for piece in received.pieces() {
+            match piece {
+                Piece::Device(fragment) => run.push(fragment),
+                Piece::Linear(bytes) => {
+                    self.device(&mem::take(&mut run))?;
+                    self.linear(bytes);
+                }
+            }
+        }
+        self.device(&run)
+    }
+
+    /// Fragments that follow each other in the stream: one batch.
+    fn device(&mut self, fragments: &[Fragment]) -> Result<()> {
+        if fragments.is_empty() {
+            return Ok(());
+        }
+        let spec = &self.sink.spec;
+        let stream_offset = self.report.bytes;
+        for fragment in fragments {
+            if spec.verify {
+                self.copy.resize(fragment.len as usize, 0);
+                self.sink
+                    .dmabuf
+                    .read_at(fragment.offset as usize, &mut self.copy)?;
+                self.checker.check(self.report.bytes, &self.copy);
+            }
+            self.report.bytes += u64::from(fragment.len);
+        }
+        self.report.fragments += fragments.len() as u64;
+
+        let batch = self.next_batch;
+        self.next_batch += 1;
+        let tokens: Vec<_> = fragments.iter().map(|fragment| fragment.token).collect();
+        // Held before it is reported: the host may answer faster than this thread goes on.
+        let mut held = lock(&self.sink.held);
+        if spec.release != Release::Immediate {
+            held.batches.insert(batch, tokens);
+            drop(held);
+            self.report_batch(batch, stream_offset, fragments);
+        } else {
+            self.report_batch(batch, stream_offset, fragments);
+            held.give_back(&tokens)?;
+        }
+        Ok(())
+    }
+
+    fn report_batch(&self, batch: u64, stream_offset: u64, fragments: &[Fragment]) {
+        if self.sink.spec.report {
+            let span = |fragment: &Fragment| Span {
+                offset: fragment.offset,
+                len: fragment.len,
+            };
+            let fragments = fragments.iter().map(span).collect();
+            send_event(
+                self.sink.id,
+                Event::Fragments {
+                    batch,
+                    stream_offset,
+                    fragments,
+                },
+            );
+        }
+    }
+
+    fn linear(&mut self, bytes: &[u8]) {
+        let stream_offset = self.report.bytes;
+        self.checker.check(stream_offset, bytes);
+        self.report.bytes += bytes.len() as u64;
+        self.report.linear_bytes += bytes.len() as u64;
+        let len = bytes.len() as u64;
+        if self.sink.spec.report {
+            send_event(self.sink.id, Event::Linear { stream_offset, len });
+        }
+    }
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Sends a TCP stream from a dma-buf.
+
+use std::{
+    net::TcpStream,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use devmem::{
+    Error,
+    netdev::bind_tx,
+    tx::{Completion, Sender},
+    udmabuf::Udmabuf,
+};
+use protocol::{DevmemSource, Failure, JobId, Payload, job::DevmemSourceReport};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::{Ready, binding, report::Meter, switch::Switch, tcp};
+use crate::{failure, netns, rtnetlink};
+
+/// How long to wait for the last completions after the peer took everything.
+const LAST_COMPLETIONS: Duration = Duration::from_secs(30);
+
+pub(super) fn set_up(id: JobId, spec: DevmemSource) -> Result<Ready> {
+    ensure!(
+        spec.chunk != 0 && u64::from(spec.chunk) <= spec.dmabuf_bytes,
+        "chunk must be from 1 to the dma-buf's {} bytes, but is {}",
+        spec.dmabuf_bytes,
+        spec.chunk
+    );
+    let dmabuf = binding::dmabuf(spec.dmabuf_bytes)?;
+    let (sender, stream) = netns::within(spec.ns, || {
+        let index = rtnetlink::index_of(&spec.interface)?;
+        let binding = bind_tx(index, dmabuf.dmabuf())?;
+        let stream = tcp::connect(spec.bind, spec.connect)?;
+        let own = stream.try_clone().context("duplicating the socket")?;
+        Ok((Sender::new(own, binding)?, stream))
+    })?;
+    binding::report_pages(id, &dmabuf)?;
+
+    let slots = Slots::new(&spec, dmabuf)?;
+    let stream = Arc::new(stream);
+    let switch = Switch::new("DevmemSource");
+    switch.watch(&stream);
+    let control = Arc::clone(&switch);
+    Ok(Ready::new::<DevmemSource>(control, move || {
+        let source = Source {
+            sender,
+            slots,
+            switch: &switch,
+            meter: Meter::new(id),
+            report: DevmemSourceReport {
+                bytes: 0,
+                sends: 0,
+                completions: 0,
+                copied: 0,
+                delivered: false,
+                retransmits: 0,
+                error: None,
+                elapsed_ns: 0,
+            },
+        };
+        source.run(&stream)
+    }))
+}
+
+/// The dma-buf cut into pieces of one send each, which hold the stream's pieces in turn.
+struct Slots {
+    dmabuf: Udmabuf,
+    payload: Payload,
+    chunk: u64,
+    total: u64,
+    /// Bytes of each slot that were sent and not completed.
+    in_flight: Vec<u64>,
+}
+
+impl Slots {
+    /// Fills all slots with the start of the stream.
+    fn new(spec: &DevmemSource, dmabuf: Udmabuf) -> Result<Self> {
+        let chunk = u64::from(spec.chunk);
+        let total = spec.bytes.unwrap_or(u64::MAX);
+        // A last, shorter piece may use what remains behind the last whole slot.
+        let needed = total.div_ceil(chunk);
+        let whole = spec.dmabuf_bytes / chunk;
+        let fits = total <= spec.dmabuf_bytes;
+        let count = if fits { needed } else { whole };
+        let slots = Self {
+            dmabuf,
+            payload: Payload::new(spec.seed),
+            chunk,
+            total,
+            in_flight: vec![0; count as usize],
+        };
+        for piece in 0..count {
+            slots.fill(piece)?;
+        }
+        Ok(slots)
+    }
+
+    /// Bytes of a piece of the stream; the last one may be shorter.
+    fn len(&self, piece: u64) -> usize {
+        self.chunk
+            .min(self.total.saturating_sub(piece * self.chunk)) as usize
+    }
+
+    fn slot(&self, piece: u64) -> usize {
+        (piece % self.in_flight.len() as u64) as usize
+    }
+
+    /// Where a piece of the stream is in the dma-buf.
+    fn offset(&self, piece: u64) -> u64 {
+        self.slot(piece) as u64 * self.chunk
+    }
+
+    fn fill(&self, piece: u64) -> Result<()> {
+        let mut bytes = vec![0; self.len(piece)];
+        self.payload.fill(piece * self.chunk, &mut bytes);
+        Ok(self.dmabuf.write_at(self.offset(piece) as usize, &bytes)?)
+    }
+
+    /// Takes note of a completion.
+    fn completed(&mut self, completion: &Completion) {
+        let slot = (completion.offset / self.chunk) as usize;
+        if let Some(in_flight) = self.in_flight.get_mut(slot) {
+            *in_flight = in_flight.saturating_sub(completion.len as u64);
+        }
+    }
+}
+
+struct Source<'a> {
+    sender: Sender,
+    slots: Slots,
+    switch: &'a Switch,
+    meter: Meter,
+    report: DevmemSourceReport,
+}
+
+impl Source<'_> {
+    fn run(mut self, stream: &TcpStream) -> DevmemSourceReport {
+        self.meter.start();
+        let result = self.send_everything().and_then(|()| self.deliver(stream));
+        if let Err(error) = result {
+            self.report.error = Some(error).filter(|_| !self.switch.stopped());
+        }
+        self.report.retransmits = tcp::retransmits(stream);
+        self.report.elapsed_ns = self.meter.elapsed_ns();
+        self.report
+    }
+
+    fn send_everything(&mut self) -> Result<(), Failure> {
+        let slots = self.slots.in_flight.len() as u64;
+        for piece in 0.. {
+            if self.report.bytes == self.slots.total || self.switch.finishing() {
+                break;
+            }
+            let result = if piece < slots {
+                Ok(())
+            } else {
+                self.refill(piece)
+            };
+            let result = result.and_then(|()| self.send(piece));
+            result.map_err(|error| failure::from_error(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Puts a piece where an earlier one was, once the NIC is done with that.
+    fn refill(&mut self, piece: u64) -> Result<()> {
+        let slot = self.slots.slot(piece);
+        while self.slots.in_flight[slot] != 0 && !self.switch.stopped() {
+            self.wait_for_completions()?;
+        }
+        self.slots.fill(piece)
+    }
+
+    fn send(&mut self, piece: u64) -> Result<()> {
+        let start = self.slots.offset(piece);
+        let len = self.slots.len(piece);
+        let slot = self.slots.slot(piece);
+        let mut sent = 0;
+        while sent < len && !self.switch.stopped() {
+            match self.sender.send(start + sent as u64, len - sent) {
+                Ok(accepted) => {
+                    sent += accepted;
+                    self.slots.in_flight[slot] += accepted as u64;
+                    self.report.sends += 1;
+                    self.report.bytes += accepted as u64;
+                    self.meter.passed(self.report.bytes);
+                }
+                Err(Error::TooManyInFlight { in_flight, .. }) if in_flight > 0 => {
+                    self.wait_for_completions()?;
+                }
+                Err(error) => return Err(error).context("sending"),
+            }
+        }
+        self.take_completions()
+    }
+
+    /// Closes the stream, and waits until the peer and the NIC are done with it.
+    fn deliver(&mut self, stream: &TcpStream) -> Result<(), Failure> {
+        self.report.delivered = tcp::deliver(stream, self.switch)?;
+        self.meter.end();
+        let start = Instant::now();
+        while self.sender.in_flight() > 0 && start.elapsed() < LAST_COMPLETIONS {
+            if self.switch.stopped() {
+                break;
+            }
+            self.wait_for_completions()
+                .map_err(|error| failure::from_error(&error))?;
+        }
+        self.take_completions()
+            .map_err(|error| failure::from_error(&error))
+    }
+
+    /// Waits a little for completions, so that a stopped job notices.
+    fn wait_for_completions(&mut self) -> Result<()> {
+        let timeout = Timespec {
+            tv_sec: 0,
+            tv_nsec: 20_000_000,
+        };
+        // A filled error queue is reported as POLLERR, whatever is asked for.
+        let mut sockets = [PollFd::new(self.sender.stream(), PollFlags::empty())];
+        poll(&mut sockets, Some(&timeout)).context("waiting for completions")?;
+        self.take_completions()
+    }
+
+    fn take_completions(&mut self) -> Result<()> {
+        for completion in self.sender.completions().context("reading completions")? {
+            self.slots.completed(&completion);
+            self.report.completions += 1;
+            self.report.copied += u64::from(completion.copied);
+        }
+        Ok(())
+    }
+}

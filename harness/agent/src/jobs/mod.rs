@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Work that goes on in the background. One file for each kind of job.
+
+mod binding;
+mod devmem_sink;
+mod devmem_source;
+mod report;
+mod switch;
+mod tcp;
+mod tcp_sink;
+mod tcp_source;
+mod udp_sink;
+mod udp_source;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::{self, JoinHandle},
+};
+
+use anyhow::{Context, Result, anyhow};
+use protocol::{Command, Event, Job, JobId, JobSpec};
+use serde_json::Value;
+
+use crate::control::{lock, send_event};
+
+/// How a running job is told something.
+trait Control: Send + Sync {
+    /// Obeys a command, or says why it cannot.
+    fn tell(&self, command: &Command) -> Result<()>;
+}
+
+/// A job that is set up: listening, connected, bound.
+struct Ready {
+    control: Arc<dyn Control>,
+    /// Does the work and returns the outcome.
+    run: Box<dyn FnOnce() -> Result<Value> + Send>,
+}
+
+impl Ready {
+    /// Ties the work's return type to the outcome that the protocol promises for the job.
+    fn new<J: JobSpec>(
+        control: Arc<dyn Control>,
+        run: impl FnOnce() -> J::Outcome + Send + 'static,
+    ) -> Self {
+        let run = move || serde_json::to_value(run()).context("encoding the outcome");
+        Self {
+            control,
+            run: Box::new(run),
+        }
+    }
+}
+
+struct Running {
+    control: Arc<dyn Control>,
+    thread: JoinHandle<Result<Value>>,
+}
+
+/// All jobs that were started and not joined.
+#[derive(Default)]
+pub(crate) struct Jobs {
+    last: AtomicU64,
+    running: Mutex<HashMap<JobId, Running>>,
+}
+
+impl Jobs {
+    /// Sets a job up and lets it run.
+    pub(crate) fn start(&self, job: Job) -> Result<JobId> {
+        let id = JobId(self.last.fetch_add(1, Ordering::Relaxed) + 1);
+        let name = job.name();
+        let Ready { control, run } = match job {
+            Job::TcpSink(spec) => tcp_sink::set_up(id, spec),
+            Job::TcpSource(spec) => tcp_source::set_up(id, spec),
+            Job::DevmemSink(spec) => devmem_sink::set_up(id, spec),
+            Job::DevmemSource(spec) => devmem_source::set_up(id, spec),
+            Job::Binding(spec) => binding::set_up(id, &spec),
+            Job::UdpSink(spec) => udp_sink::set_up(id, &spec),
+            Job::UdpSource(spec) => udp_source::set_up(id, spec),
+        }?;
+        let thread = thread::Builder::new()
+            .name(format!("{name} {}", id.0))
+            .spawn(move || {
+                let outcome = run();
+                send_event(id, Event::Ended);
+                outcome
+            })?;
+        lock(&self.running).insert(id, Running { control, thread });
+        Ok(id)
+    }
+
+    /// Passes a command on.
+    pub(crate) fn tell(&self, job: JobId, command: &Command) -> Result<()> {
+        let control = lock(&self.running)
+            .get(&job)
+            .map(|job| Arc::clone(&job.control));
+        control.with_context(|| unknown(job))?.tell(command)
+    }
+
+    /// Waits for the end and returns the outcome.
+    pub(crate) fn join(&self, job: JobId) -> Result<Value> {
+        // Not taken out of the table yet: the job must hear commands while somebody waits.
+        loop {
+            let mut running = lock(&self.running);
+            let found = running.get(&job).with_context(|| unknown(job))?;
+            if found.thread.is_finished() {
+                let job = running.remove(&job).with_context(|| unknown(job))?;
+                drop(running);
+                let outcome = job.thread.join().map_err(|_| anyhow!("the job panicked"))?;
+                // Bindings and dma-bufs go away before the host reads on.
+                drop(job.control);
+                return outcome;
+            }
+            drop(running);
+            thread::sleep(std::time::Duration::from_millis(2));
+        }
+    }
+}
+
+fn unknown(job: JobId) -> String {
+    format!(
+        "there is no job {}: it was never started, or joined before",
+        job.0
+    )
+}
+
+/// A command that a job has no use for.
+fn not_understood(job: &str, command: &Command) -> anyhow::Error {
+    anyhow!("a {job} job does not understand {command:?}")
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Ending a job from outside.
+
+use std::{
+    os::fd::{AsFd, BorrowedFd},
+    sync::{
+        Arc, Mutex, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use anyhow::Result;
+use protocol::Command;
+use rustix::net::{Shutdown, shutdown};
+
+use super::{Control, not_understood};
+use crate::control::lock;
+
+/// Anything with a socket that a job may be blocked on.
+pub(super) trait Watched: Send + Sync {
+    /// The socket.
+    fn socket(&self) -> BorrowedFd<'_>;
+}
+
+impl<T: AsFd + Send + Sync> Watched for T {
+    fn socket(&self) -> BorrowedFd<'_> {
+        self.as_fd()
+    }
+}
+
+/// Stops a job that may be blocked in a system call: its sockets are shut down under it.
+pub(super) struct Switch {
+    job: &'static str,
+    stopped: AtomicBool,
+    finishing: AtomicBool,
+    // Weak: a socket closes when its job drops it, not when the job is joined.
+    sockets: Mutex<Vec<Weak<dyn Watched>>>,
+}
+
+impl Switch {
+    /// `job` is the job's name, for errors.
+    pub(super) fn new(job: &'static str) -> Arc<Self> {
+        Arc::new(Self {
+            job,
+            stopped: AtomicBool::new(false),
+            finishing: AtomicBool::new(false),
+            sockets: Mutex::default(),
+        })
+    }
+
+    /// Shuts `socket` down when the job is stopped, also when it was stopped already.
+    pub(super) fn watch<S: Watched + 'static>(&self, socket: &Arc<S>) {
+        let socket: Arc<dyn Watched> = Arc::<S>::clone(socket);
+        lock(&self.sockets).push(Arc::downgrade(&socket));
+        if self.stopped() {
+            hang_up(&*socket);
+        }
+    }
+
+    /// The job shall end at once. Whatever a shut-down socket says then is no error.
+    pub(super) fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
+    }
+
+    /// The job shall end in good order.
+    pub(super) fn finishing(&self) -> bool {
+        self.finishing.load(Ordering::SeqCst) || self.stopped()
+    }
+
+    /// Ends the job at once.
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        for socket in lock(&self.sockets).iter().filter_map(Weak::upgrade) {
+            hang_up(&*socket);
+        }
+    }
+
+    /// Lets the job end in good order.
+    pub(super) fn finish(&self) {
+        self.finishing.store(true, Ordering::SeqCst);
+    }
+}
+
+fn hang_up(socket: &dyn Watched) {
+    // A socket without a peer says ENOTCONN and wakes its readers all the same
+    // (net/ipv4/af_inet.c, inet_shutdown).
+    let _ = shutdown(socket.socket(), Shutdown::Both);
+}
+
+impl Control for Switch {
+    fn tell(&self, command: &Command) -> Result<()> {
+        match command {
+            Command::Stop => self.stop(),
+            Command::Finish => self.finish(),
+            other => return Err(not_understood(self.job, other)),
+        }
+        Ok(())
+    }
+}

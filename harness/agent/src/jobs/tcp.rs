@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! TCP connections as all TCP jobs make them.
+
+use std::{
+    io::{self, Read},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    os::fd::AsRawFd,
+    sync::Arc,
+};
+
+use anyhow::{Context, Result};
+use protocol::{Event, Failure, JobId};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::switch::Switch;
+use crate::{control::send_event, failure};
+
+/// A socket that listens. Its address may be in use by a connection that is closing.
+pub(super) fn listen(address: SocketAddr) -> Result<TcpListener> {
+    let socket = socket(address)?;
+    socket
+        .bind(&SockAddr::from(address))
+        .and_then(|()| socket.listen(8))
+        .with_context(|| format!("listening on {address}"))?;
+    Ok(socket.into())
+}
+
+/// Accepts one connection and stops listening. `None` when the job was stopped meanwhile.
+pub(super) fn accept(
+    listener: Arc<TcpListener>,
+    switch: &Switch,
+    job: JobId,
+) -> Result<Option<Arc<TcpStream>>, Failure> {
+    match listener.accept() {
+        Ok((stream, peer)) => {
+            let stream = Arc::new(stream);
+            switch.watch(&stream);
+            send_event(job, Event::Connected { peer });
+            Ok(Some(stream))
+        }
+        Err(_) if switch.stopped() => Ok(None),
+        Err(error) => Err(failure::from_io("accepting a connection", &error)),
+    }
+}
+
+/// A connection whose writes leave at once.
+pub(super) fn connect(bind: Option<SocketAddr>, address: SocketAddr) -> Result<TcpStream> {
+    let socket = socket(address)?;
+    if let Some(bind) = bind {
+        socket
+            .bind(&SockAddr::from(bind))
+            .with_context(|| format!("binding to {bind}"))?;
+    }
+    socket
+        .set_tcp_nodelay(true)
+        .context("setting TCP_NODELAY")?;
+    socket
+        .connect(&SockAddr::from(address))
+        .with_context(|| format!("connecting to {address}"))?;
+    Ok(socket.into())
+}
+
+/// Closes the direction to the peer and waits until the peer, having read everything, closes too.
+///
+/// `Ok(false)` when the job was stopped.
+pub(super) fn deliver(stream: &TcpStream, switch: &Switch) -> Result<bool, Failure> {
+    let result = stream.shutdown(Shutdown::Write).and_then(|()| {
+        let mut reader = stream;
+        io::copy(&mut Read::by_ref(&mut reader), &mut io::sink())
+    });
+    match result {
+        _ if switch.stopped() => Ok(false),
+        Ok(_) => Ok(true),
+        Err(error) => Err(failure::from_io("waiting for the peer to close", &error)),
+    }
+}
+
+/// Segments of this connection that were sent more than once.
+pub(super) fn retransmits(stream: &TcpStream) -> u32 {
+    // SAFETY: `tcp_info` consists of integers, for which zero is a value.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut length = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: The kernel writes at most `length` bytes into `info`, which is that large, and the
+    // new length into `length`; both outlive the call.
+    let result = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut length,
+        )
+    };
+    if result == 0 {
+        info.tcpi_total_retrans
+    } else {
+        0
+    }
+}
+
+fn socket(address: SocketAddr) -> Result<Socket> {
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )
+    .context("creating a TCP socket")?;
+    socket
+        .set_reuse_address(true)
+        .context("setting SO_REUSEADDR")?;
+    Ok(socket)
+}

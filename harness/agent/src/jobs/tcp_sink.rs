@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Receives a TCP stream and checks it.
+
+use std::{io::Read, net::TcpListener, sync::Arc};
+
+use anyhow::Result;
+use protocol::{JobId, TcpSink, job::SinkReport};
+
+use super::{
+    Ready,
+    report::{Checker, Meter},
+    switch::Switch,
+    tcp,
+};
+use crate::{failure, netns};
+
+/// Size of the receive buffer, in bytes.
+const BUFFER: usize = 256 << 10;
+
+pub(super) fn set_up(id: JobId, spec: TcpSink) -> Result<Ready> {
+    let listener = Arc::new(netns::within(spec.ns, || tcp::listen(spec.listen))?);
+    let switch = Switch::new("TcpSink");
+    switch.watch(&listener);
+    let control = Arc::clone(&switch);
+    Ok(Ready::new::<TcpSink>(control, move || {
+        run(id, &spec, listener, &switch)
+    }))
+}
+
+fn run(id: JobId, spec: &TcpSink, listener: Arc<TcpListener>, switch: &Switch) -> SinkReport {
+    let mut report = SinkReport {
+        bytes: 0,
+        mismatch: None,
+        end_of_stream: false,
+        error: None,
+        elapsed_ns: 0,
+    };
+    let stream = match tcp::accept(listener, switch, id) {
+        Ok(Some(stream)) => stream,
+        Ok(None) => return report,
+        Err(error) => {
+            report.error = Some(error);
+            return report;
+        }
+    };
+
+    let mut checker = Checker::new(spec.seed);
+    let mut meter = Meter::new(id);
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        match (&*stream).read(&mut buffer) {
+            Ok(0) => {
+                report.end_of_stream = !switch.stopped();
+                break;
+            }
+            Ok(length) => {
+                checker.check(report.bytes, &buffer[..length]);
+                report.bytes += length as u64;
+                meter.passed(report.bytes);
+            }
+            Err(_) if switch.stopped() => break,
+            Err(error) => {
+                report.error = Some(failure::from_io("receiving", &error));
+                break;
+            }
+        }
+    }
+    report.mismatch = checker.mismatch();
+    report.elapsed_ns = meter.elapsed_ns();
+    report
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! PID 1 of the guest.
+//!
+//! The agent makes the guest usable (mounts, sysctls, the peer's network namespace), then does
+//! what the host asks for over a virtio-serial port until it is told to power off. There is no
+//! shell and no other program: an initramfs with this binary as `/init` is the whole user space.
+
+mod control;
+mod dispatch;
+mod ethtool;
+mod failure;
+mod files;
+mod init;
+mod interfaces;
+mod jobs;
+mod modules;
+mod netdev;
+mod netns;
+mod ping;
+mod rtnetlink;
+
+use anyhow::{Context, Result, bail};
+
+fn main() {
+    let error = match run() {
+        Ok(()) => None,
+        Err(error) => Some(error),
+    };
+    if let Some(error) = error {
+        control::report_panic(&format!("the agent cannot go on: {error:#}"));
+    }
+    init::power_off();
+}
+
+/// Everything from the first mount to the host's wish to power off.
+fn run() -> Result<()> {
+    if !rustix::process::getpid().is_init() {
+        bail!("the agent is the init process of a guest; it does nothing on any other machine");
+    }
+    control::install_panic_hook();
+    init::mounts().context("mounting the file systems")?;
+    netns::create_peer().context("creating the peer's network namespace")?;
+    init::sysctls().context("setting sysctls")?;
+    control::serve()
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Queues, page pools and NAPIs through the netdev family, in the namespace of the calling thread.
+
+use anyhow::Result;
+use devmem::netdev::{self, Netdev};
+use protocol::net::{Napi, PagePool, Queue, QueueKind, QueueStats};
+
+use crate::rtnetlink::index_of;
+
+/// Queues of an interface.
+pub(crate) fn queues(interface: &str) -> Result<Vec<Queue>> {
+    let queues = Netdev::new().queues(index_of(interface)?)?;
+    let queue = |queue: netdev::Queue| Queue {
+        id: queue.id,
+        kind: kind(queue.kind),
+        napi: queue.napi_id,
+        dmabuf: queue.dmabuf,
+    };
+    Ok(queues.into_iter().map(queue).collect())
+}
+
+/// Statistics of each queue of an interface.
+pub(crate) fn queue_stats(interface: &str) -> Result<Vec<QueueStats>> {
+    let stats = Netdev::new().queue_stats(index_of(interface)?)?;
+    let one = |stats: netdev::QueueStats| {
+        let (of, id) = stats.queue?;
+        let counters = stats.counters.into_iter();
+        Some(QueueStats {
+            id,
+            kind: kind(of),
+            stats: counters
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+        })
+    };
+    Ok(stats.into_iter().filter_map(one).collect())
+}
+
+/// Page pools of an interface.
+pub(crate) fn page_pools(interface: &str) -> Result<Vec<PagePool>> {
+    let pools = Netdev::new().page_pools(index_of(interface)?)?;
+    let pool = |pool: netdev::PagePool| PagePool {
+        id: pool.id,
+        napi: pool.napi_id.and_then(|napi| napi.try_into().ok()),
+        inflight: pool.inflight,
+        inflight_mem: pool.inflight_mem,
+        detach_time: pool.detach_time,
+        dmabuf: pool.dmabuf,
+    };
+    Ok(pools.into_iter().map(pool).collect())
+}
+
+/// NAPIs of an interface.
+pub(crate) fn napis(interface: &str) -> Result<Vec<Napi>> {
+    let napis = Netdev::new().napis(index_of(interface)?)?;
+    Ok(napis
+        .into_iter()
+        .map(|napi| Napi {
+            id: napi.id,
+            irq: napi.irq,
+        })
+        .collect())
+}
+
+fn kind(kind: netdev::QueueKind) -> QueueKind {
+    match kind {
+        netdev::QueueKind::Rx => QueueKind::Rx,
+        netdev::QueueKind::Tx => QueueKind::Tx,
+    }
+}

@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A running guest.
+
+use std::{
+    fs::File,
+    os::{
+        fd::{AsFd, AsRawFd},
+        unix::net::UnixStream,
+    },
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use protocol::{
+    Event, Failure, Job, JobId, JobSpec, Query, StartJob,
+    request::{AgentInfo, PowerOff},
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::{
+    End, Error, GuestRam, JobHandle, Logs, Machine, Result, Wire,
+    channel::{Channel, Silence},
+    process::Process,
+    qemu::{self, Inherited},
+    qmp::Monitor,
+    run_dir::RunDir,
+    scan::{Finding, scan},
+};
+
+/// How long QEMU may take to end after the guest turned off, or to be seen dead.
+const END_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A guest whose agent answers.
+///
+/// Dropping it kills QEMU; so does the end of this process. [`Guest::finish`] ends it properly.
+#[derive(Debug)]
+pub struct Guest {
+    // The process first: it dies before what it uses goes away.
+    process: Process,
+    channel: Channel,
+    monitor: Mutex<Monitor>,
+    ram: GuestRam,
+    run: RunDir,
+    info: AgentInfo,
+    accelerator: &'static str,
+    boot_time: Duration,
+    call_timeout: Duration,
+    wires: u8,
+    expected: Mutex<Vec<Expectation>>,
+    finished: bool,
+}
+
+/// A line of the kernel's log that is no reason to fail.
+#[derive(Debug)]
+struct Expectation {
+    pattern: String,
+    required: bool,
+}
+
+/// A guest that ended well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// Directory of the logs.
+    pub directory: PathBuf,
+    /// The kernel's log.
+    pub console: PathBuf,
+    /// Every message between host and guest.
+    pub transcript: PathBuf,
+    /// What crossed each wire.
+    pub pcaps: Vec<PathBuf>,
+    /// Complaints that were expected or allowed.
+    pub allowed: Vec<Finding>,
+}
+
+impl Guest {
+    /// Starts QEMU and waits for the agent.
+    pub(crate) fn boot(machine: Machine, accelerators: &[&str]) -> Result<Self> {
+        let span = tracing::info_span!("boot", name = machine.name);
+        let _entered = span.enter();
+        let start = Instant::now();
+        let run = RunDir::create(&machine.logs, &machine.name)?;
+        tracing::debug!(directory = %run.path().display(), "run directory");
+        let unwritable = |error| Error::RunDirectory {
+            path: run.path().to_owned(),
+            error,
+        };
+
+        let ram = GuestRam::create(machine.memory_mib << 20)?;
+        let (control, guest_control) = UnixStream::pair().map_err(unwritable)?;
+        let (monitor, guest_monitor) = UnixStream::pair().map_err(unwritable)?;
+        let transcript = File::create(run.transcript()).map_err(unwritable)?;
+        let output = File::create(run.qemu_output()).map_err(unwritable)?;
+
+        let guest_ram = ram.as_fd().try_clone_to_owned().map_err(unwritable)?;
+        let fds = Inherited {
+            ram: guest_ram.as_raw_fd(),
+            control: guest_control.as_raw_fd(),
+            monitor: guest_monitor.as_raw_fd(),
+        };
+        let inherited = vec![guest_ram, guest_control.into(), guest_monitor.into()];
+        let images = &machine.images;
+        let Some((program, arguments)) = images.qemu.argv.split_first() else {
+            return Err(Error::BadMachine(
+                "the manifest names no command for QEMU".to_owned(),
+            ));
+        };
+        let mut command = Command::new(program);
+        command.args(arguments).envs(&images.qemu.env);
+        command.args(qemu::arguments(&machine, images, &run, accelerators, fds));
+        tracing::debug!(?command, "starting QEMU");
+        let process =
+            Process::spawn(command, inherited, output).map_err(|error| Error::QemuMissing {
+                program: program.clone(),
+                error,
+            })?;
+
+        let channel =
+            Channel::new(control, transcript, machine.call_timeout).map_err(unwritable)?;
+        let ready = channel.wait_ready(machine.call_timeout);
+        let info = ready.map_err(|silence| {
+            explain(silence, "the boot", machine.call_timeout, &process, &run)
+        })?;
+        if info.version != protocol::VERSION {
+            return Err(Error::Version {
+                agent: info.version,
+                host: protocol::VERSION,
+            });
+        }
+        let mut monitor = Monitor::connect(monitor)?;
+        let kvm = monitor.execute("query-kvm", json!({}))?;
+        let accelerator = if kvm["enabled"] == true { "kvm" } else { "tcg" };
+        let boot_time = start.elapsed();
+        tracing::info!(
+            accelerator,
+            ?boot_time,
+            kernel = info.kernel_release,
+            "the guest is up"
+        );
+        Ok(Self {
+            process,
+            channel,
+            monitor: Mutex::new(monitor),
+            ram,
+            run,
+            info,
+            accelerator,
+            boot_time,
+            call_timeout: machine.call_timeout,
+            wires: machine.wires,
+            expected: Mutex::default(),
+            finished: false,
+        })
+    }
+
+    /// Asks the agent and waits for its answer. Other threads may ask meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Refused`] with the guest's errno when the guest could not do it, and those of a
+    /// lost guest: [`Error::Timeout`], [`Error::KernelPanic`], [`Error::AgentPanicked`],
+    /// [`Error::QemuEnded`], [`Error::Channel`].
+    pub fn call<Q: Query>(&self, request: Q) -> Result<Q::Reply> {
+        self.call_within(request, self.call_timeout)
+    }
+
+    /// As [`Guest::call`] with a timeout of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Guest::call`].
+    pub fn call_within<Q: Query>(&self, request: Q, timeout: Duration) -> Result<Q::Reply> {
+        let request = request.into();
+        let name = request.name();
+        let _entered = tracing::debug_span!("call", name).entered();
+        let reply = self.channel.call(request, timeout);
+        let reply = reply.map_err(|silence| self.explain(silence, name, timeout))?;
+        decode(name, self.granted(name, reply)?, self)
+    }
+
+    /// Sets a job up in the guest. It listens, is connected or bound when this returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`Guest::call`]; [`Error::Refused`] when the setup failed.
+    pub fn start<J: JobSpec>(&self, job: J) -> Result<JobHandle<'_, J>> {
+        let job: Job = job.into();
+        let name = job.name();
+        let _entered = tracing::debug_span!("start", job = name).entered();
+        let reply = self
+            .channel
+            .call(StartJob { job }.into(), self.call_timeout);
+        let reply = reply.map_err(|silence| self.explain(silence, name, self.call_timeout))?;
+        let id: JobId = decode(name, self.granted(name, reply)?, self)?;
+        Ok(JobHandle::new(self, id, name))
+    }
+
+    /// Puts a NIC's link up or down, as if its cable was pulled.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Monitor`].
+    pub fn set_link(&self, wire: Wire, end: End, up: bool) -> Result<()> {
+        self.monitor("set_link", json!({ "name": wire.nic(end), "up": up }))
+            .map(drop)
+    }
+
+    /// Executes any command of QEMU's monitor (QMP) and returns its value.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Monitor`].
+    pub fn monitor(&self, command: &str, arguments: Value) -> Result<Value> {
+        let mut monitor = self.monitor.lock().unwrap_or_else(PoisonError::into_inner);
+        monitor.execute(command, arguments)
+    }
+
+    /// The guest's RAM.
+    #[must_use]
+    pub fn ram(&self) -> &GuestRam {
+        &self.ram
+    }
+
+    /// What the agent said about its guest at the start.
+    #[must_use]
+    pub fn info(&self) -> &AgentInfo {
+        &self.info
+    }
+
+    /// What executes the guest's instructions: `kvm` or `tcg`.
+    #[must_use]
+    pub fn accelerator(&self) -> &'static str {
+        self.accelerator
+    }
+
+    /// From the start of QEMU to the agent's first message.
+    #[must_use]
+    pub fn boot_time(&self) -> Duration {
+        self.boot_time
+    }
+
+    /// How long the guest may take for an answer.
+    #[must_use]
+    pub fn call_timeout(&self) -> Duration {
+        self.call_timeout
+    }
+
+    /// Directory of this boot's logs.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.run.path()
+    }
+
+    /// File with the kernel's log.
+    #[must_use]
+    pub fn console(&self) -> PathBuf {
+        self.run.console()
+    }
+
+    /// The kernel's log so far.
+    #[must_use]
+    pub fn console_text(&self) -> String {
+        self.run.console_text()
+    }
+
+    /// File with every message between host and guest.
+    #[must_use]
+    pub fn transcript(&self) -> PathBuf {
+        self.run.transcript()
+    }
+
+    /// File with what crosses a wire.
+    #[must_use]
+    pub fn pcap(&self, wire: Wire) -> PathBuf {
+        self.run.file(&wire.pcap())
+    }
+
+    /// A complaint of the kernel that contains `pattern` is what this run provokes:
+    /// [`Guest::finish`] fails without it.
+    pub fn expect_log(&self, pattern: &str) {
+        self.expect(pattern, true);
+    }
+
+    /// A complaint of the kernel that contains `pattern` is no reason to fail, nor is its absence.
+    pub fn allow_log(&self, pattern: &str) {
+        self.expect(pattern, false);
+    }
+
+    fn expect(&self, pattern: &str, required: bool) {
+        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        expected.push(Expectation {
+            pattern: pattern.to_owned(),
+            required,
+        });
+    }
+
+    /// Looks for complaints in the kernel's log so far; returns those that are allowed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::KernelComplained`].
+    pub fn check_log(&self) -> Result<Vec<Finding>> {
+        let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_expected = |finding: &Finding| {
+            expected
+                .iter()
+                .any(|expectation| finding.text.contains(&expectation.pattern))
+        };
+        let (allowed, findings): (Vec<_>, Vec<_>) = scan(&self.console_text())
+            .into_iter()
+            .partition(is_expected);
+        if findings.is_empty() {
+            Ok(allowed)
+        } else {
+            Err(Error::KernelComplained {
+                findings,
+                console: self.console(),
+            })
+        }
+    }
+
+    /// Turns the guest off, waits for QEMU's end and looks through the kernel's log.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::KernelComplained`] when the kernel complained, [`Error::LogLineMissing`] when it
+    /// did not complain as expected, and those of a lost guest.
+    pub fn finish(mut self) -> Result<Verdict> {
+        self.finished = true;
+        self.call(PowerOff {})?;
+        let Some(status) = self.process.wait(self.call_timeout.max(END_TIMEOUT)) else {
+            return Err(self.explain(Silence::Timeout, "power off", self.call_timeout));
+        };
+        if !status.success() {
+            return Err(ended("power off", status, &self.run));
+        }
+        let allowed = self.check_log()?;
+        let text = self.console_text();
+        let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        let missing = expected
+            .iter()
+            .find(|e| e.required && !text.contains(&e.pattern));
+        if let Some(Expectation { pattern, .. }) = missing {
+            return Err(Error::LogLineMissing {
+                pattern: pattern.clone(),
+                console: self.console(),
+            });
+        }
+        Ok(Verdict {
+            directory: self.directory().to_owned(),
+            console: self.console(),
+            transcript: self.transcript(),
+            pcaps: (0..self.wires).map(|wire| self.pcap(Wire(wire))).collect(),
+            allowed,
+        })
+    }
+
+    pub(crate) fn logs(&self) -> Logs {
+        self.run.logs()
+    }
+
+    pub(crate) fn event(&self, job: JobId, name: &str, wait: Duration) -> Result<Option<Event>> {
+        match self.channel.event(job, wait) {
+            Ok(event) => Ok(Some(event)),
+            Err(Silence::Timeout) => Ok(None),
+            Err(silence) => Err(self.explain(silence, name, wait)),
+        }
+    }
+
+    pub(crate) fn forget(&self, job: JobId) {
+        self.channel.forget(job);
+    }
+
+    fn granted(&self, call: &str, reply: std::result::Result<Value, Failure>) -> Result<Value> {
+        reply.map_err(|failure| Error::Refused {
+            call: call.to_owned(),
+            failure,
+            console: self.console(),
+        })
+    }
+
+    fn explain(&self, silence: Silence, during: &str, timeout: Duration) -> Error {
+        explain(silence, during, timeout, &self.process, &self.run)
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        if self.finished || !thread::panicking() {
+            return;
+        }
+        // A failed assertion knows nothing of the guest: say where to look.
+        self.process.kill();
+        eprintln!("guest of the failed test: {}", self.logs());
+        for finding in scan(&self.console_text()) {
+            eprintln!("the kernel complained: {finding}");
+        }
+    }
+}
+
+/// Decodes what the agent answered.
+pub(crate) fn decode<T: DeserializeOwned>(call: &str, value: Value, guest: &Guest) -> Result<T> {
+    serde_json::from_value(value).map_err(|error| Error::Channel {
+        during: call.to_owned(),
+        message: format!("the answer is of another type: {error}"),
+        logs: guest.logs(),
+    })
+}
+
+/// From silence to its cause: a dead QEMU, a panicked kernel, a hang.
+fn explain(
+    silence: Silence,
+    during: &str,
+    timeout: Duration,
+    process: &Process,
+    run: &RunDir,
+) -> Error {
+    let during = during.to_owned();
+    // When the channel is closed, QEMU has ended or is about to.
+    let grace = if silence == Silence::Timeout {
+        Duration::ZERO
+    } else {
+        END_TIMEOUT
+    };
+    let status = process.wait(grace);
+    let logs = run.logs();
+    let text = run.console_text();
+    match silence {
+        Silence::Panicked(message) => Error::AgentPanicked {
+            during,
+            message,
+            logs,
+        },
+        _ if text.contains("Kernel panic") => {
+            let line = text
+                .lines()
+                .find(|line| line.contains("Kernel panic"))
+                .unwrap_or_default();
+            Error::KernelPanic {
+                during,
+                line: line.to_owned(),
+                logs,
+            }
+        }
+        _ if status.is_some() => {
+            let status = status.unwrap_or_default();
+            ended(&during, status, run)
+        }
+        Silence::Timeout => Error::Timeout {
+            call: during,
+            timeout,
+            logs,
+        },
+        Silence::Closed => {
+            let message = "QEMU closed it and still runs".to_owned();
+            Error::Channel {
+                during,
+                message,
+                logs,
+            }
+        }
+        Silence::Broken(message) => Error::Channel {
+            during,
+            message,
+            logs,
+        },
+    }
+}
+
+fn ended(during: &str, status: std::process::ExitStatus, run: &RunDir) -> Error {
+    let output = run.qemu_text();
+    Error::QemuEnded {
+        during: during.to_owned(),
+        status,
+        output: if output.is_empty() {
+            "it printed nothing".to_owned()
+        } else {
+            output
+        },
+        logs: run.logs(),
+    }
+}

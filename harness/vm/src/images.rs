@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The manifest: what there is to boot.
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// Environment variable with the path of the manifest.
+pub const ENV: &str = "NOBOUNCE_GUEST";
+
+/// What the build made: `guest.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Images {
+    /// The kernel, a bzImage.
+    pub kernel: PathBuf,
+    /// The initramfs with the agent as `/init` and modules in `/lib/modules`.
+    pub initramfs: PathBuf,
+    /// `uname -r` of the kernel.
+    pub kernel_release: String,
+    /// How to start QEMU.
+    pub qemu: QemuCommand,
+    /// Directory below which every boot makes one of its own for its logs.
+    pub logs: PathBuf,
+}
+
+/// How to start QEMU, which may be an unpacked one with a loader of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QemuCommand {
+    /// Program and first arguments; the machine's arguments follow.
+    pub argv: Vec<String>,
+    /// Environment variables to set.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Version, for reports.
+    pub version: String,
+}
+
+impl Images {
+    /// Reads the manifest that the environment names.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoManifest`] when [`ENV`] is not set, and those of [`Images::load`].
+    pub fn from_env() -> Result<Self> {
+        let path = env::var_os(ENV).ok_or(Error::NoManifest)?;
+        Self::load(Path::new(&path))
+    }
+
+    /// Reads a manifest and looks whether its files are there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ManifestUnreadable`], [`Error::ManifestInvalid`], [`Error::ImageMissing`].
+    pub fn load(path: &Path) -> Result<Self> {
+        let text = fs::read(path).map_err(|error| Error::ManifestUnreadable {
+            path: path.to_owned(),
+            error,
+        })?;
+        let images: Self =
+            serde_json::from_slice(&text).map_err(|error| Error::ManifestInvalid {
+                path: path.to_owned(),
+                error,
+            })?;
+        images.check()?;
+        Ok(images)
+    }
+
+    /// Looks whether the files are there.
+    pub(crate) fn check(&self) -> Result<()> {
+        for (what, path) in [("kernel", &self.kernel), ("initramfs", &self.initramfs)] {
+            if !path.is_file() {
+                return Err(Error::ImageMissing {
+                    what,
+                    path: path.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A guest in QEMU, seen from the host.
+//!
+//! [`Images`] says what to boot, [`Machine`] describes the hardware and boots it, [`Guest`] is the
+//! running guest: its agent answers typed requests and runs jobs, its RAM ([`GuestRam`]) can be
+//! read from outside, its kernel's log is scanned for complaints when it ends
+//! ([`Guest::finish`]). This crate knows how to run a guest and nothing about what is tested in
+//! it.
+//!
+//! ```no_run
+//! use protocol::{Ns, request::ListInterfaces};
+//! use vm::{Images, Machine};
+//!
+//! # fn main() -> Result<(), vm::Error> {
+//! let guest = Machine::new(Images::from_env()?, "example").boot()?;
+//! for interface in guest.call(ListInterfaces { ns: Ns::Local })? {
+//!     println!("{} {}", interface.name, interface.mac);
+//! }
+//! guest.finish()?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod channel;
+mod dmabuf;
+mod error;
+mod guest;
+mod images;
+mod job;
+mod machine;
+mod memory;
+mod process;
+mod qemu;
+mod qmp;
+mod run_dir;
+pub mod scan;
+mod wire;
+
+pub use dmabuf::DmaBufView;
+pub use error::{Error, Logs, Result};
+pub use guest::{Guest, Verdict};
+pub use images::{ENV, Images, QemuCommand};
+pub use job::JobHandle;
+pub use machine::{Accelerator, Machine};
+pub use memory::GuestRam;
+pub use wire::{End, Wire};

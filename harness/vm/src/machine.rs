@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The hardware to boot.
+
+use std::{
+    env,
+    fs::{self, File},
+    path::PathBuf,
+    time::Duration,
+};
+
+use crate::{Error, Guest, Images, Result, Wire};
+
+/// Environment variable that overrides [`Machine::accelerator`]: `kvm` or `tcg`.
+const ACCELERATOR_ENV: &str = "NOBOUNCE_ACCEL";
+
+/// What executes the guest's instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accelerator {
+    /// KVM where it works, else TCG.
+    Auto,
+    /// KVM or nothing.
+    Kvm,
+    /// Emulation, with a thread for each processor.
+    Tcg,
+}
+
+impl Accelerator {
+    /// QEMU's options, tried in this order.
+    fn options(self) -> &'static [&'static str] {
+        const TCG: &str = "tcg,thread=multi";
+        match self {
+            Self::Kvm => &["kvm"],
+            Self::Tcg => &[TCG],
+            // QEMU falls back by itself when KVM does not start.
+            Self::Auto if kvm_works() => &["kvm", TCG],
+            Self::Auto => &[TCG],
+        }
+    }
+
+    fn from_env() -> Result<Option<Self>> {
+        match env::var(ACCELERATOR_ENV).as_deref() {
+            Err(env::VarError::NotPresent) | Ok("") => Ok(None),
+            Ok("kvm") => Ok(Some(Self::Kvm)),
+            Ok("tcg") => Ok(Some(Self::Tcg)),
+            other => Err(Error::BadMachine(format!(
+                "{ACCELERATOR_ENV} is {other:?}, it must be \"kvm\" or \"tcg\" or not set"
+            ))),
+        }
+    }
+}
+
+/// Whether KVM can be trusted with a guest.
+///
+/// The device alone says little: some virtual machines offer one without the processor's
+/// extensions behind it, on which a guest starts and hangs.
+fn kvm_works() -> bool {
+    let device = File::options().read(true).write(true).open("/dev/kvm");
+    let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    device.is_ok() && has_virtualization(&processor)
+}
+
+/// Looks for Intel's or AMD's extension among the flags of /proc/cpuinfo.
+fn has_virtualization(cpuinfo: &str) -> bool {
+    let mut flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
+    flags.any(|line| {
+        line.split_whitespace()
+            .any(|flag| flag == "vmx" || flag == "svm")
+    })
+}
+
+/// A machine that can be booted: a PC (q35) with wires, each with an `igb` at both ends.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    pub(crate) images: Images,
+    pub(crate) name: String,
+    pub(crate) logs: PathBuf,
+    pub(crate) memory_mib: u64,
+    pub(crate) cpus: u32,
+    pub(crate) wires: u8,
+    pub(crate) snap_length: u32,
+    pub(crate) kernel_parameters: Vec<String>,
+    pub(crate) qemu_arguments: Vec<String>,
+    pub(crate) accelerator: Accelerator,
+    pub(crate) call_timeout: Duration,
+}
+
+impl Machine {
+    /// A machine with two processors, 1 GiB of memory and one wire. `name` names its logs.
+    #[must_use]
+    pub fn new(images: Images, name: &str) -> Self {
+        Self {
+            logs: images.logs.clone(),
+            images,
+            name: name.to_owned(),
+            memory_mib: 1024,
+            cpus: 2,
+            wires: 1,
+            snap_length: 128,
+            kernel_parameters: Vec::new(),
+            qemu_arguments: Vec::new(),
+            accelerator: Accelerator::Auto,
+            call_timeout: Duration::from_secs(120),
+        }
+    }
+
+    /// Memory in MiB, at least 256.
+    #[must_use]
+    pub fn memory_mib(mut self, mib: u64) -> Self {
+        self.memory_mib = mib;
+        self
+    }
+
+    /// Number of processors.
+    #[must_use]
+    pub fn cpus(mut self, cpus: u32) -> Self {
+        self.cpus = cpus;
+        self
+    }
+
+    /// Number of wires, each with two NICs; at most 8.
+    #[must_use]
+    pub fn wire_count(mut self, wires: u8) -> Self {
+        self.wires = wires;
+        self
+    }
+
+    /// Bytes of each frame that the captures keep.
+    #[must_use]
+    pub fn snap_length(mut self, bytes: u32) -> Self {
+        self.snap_length = bytes;
+        self
+    }
+
+    /// Adds a parameter to the kernel's command line.
+    #[must_use]
+    pub fn kernel_parameter(mut self, parameter: &str) -> Self {
+        self.kernel_parameters.push(parameter.to_owned());
+        self
+    }
+
+    /// Adds an argument to QEMU's command line.
+    #[must_use]
+    pub fn qemu_argument(mut self, argument: &str) -> Self {
+        self.qemu_arguments.push(argument.to_owned());
+        self
+    }
+
+    /// What executes the guest. The environment's `NOBOUNCE_ACCEL` wins.
+    #[must_use]
+    pub fn accelerator(mut self, accelerator: Accelerator) -> Self {
+        self.accelerator = accelerator;
+        self
+    }
+
+    /// Directory below which this boot makes one of its own.
+    #[must_use]
+    pub fn logs(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.logs = directory.into();
+        self
+    }
+
+    /// How long the guest may take for an answer, the boot included. It is there to end a hang:
+    /// an emulated guest on a busy machine is slow.
+    #[must_use]
+    pub fn call_timeout(mut self, timeout: Duration) -> Self {
+        self.call_timeout = timeout;
+        self
+    }
+
+    /// The wires of this machine.
+    pub fn wires(&self) -> impl Iterator<Item = Wire> + use<> {
+        (0..self.wires).map(Wire)
+    }
+
+    /// Boots, and returns when the agent is ready.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ImageMissing`], [`Error::BadMachine`], [`Error::RunDirectory`],
+    /// [`Error::DiskFull`], [`Error::Memory`], [`Error::QemuMissing`], and whatever can befall a
+    /// guest: [`Error::QemuEnded`], [`Error::KernelPanic`], [`Error::AgentPanicked`],
+    /// [`Error::Timeout`], [`Error::Version`].
+    pub fn boot(self) -> Result<Guest> {
+        self.images.check()?;
+        self.check()?;
+        let accelerator = Accelerator::from_env()?.unwrap_or(self.accelerator);
+        Guest::boot(self, accelerator.options())
+    }
+
+    fn check(&self) -> Result<()> {
+        let bad = |message: String| Err(Error::BadMachine(message));
+        if self.memory_mib < 256 {
+            return bad(format!(
+                "a guest needs 256 MiB of memory, not {}",
+                self.memory_mib
+            ));
+        }
+        if self.cpus == 0 {
+            return bad("a machine needs a processor".to_owned());
+        }
+        if self.wires > 8 {
+            return bad(format!("a machine has at most 8 wires, not {}", self.wires));
+        }
+        if self.name.is_empty() || self.name.contains('/') {
+            return bad(format!("{:?} cannot name a directory for logs", self.name));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kvm_takes_a_processor_with_the_extensions() {
+        assert!(has_virtualization("flags\t\t: fpu vme vmx sse\n"));
+        assert!(has_virtualization("flags\t\t: fpu svm\n"));
+        assert!(!has_virtualization(
+            "flags\t\t: fpu hypervisor\nvmx flags\t: vnmi\n"
+        ));
+    }
+
+    #[test]
+    fn an_impossible_machine_is_refused_before_anything_is_started() {
+        let images = Images {
+            kernel: "/proc/self/exe".into(),
+            initramfs: "/proc/self/exe".into(),
+            kernel_release: String::new(),
+            qemu: crate::QemuCommand {
+                argv: vec!["/nonexistent".to_owned()],
+                env: Default::default(),
+                version: String::new(),
+            },
+            logs: "/nonexistent".into(),
+        };
+        let machine = || Machine::new(images.clone(), "impossible");
+        let refused = [
+            machine().memory_mib(16),
+            machine().cpus(0),
+            machine().wire_count(9),
+            Machine::new(images.clone(), "a/b"),
+        ];
+        for machine in refused {
+            let error = machine.boot().unwrap_err();
+            assert!(matches!(error, Error::BadMachine(_)), "{error}");
+        }
+    }
+}

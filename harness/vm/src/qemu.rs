@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! QEMU's command line.
+
+use std::{ffi::OsString, os::fd::RawFd, path::Path};
+
+use crate::{End, Images, Machine, Wire, run_dir::RunDir};
+
+/// Descriptors that QEMU inherits, by number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Inherited {
+    pub(crate) ram: RawFd,
+    pub(crate) control: RawFd,
+    pub(crate) monitor: RawFd,
+}
+
+/// Kernel parameters of every boot.
+///
+/// A panic resets the machine at once, which ends QEMU (`-no-reboot`); warnings reach the console.
+const KERNEL_PARAMETERS: &str =
+    "console=ttyS0 loglevel=5 panic=-1 oops=panic udmabuf.size_limit_mb=1024";
+
+/// All arguments behind the command's own.
+pub(crate) fn arguments(
+    machine: &Machine,
+    images: &Images,
+    run: &RunDir,
+    accelerators: &[&str],
+    fds: Inherited,
+) -> Vec<OsString> {
+    let mut arguments = Arguments::default();
+    let mib = machine.memory_mib;
+    arguments.add("-name", format!("nobounce-{}", escape(&machine.name)));
+    arguments.flag("-nodefaults");
+    arguments.flag("-no-user-config");
+    arguments.flag("-no-reboot");
+    arguments.add("-display", "none");
+    arguments.add("-machine", "q35,memory-backend=ram");
+    for accelerator in accelerators {
+        arguments.add("-accel", *accelerator);
+    }
+    arguments.add("-cpu", "max");
+    arguments.add("-smp", machine.cpus.to_string());
+    arguments.add("-m", format!("{mib}M"));
+    arguments.add(
+        "-object",
+        format!(
+            "memory-backend-file,id=ram,size={mib}M,mem-path=/proc/self/fd/{},share=on",
+            fds.ram
+        ),
+    );
+
+    arguments.add("-kernel", &images.kernel);
+    arguments.add("-initrd", &images.initramfs);
+    let mut parameters = KERNEL_PARAMETERS.to_owned();
+    for parameter in &machine.kernel_parameters {
+        parameters.push(' ');
+        parameters.push_str(parameter);
+    }
+    arguments.add("-append", parameters);
+
+    arguments.add(
+        "-chardev",
+        format!("file,id=console,path={}", path(&run.console())),
+    );
+    arguments.add("-serial", "chardev:console");
+    arguments.add("-device", "virtio-serial-pci");
+    arguments.add("-chardev", format!("socket,id=control,fd={}", fds.control));
+    arguments.add(
+        "-device",
+        format!(
+            "virtserialport,chardev=control,name={}",
+            protocol::PORT_NAME
+        ),
+    );
+    arguments.add("-chardev", format!("socket,id=monitor,fd={}", fds.monitor));
+    arguments.add("-mon", "chardev=monitor,mode=control");
+
+    for wire in machine.wires() {
+        add_wire(&mut arguments, wire, run, machine.snap_length);
+    }
+    arguments
+        .0
+        .extend(machine.qemu_arguments.iter().map(OsString::from));
+    arguments.0
+}
+
+/// Two NICs on a hub, each behind a root port of its own, and a capture of what one of them sees.
+fn add_wire(arguments: &mut Arguments, wire: Wire, run: &RunDir, snap_length: u32) {
+    let Wire(hub) = wire;
+    for (index, end) in (0u8..).zip(End::BOTH) {
+        let port = hub * 2 + index;
+        let (nic, netdev) = (wire.nic(end), wire.netdev(end));
+        arguments.add("-netdev", format!("hubport,id={netdev},hubid={hub}"));
+        arguments.add(
+            "-device",
+            format!(
+                "pcie-root-port,id=port{port},chassis={},slot={}",
+                port + 1,
+                port + 1
+            ),
+        );
+        let mac = wire.mac(end);
+        arguments.add(
+            "-device",
+            format!("igb,id={nic},bus=port{port},netdev={netdev},mac={mac}"),
+        );
+    }
+    arguments.add(
+        "-object",
+        format!(
+            "filter-dump,id=capture{hub},netdev={},file={},maxlen={snap_length}",
+            wire.netdev(End::Local),
+            path(&run.file(&wire.pcap()))
+        ),
+    );
+}
+
+#[derive(Default)]
+struct Arguments(Vec<OsString>);
+
+impl Arguments {
+    fn flag(&mut self, name: &str) {
+        self.0.push(name.into());
+    }
+
+    fn add(&mut self, name: &str, value: impl Into<OsString>) {
+        self.flag(name);
+        self.0.push(value.into());
+    }
+}
+
+/// A path as the value of a QEMU option. Run directories are canonical paths that this program
+/// names, so replacing what is no UTF-8 concerns a root that a user chose to be strange.
+fn path(path: &Path) -> String {
+    escape(&path.to_string_lossy())
+}
+
+/// In QEMU's option lists a comma ends a value and two commas are one.
+fn escape(text: &str) -> String {
+    text.replace(',', ",,")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comma_in_a_path_does_not_end_the_option() {
+        assert_eq!(
+            path(Path::new("/tmp/a,b/console.log")),
+            "/tmp/a,,b/console.log"
+        );
+    }
+
+    #[test]
+    fn the_nics_of_a_wire_share_a_hub_and_nothing_else() {
+        let root = std::env::temp_dir().join(format!("nobounce-qemu-{}", std::process::id()));
+        let run = RunDir::create(&root, "arguments").unwrap();
+        let mut arguments = Arguments::default();
+        add_wire(&mut arguments, Wire(0), &run, 128);
+        add_wire(&mut arguments, Wire(1), &run, 128);
+        std::fs::remove_dir_all(root).unwrap();
+        let all: Vec<_> = arguments
+            .0
+            .iter()
+            .map(|a| a.to_string_lossy().into_owned())
+            .collect();
+        let starting = |prefix: &str| {
+            all.iter()
+                .filter(|a| a.starts_with(prefix))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(starting("hubport").len(), 4);
+        assert_eq!(all.iter().filter(|a| a.ends_with("hubid=1")).count(), 2);
+        for prefix in ["igb,", "pcie-root-port,"] {
+            let mut found = starting(prefix);
+            assert_eq!(found.len(), 4);
+            found.dedup();
+            assert_eq!(found.len(), 4, "{found:?}");
+        }
+    }
+}
