@@ -271,6 +271,12 @@ pub enum Error {
         /// The kernel's answer.
         refusal: Refusal,
     },
+    /// The kernel has no feature of this name.
+    #[error("there is no feature {feature}; see the names: ethtool -k <interface>")]
+    NoSuchFeature {
+        /// The name that was asked for.
+        feature: String,
+    },
     /// A feature did not take the value that was asked for.
     #[error("{interface}: feature {feature} stays {}; the device fixes it or another feature \
      requires it: ethtool -k <interface>", if *.wanted { "off" } else { "on" })]
@@ -321,6 +327,17 @@ pub enum Error {
         len: usize,
         /// The page size of the memory, in bytes.
         page_size: usize,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// There are not enough huge pages.
+    #[error(
+        "cannot get {len} bytes of 2 MiB huge pages: {source}; it takes a kernel with \
+         CONFIG_HUGETLBFS and as many pages in /proc/sys/vm/nr_hugepages"
+    )]
+    NoHugePages {
+        /// Length asked for, in bytes.
+        len: usize,
         /// The kernel's answer.
         source: io::Error,
     },
@@ -494,6 +511,7 @@ impl Error {
         match self {
             Self::NoUdmabuf { source }
             | Self::UdmabufRefused { source, .. }
+            | Self::NoHugePages { source, .. }
             | Self::NoHeap { source, .. }
             | Self::Io { source, .. } => source.raw_os_error(),
             Self::WouldBlock => Some(libc::EAGAIN),

@@ -4,6 +4,7 @@
 //! (Documentation/admin-guide/mm/pagemap.rst).
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 
 use crate::error::{Error, Result};
@@ -31,8 +32,10 @@ pub(crate) fn physical_ranges(
     len: usize,
     page_size: usize,
 ) -> Result<Vec<PhysicalRange>> {
-    let file = File::open("/proc/self/pagemap")
-        .map_err(|error| Error::io("open /proc/self/pagemap", error))?;
+    let file = File::open("/proc/self/pagemap").map_err(|error| match error.kind() {
+        ErrorKind::PermissionDenied => Error::PagemapHidden,
+        _ => Error::io("open /proc/self/pagemap", error),
+    })?;
     let mut entries = vec![0; len / page_size * ENTRY];
     file.read_exact_at(&mut entries, (start / page_size * ENTRY) as u64)
         .map_err(|error| Error::io("read /proc/self/pagemap", error))?;

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::fs::{
     MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create, open,
 };
+use rustix::io::Errno;
 use rustix::ioctl::{self, Ioctl, IoctlOutput, Opcode, opcode};
 use rustix::param::page_size;
 use vm_memory::volatile_memory::VolatileMemory;
@@ -63,13 +64,24 @@ impl Udmabuf {
     /// # Errors
     ///
     /// [`Error::NoUdmabuf`] without the driver or the right to open it, [`Error::UdmabufRefused`]
-    /// for an odd or too large length, [`Error::Io`] if there is no memory.
+    /// for an odd or too large length, [`Error::NoHugePages`] and [`Error::Io`] if there is no
+    /// memory.
     pub fn create_with(len: usize, backing: Backing) -> Result<Self> {
         let page_size = backing.page_size();
-        let refused = |source| Error::UdmabufRefused {
-            len,
-            page_size,
-            source,
+        let no_memory = |operation, errno: Errno| match backing {
+            Backing::BasePages => Error::io(operation, errno),
+            Backing::HugePages2M => Error::NoHugePages {
+                len,
+                source: errno.into(),
+            },
+        };
+        let refused = |errno| match errno {
+            Errno::INVAL => Error::UdmabufRefused {
+                len,
+                page_size,
+                source: errno.into(),
+            },
+            _ => no_memory("UDMABUF_CREATE", errno),
         };
         let driver = open(
             "/dev/udmabuf",
@@ -80,7 +92,7 @@ impl Udmabuf {
             source: errno.into(),
         })?;
         if len == 0 || len % page_size != 0 {
-            return Err(refused(rustix::io::Errno::INVAL.into()));
+            return Err(refused(Errno::INVAL));
         }
 
         let huge = match backing {
@@ -91,7 +103,7 @@ impl Udmabuf {
             "devmem",
             MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | huge,
         )
-        .map_err(|errno| Error::io("memfd_create", errno))?;
+        .map_err(|errno| no_memory("memfd_create", errno))?;
         // The driver pins the pages and refuses a memfd that could shrink under it.
         fcntl_add_seals(&memfd, SealFlags::SHRINK)
             .map_err(|errno| Error::io("F_SEAL_SHRINK on a memfd", errno))?;
@@ -105,8 +117,7 @@ impl Udmabuf {
         };
         // SAFETY: `UDMABUF_CREATE` reads a `struct udmabuf_create`, which `Create` is laid out as,
         // and returns a descriptor.
-        let buffer =
-            unsafe { ioctl::ioctl(&driver, create) }.map_err(|errno| refused(errno.into()))?;
+        let buffer = unsafe { ioctl::ioctl(&driver, create) }.map_err(refused)?;
         let view = map(File::from(memfd), len)?;
         Ok(Self {
             buffer: DmaBuf::from_fd(buffer)?,

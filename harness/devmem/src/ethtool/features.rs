@@ -66,8 +66,17 @@ impl Ethtool {
     /// # Errors
     ///
     /// [`Error::FeatureUnchanged`] for the first that did not, [`Error::NotPrivileged`] without
-    /// `CAP_NET_ADMIN`, [`Error::Refused`] for a name that the kernel does not know.
+    /// `CAP_NET_ADMIN`, [`Error::NoSuchFeature`] for a name that it
+    /// does not know.
     pub fn set_features(&mut self, ifindex: u32, changes: &[(&str, bool)]) -> Result<()> {
+        let names = self.feature_names(ifindex)?;
+        let known = |feature: &str| names.iter().any(|name| name == feature);
+        if let Some(&(feature, _)) = changes.iter().find(|(feature, _)| !known(feature)) {
+            return Err(Error::NoSuchFeature {
+                feature: feature.to_owned(),
+            });
+        }
+
         let mut request = Request::new().op_features_set_do();
         request.header_mut().cmd = command::FEATURES_SET;
         let header = request.encode().nested_header().push_dev_index(ifindex);

@@ -137,6 +137,18 @@ fn queue_pointed_at(refusal: &Refusal, asked: &BindRx<'_>) -> Option<u32> {
     asked.queues.get(index).copied()
 }
 
+/// Whether the kernel points at the page size, which is the attribute before the queues.
+fn points_at_page_size(refusal: &Refusal, asked: &BindRx<'_>) -> bool {
+    let first = asked
+        .ends
+        .first()
+        .and_then(|end| end.checked_sub(QUEUE_ATTRIBUTE + PAGE_SIZE_ATTRIBUTE));
+    asked.rx_page_size.is_some() && first.is_some() && refusal.bad_attribute == first
+}
+
+/// Bytes of the page size's attribute: its header and a u32.
+const PAGE_SIZE_ATTRIBUTE: usize = 4 + 4;
+
 /// Bytes of a `queues` attribute: its header, and a header and a u32 for each of type and id.
 const QUEUE_ATTRIBUTE: usize = 4 + 2 * (4 + 4);
 
@@ -168,6 +180,10 @@ pub(super) fn bind_rx(error: Error, asked: &BindRx<'_>, look: impl FnOnce() -> E
             queue,
             refusal,
         };
+    }
+    if points_at_page_size(&refusal, asked) {
+        let cause = Cause::PageSizeUnsupported;
+        return explain(cause, interface, refusal, asked, &Evidence::default());
     }
     let evidence = look();
     let cause = cause_in_words(&refusal).or_else(|| {
@@ -273,8 +289,9 @@ mod tests {
 
     /// An index that no interface has.
     const IFINDEX: u32 = u32::MAX;
-    /// Where the queues' attributes of a request start: after the headers, ifindex and fd.
-    const FIRST: usize = HEADER + 4 + 8 + 8;
+    /// Where the queues' attributes of a request start: after the headers, ifindex, fd and
+    /// page size.
+    const FIRST: usize = HEADER + 4 + 8 + 8 + 8;
 
     fn refusal(errno: i32, extack: Option<&str>, bad_attribute: Option<usize>) -> Refusal {
         Refusal {
@@ -464,7 +481,7 @@ mod tests {
             assert_eq!(summary(&error), format!("NoSuchQueue {expected}"));
         }
         // An attribute before the queues, or after them, is not about a queue.
-        for offset in [FIRST - 8, FIRST + 3 * QUEUE_ATTRIBUTE] {
+        for offset in [FIRST - 16, FIRST + 3 * QUEUE_ATTRIBUTE] {
             let error = name(
                 refusal(libc::EINVAL, None, Some(offset)),
                 &[5, 6, 7],
@@ -472,6 +489,20 @@ mod tests {
             );
             assert_eq!(summary(&error), "Refused", "offset {offset}");
         }
+    }
+
+    #[test]
+    fn a_page_size_that_the_kernel_points_at_is_named() {
+        let error = name(
+            refusal(libc::ERANGE, Some("integer out of range"), Some(FIRST - 8)),
+            &[1],
+            ready(),
+        );
+        assert_eq!(summary(&error), "PageSizeUnsupported");
+        assert!(
+            error.to_string().contains("8192"),
+            "unclear message: {error}"
+        );
     }
 
     #[test]
