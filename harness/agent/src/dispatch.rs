@@ -54,7 +54,10 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::WriteFile(r) => {
             reply::<request::WriteFile>(netns::within(r.ns, || files::write(&r.path, &r.contents))?)
         }
-        R::LogLine(r) => reply::<request::LogLine>(files::log_line(&r.text)),
+        R::LogLine(r) => {
+            files::log_line(&r.text);
+            reply::<request::LogLine>(())
+        }
         R::LoadModule(r) => reply::<request::LoadModule>(modules::load(&r.name, &r.parameters)?),
         R::UnloadModule(r) => reply::<request::UnloadModule>(modules::unload(&r.name)?),
         R::ListModules(_) => reply::<request::ListModules>(modules::list()?),

@@ -23,11 +23,7 @@ mod rtnetlink;
 use anyhow::{Context, Result, bail};
 
 fn main() {
-    let error = match run() {
-        Ok(()) => None,
-        Err(error) => Some(error),
-    };
-    if let Some(error) = error {
+    if let Err(error) = run() {
         control::report_panic(&format!("the agent cannot go on: {error:#}"));
     }
     init::power_off();

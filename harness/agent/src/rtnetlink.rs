@@ -18,7 +18,7 @@ use crate::netns;
 
 /// All interfaces.
 pub(crate) fn list() -> Result<Vec<Interface>> {
-    links(|header, attributes| interface(header, attributes))
+    links(interface)
 }
 
 /// The index of an interface. ENODEV when there is none.

@@ -59,9 +59,9 @@ pub(super) fn report_pages(job: JobId, dmabuf: &Udmabuf) -> Result<()> {
     let pages = dmabuf.physical_pages()?.into_iter();
     let ranges = pages
         .map(|range| PhysicalRange {
-            offset: range.offset as u64,
+            offset: range.offset,
             address: range.address,
-            len: range.len as u64,
+            len: range.len,
         })
         .collect();
     send_event(job, Event::DmaBuf { ranges });
