@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `check` and `doc`: everything that can be said about the code without
+//! running it, kernel side and user side. All checks run; the failures are
+//! reported together.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::cmd::{Cmd, cargo};
+use crate::kernel::{self, Kernel, Use};
+use crate::project::Project;
+use crate::ui::Step;
+use crate::{module, packages, spdx};
+
+/// Runs all checks.
+///
+/// # Errors
+///
+/// When one of them finds something; all that failed are named.
+pub(crate) fn run(project: &Project) -> Result<()> {
+    packages::install_missing(project)?;
+    let kernel = kernel::prepare(project, Use::Module)?;
+    let mut failed = Vec::new();
+    let mut note = |what: &'static str, result: Result<()>| {
+        if let Err(error) = result {
+            eprintln!("{what}: {error:#}\n");
+            failed.push(what);
+        }
+    };
+    note("licence headers", spdx_headers(project));
+    note(
+        "rustfmt of the kernel code",
+        rustfmt_kernel(project, &kernel),
+    );
+    note("rustfmt", rustfmt_workspace(project));
+    note("clippy of the kernel code", clippy_kernel(project, &kernel));
+    note("clippy", clippy_workspace(project));
+    note("documentation", doc(project));
+    if !failed.is_empty() {
+        bail!(
+            "{} of the checks failed: {}",
+            failed.len(),
+            failed.join(", ")
+        );
+    }
+    Ok(())
+}
+
+/// Builds the documentation of the user-space crates and of `i82576`.
+///
+/// # Errors
+///
+/// On any warning of rustdoc.
+pub(crate) fn doc(project: &Project) -> Result<()> {
+    let step = Step::begin("doc", "rustdoc");
+    cargo()
+        .args([
+            "doc",
+            "--workspace",
+            "--no-deps",
+            "--document-private-items",
+        ])
+        .env("RUSTDOCFLAGS", "-Dwarnings")
+        .dir(&project.root)
+        .step(&step, &project.log("doc"))?;
+    let place = project.root.join("target/doc");
+    step.done(&place.display().to_string());
+    Ok(())
+}
+
+fn spdx_headers(project: &Project) -> Result<()> {
+    let step = Step::begin("spdx", "licence headers");
+    spdx::check(&project.root)?;
+    step.done("every file says its licence");
+    Ok(())
+}
+
+/// As the kernel's own `make rustfmtcheck`: rustfmt on every file, with the
+/// configuration of the tree that is built against.
+fn rustfmt_kernel(project: &Project, kernel: &Kernel) -> Result<()> {
+    let step = Step::begin("rustfmt", "kernel code");
+    let config = kernel.source.join(".rustfmt.toml");
+    if !config.is_file() {
+        bail!("{} is missing from the kernel tree", config.display());
+    }
+    let mut files = Vec::new();
+    rust_files(&project.root.join("drivers"), &mut files)?;
+    Cmd::new("rustfmt")
+        .args(["--check", "--config-path"])
+        .arg(&config)
+        .args(&files)
+        .step(&step, &project.log("rustfmt-kernel"))?;
+    step.done(&format!("{} files of kernel code", files.len()));
+    Ok(())
+}
+
+fn rustfmt_workspace(project: &Project) -> Result<()> {
+    let step = Step::begin("rustfmt", "user-space code");
+    cargo()
+        .args(["fmt", "--all", "--check"])
+        .dir(&project.root)
+        .step(&step, &project.log("rustfmt"))?;
+    step.done("user-space code");
+    Ok(())
+}
+
+fn clippy_kernel(project: &Project, kernel: &Kernel) -> Result<()> {
+    let step = Step::begin("clippy", "kernel code");
+    // A folder of its own: what clippy compiles is not what rustc compiles.
+    let out = project.out("module-clippy");
+    fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
+    module::make(project, kernel, &out)
+        .args(["CLIPPY=1", "KRUSTFLAGS=-Dwarnings"])
+        .step(&step, &project.log("clippy-kernel"))?;
+    step.done("kernel code");
+    Ok(())
+}
+
+fn clippy_workspace(project: &Project) -> Result<()> {
+    let step = Step::begin("clippy", "user-space code");
+    cargo()
+        .args(["clippy", "--workspace", "--all-targets", "--", "-Dwarnings"])
+        .dir(&project.root)
+        .step(&step, &project.log("clippy"))?;
+    step.done("user-space code");
+    Ok(())
+}
+
+/// All `.rs` files under a folder.
+fn rust_files(dir: &Path, into: &mut Vec<PathBuf>) -> Result<()> {
+    let entries = fs::read_dir(dir).with_context(|| format!("can't read {}", dir.display()))?;
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() {
+            rust_files(&path, into)?;
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            into.push(path);
+        }
+    }
+    into.sort();
+    Ok(())
+}

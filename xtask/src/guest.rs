@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Everything that a virtual machine boots from, in one manifest: kernel,
+//! initramfs with agent and modules, and QEMU.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use vm::{Images, QemuCommand};
+
+use crate::cmd::cargo;
+use crate::kernel::{self, Kernel, Use};
+use crate::project::Project;
+use crate::qemu;
+use crate::ui::Step;
+use crate::{initramfs, module, packages};
+
+/// The target that the agent is built for. It is named, even though it is the
+/// host's, so that build scripts and proc-macros aren't linked statically too.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// Modules of the kernel build that cases use, where the kernel has them: the
+/// C driver to compare with, and the kernel's own simulated NIC.
+const MODULES: &[&str] = &["igb", "netdevsim"];
+
+/// Does all that is needed to boot a guest, and writes the manifest.
+///
+/// # Errors
+///
+/// Those of the steps.
+pub(crate) fn prepare(project: &Project) -> Result<Images> {
+    packages::install_missing(project)?;
+    let kernel = kernel::prepare(project, Use::Guest)?;
+    let rigb = module::build(project, &kernel)?;
+    let initramfs = initramfs(project, &kernel, &rigb)?;
+    let qemu = qemu::prepare(project)?;
+    let images = images(project, &kernel, initramfs, qemu)?;
+    let path = manifest_path(project);
+    let text = serde_json::to_string_pretty(&images)?;
+    fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
+    Ok(images)
+}
+
+/// Where the manifest is, for `NOBOUNCE_GUEST`.
+pub(crate) fn manifest_path(project: &Project) -> PathBuf {
+    project.out("guest.json")
+}
+
+/// Builds the agent as a static program.
+///
+/// # Errors
+///
+/// When cargo fails.
+pub(crate) fn agent(project: &Project) -> Result<PathBuf> {
+    let step = Step::begin("agent", "building the guest's PID 1");
+    let target = project.root.join("target/guest");
+    cargo()
+        .args([
+            "build",
+            "--release",
+            "--package",
+            "agent",
+            "--target",
+            TARGET,
+        ])
+        .arg("--target-dir")
+        .arg(&target)
+        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .env_remove(&["CARGO_ENCODED_RUSTFLAGS"])
+        .dir(&project.root)
+        .step(&step, &project.log("agent"))?;
+    let agent = target.join(TARGET).join("release/agent");
+    if !agent.is_file() {
+        bail!("cargo built no {}", agent.display());
+    }
+    step.done(&agent.display().to_string());
+    Ok(agent)
+}
+
+/// Builds the agent and packs it with `rigb.ko` and the kernel's own modules.
+///
+/// # Errors
+///
+/// When cargo fails or a file can't be read or written.
+pub(crate) fn initramfs(project: &Project, kernel: &Kernel, rigb: &Path) -> Result<PathBuf> {
+    let agent = agent(project)?;
+    let step = Step::begin("initramfs", "packing");
+    let mut modules = module::with_dependencies(kernel, MODULES)?;
+    modules.push(rigb.to_path_buf());
+    let archive = project.out("initramfs.cpio");
+    initramfs::write(&archive, &agent, &modules)?;
+    step.done(&format!(
+        "{} with {} modules",
+        archive.display(),
+        modules.len()
+    ));
+    Ok(archive)
+}
+
+fn images(
+    project: &Project,
+    kernel: &Kernel,
+    initramfs: PathBuf,
+    qemu: QemuCommand,
+) -> Result<Images> {
+    let image = kernel.build.join("arch/x86/boot/bzImage");
+    if !image.is_file() {
+        bail!(
+            "the kernel in {} has no arch/x86/boot/bzImage: run `make bzImage` there",
+            kernel.build.display()
+        );
+    }
+    let logs = project.out("vm");
+    fs::create_dir_all(&logs).with_context(|| format!("can't create {}", logs.display()))?;
+    Ok(Images {
+        kernel: image,
+        initramfs,
+        kernel_release: kernel.release.clone(),
+        qemu,
+        logs,
+    })
+}

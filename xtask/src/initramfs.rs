@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The guest's initramfs: the agent as `/init`, the folders that it mounts on,
+//! the console, and modules flat in `/lib/modules`.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use cpio::newc;
+
+const FOLDER: u32 = 0o040_755;
+const PROGRAM: u32 = 0o100_755;
+const DATA: u32 = 0o100_644;
+const CHARACTER_DEVICE: u32 = 0o020_600;
+
+/// The folders, parents first.
+const FOLDERS: &[&str] = &["dev", "lib", "lib/modules", "proc", "run", "sys", "tmp"];
+
+/// Writes an initramfs: not compressed, because unpacking would cost an
+/// emulated processor more than reading; the same parts give the same bytes.
+///
+/// # Errors
+///
+/// When a part can't be read or the archive not written.
+pub(crate) fn write(archive: &Path, init: &Path, modules: &[PathBuf]) -> Result<()> {
+    let new = archive.with_extension("new");
+    let file = File::create(&new).with_context(|| format!("can't write {}", new.display()))?;
+    let mut out = BufWriter::new(file);
+    let mut inode = 0;
+    let mut add = |out: &mut BufWriter<File>, name: &str, mode: u32, data: &[u8]| -> Result<()> {
+        inode += 1;
+        let mut entry = newc::Builder::new(name).ino(inode).mode(mode).nlink(1);
+        if mode == CHARACTER_DEVICE {
+            // The kernel opens /dev/console before PID 1 mounts a devtmpfs.
+            entry = entry.rdev_major(5).rdev_minor(1);
+        }
+        let size = u32::try_from(data.len()).with_context(|| format!("{name} is too large"))?;
+        let mut writer = entry.write(&mut *out, size);
+        writer.write_all(data)?;
+        writer.finish()?;
+        Ok(())
+    };
+    for folder in FOLDERS {
+        add(&mut out, folder, FOLDER, &[])?;
+    }
+    add(&mut out, "dev/console", CHARACTER_DEVICE, &[])?;
+    add(&mut out, "init", PROGRAM, &read(init)?)?;
+    for module in modules {
+        let name = module
+            .file_name()
+            .with_context(|| format!("{} has no name", module.display()))?
+            .to_string_lossy();
+        add(
+            &mut out,
+            &format!("lib/modules/{name}"),
+            DATA,
+            &read(module)?,
+        )?;
+    }
+    newc::trailer(out)?.flush()?;
+    fs::rename(&new, archive).with_context(|| format!("can't write {}", archive.display()))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("can't read {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_archive_has_init_the_console_and_flat_modules() {
+        let dir = tempfile::tempdir().unwrap();
+        let init = dir.path().join("agent");
+        let module = dir.path().join("rigb.ko");
+        fs::write(&init, "the agent").unwrap();
+        fs::write(&module, "the module").unwrap();
+        let archive = dir.path().join("initramfs.cpio");
+        write(&archive, &init, &[module]).unwrap();
+
+        let mut file = File::open(&archive).unwrap();
+        let mut seen = Vec::new();
+        loop {
+            let reader = newc::Reader::new(file).unwrap();
+            let entry = reader.entry();
+            if entry.is_trailer() {
+                break;
+            }
+            seen.push((
+                entry.name().to_owned(),
+                entry.mode(),
+                entry.file_size(),
+                (entry.rdev_major(), entry.rdev_minor()),
+            ));
+            file = reader.finish().unwrap();
+        }
+        let find = |name: &str| {
+            seen.iter()
+                .find(|e| e.0 == name)
+                .unwrap_or_else(|| panic!("{name} not in {seen:?}"))
+        };
+        assert_eq!(find("init").1, PROGRAM);
+        assert_eq!(find("init").2, 9);
+        assert_eq!(find("dev/console").3, (5, 1));
+        assert_eq!(find("lib/modules/rigb.ko").2, 10);
+        let place = |name: &str| seen.iter().position(|e| e.0 == name).unwrap();
+        assert!(
+            place("lib/modules") < place("lib/modules/rigb.ko"),
+            "{seen:?}"
+        );
+    }
+
+    #[test]
+    fn the_same_parts_give_the_same_bytes() {
+        let dir = tempfile::tempdir().unwrap();
+        let init = dir.path().join("agent");
+        fs::write(&init, "x").unwrap();
+        let (a, b) = (dir.path().join("a.cpio"), dir.path().join("b.cpio"));
+        write(&a, &init, &[]).unwrap();
+        write(&b, &init, &[]).unwrap();
+        assert_eq!(fs::read(a).unwrap(), fs::read(b).unwrap());
+    }
+}

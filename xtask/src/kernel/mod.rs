@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The guest's kernel: where its source comes from, how it is configured and
+//! built, and whether a user's own tree has what is needed.
+
+mod build;
+mod config;
+mod progress;
+mod source;
+mod tree;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::project::Project;
+
+pub(crate) use source::fetch;
+pub(crate) use tree::make;
+
+/// Which kernel to use. Without either: Linux 7.3 from Debian's package
+/// linux-source-7.3, built in the cache.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct KernelArgs {
+    /// A kernel tree of your own: a source tree without a .config is built in
+    /// the cache with nobounce's configuration; one with a .config is used as
+    /// it is and never configured or built
+    #[arg(long, env = "KDIR", value_name = "TREE", global = true)]
+    pub(crate) kdir: Option<PathBuf>,
+    /// The output folder (O=) of a kernel that you built yourself: used as it
+    /// is and never configured or built
+    #[arg(long, env = "KBUILD_OUTPUT", value_name = "FOLDER", global = true)]
+    pub(crate) kbuild_output: Option<PathBuf>,
+}
+
+/// A kernel that modules can be built against.
+pub(crate) struct Kernel {
+    /// The build folder: `make -C` for modules.
+    pub(crate) build: PathBuf,
+    /// The source tree, with `.rustfmt.toml`.
+    pub(crate) source: PathBuf,
+    /// `uname -r` of it.
+    pub(crate) release: String,
+    /// Its `.config`.
+    pub(crate) config: config::Config,
+    /// The bindgen to build with.
+    pub(crate) bindgen: PathBuf,
+}
+
+/// What a kernel is wanted for; a kernel to boot must have more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Building `rigb.ko`.
+    Module,
+    /// Booting it under QEMU as well.
+    Guest,
+}
+
+/// Finds or builds the kernel.
+///
+/// # Errors
+///
+/// What is missing, with the way out: see the messages of `tree` and `build`.
+pub(crate) fn prepare(project: &Project, wanted: Use) -> Result<Kernel> {
+    match tree::find(&project.kernel)? {
+        tree::Found::Built(build) => tree::open(project, &build, wanted),
+        tree::Found::Source(source) => build::build(project, &source, None),
+        tree::Found::None => {
+            let source = source::fetch(project)?;
+            build::build(project, &source.dir, Some(&source.version))
+        }
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Linux 7.3 from Debian's source package, unpacked into the cache.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use crate::apt::Apt;
+use crate::cmd::Cmd;
+use crate::project::Project;
+use crate::ui::Step;
+
+/// Debian's package: `/usr/src/<name>.tar.xz` with a folder of the same name.
+const PACKAGE: &str = "linux-source-7.3";
+/// A package, its archive and the tree: 2.1 GB at the fullest moment.
+const SPACE: u64 = 2_300_000_000;
+
+/// A source tree in the cache.
+pub(crate) struct Source {
+    /// The tree.
+    pub(crate) dir: PathBuf,
+    /// The package's Debian version.
+    pub(crate) version: String,
+}
+
+/// The source tree; downloaded and unpacked on first use. Once there it stays
+/// the same, whatever Debian offers later: `clean --cache` gives it up.
+///
+/// # Errors
+///
+/// No apt, no network, no space: see [`Apt`].
+pub(crate) fn fetch(project: &Project) -> Result<Source> {
+    let prefix = format!("{PACKAGE}_");
+    let have = project.cache.list("source").into_iter().find_map(|dir| {
+        let version = dir.file_name()?.to_str()?.strip_prefix(&prefix)?.to_owned();
+        Some(Source { dir, version })
+    });
+    if let Some(source) = have {
+        return Ok(source);
+    }
+    project.cache.require_space(SPACE, "the kernel source")?;
+    let step = Step::begin("source", &format!("getting {PACKAGE}"));
+    let apt = Apt::new(project);
+    let package = project.cache.scratch("source-package")?;
+    let version = apt.unpack(&step, &project.cache, PACKAGE, None, &package)?;
+    let dir = project
+        .cache
+        .once(&format!("source/{prefix}{version}"), |work| {
+            step.detail(&format!("unpacking the source of {version}"));
+            Cmd::new("tar")
+                .args(["--extract", "--strip-components=1", "--file"])
+                .arg(package.join(format!("usr/src/{PACKAGE}.tar.xz")))
+                .arg("--directory")
+                .arg(work)
+                .step(&step, &project.log("source"))
+        })?;
+    fs::remove_dir_all(&package).with_context(|| format!("can't remove {}", package.display()))?;
+    step.done(&format!("Linux {version} in {}", dir.display()));
+    Ok(Source { dir, version })
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Kernel trees that somebody else built: finding them, seeing whether they
+//! suit, and running make against them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use super::config::Config;
+use super::{Kernel, KernelArgs, Use};
+use crate::cmd::Cmd;
+use crate::project::Project;
+use crate::tools::{self, Rustc};
+use crate::version::Version;
+
+/// The kernel crate and the net core change with every release: older ones
+/// have neither the abstractions nor the queue management that rigb uses.
+const MIN_KERNEL: Version = Version::new(7, 3, 0);
+
+/// Which kernel was asked for.
+pub(super) enum Found {
+    /// A configured tree or output folder; never configured or built by us.
+    Built(PathBuf),
+    /// A source tree without a configuration: ours to build, in the cache.
+    Source(PathBuf),
+    /// None: Debian's source.
+    None,
+}
+
+/// Sorts out `KDIR` and `KBUILD_OUTPUT`.
+///
+/// # Errors
+///
+/// When one of them names something that is no kernel tree.
+pub(super) fn find(args: &KernelArgs) -> Result<Found> {
+    let given = |path: &Option<PathBuf>| path.clone().filter(|p| !p.as_os_str().is_empty());
+    if let Some(output) = given(&args.kbuild_output) {
+        let output = folder("KBUILD_OUTPUT", &output)?;
+        if !output.join(".config").is_file() {
+            bail!(
+                "KBUILD_OUTPUT={} has no .config: it must be the O= folder of a kernel build that \
+                 is finished; to have nobounce build a kernel of yours, set KDIR alone to its \
+                 source",
+                output.display()
+            );
+        }
+        return Ok(Found::Built(output));
+    }
+    let Some(kdir) = given(&args.kdir) else {
+        return Ok(Found::None);
+    };
+    let kdir = folder("KDIR", &kdir)?;
+    if kdir.join(".config").is_file() {
+        return Ok(Found::Built(kdir));
+    }
+    if !kdir.join("Kbuild").is_file() || !kdir.join("Makefile").is_file() {
+        bail!(
+            "KDIR={} is no kernel tree: it has no Kbuild and Makefile",
+            kdir.display()
+        );
+    }
+    check_version(&source_version(&kdir)?, &kdir)?;
+    Ok(Found::Source(kdir))
+}
+
+/// Opens a kernel that somebody else built, and checks that it suits.
+///
+/// # Errors
+///
+/// When it isn't built, is too old, lacks options (all of them are named), or
+/// was built by another rustc.
+pub(super) fn open(project: &Project, build: &Path, wanted: Use) -> Result<Kernel> {
+    let config = Config::read(&build.join(".config"))?;
+    let lacks = config.lacks(wanted);
+    if !lacks.is_empty() {
+        bail!(
+            "the kernel in {} lacks {} option{} (see qemu/kernel/base.config for a whole \
+             configuration):\n  {}",
+            build.display(),
+            lacks.len(),
+            if lacks.len() == 1 { "" } else { "s" },
+            lacks.join("\n  ")
+        );
+    }
+    for (file, target) in [
+        ("include/config/kernel.release", "modules"),
+        ("Module.symvers", "modules"),
+    ] {
+        if !build.join(file).is_file() {
+            bail!(
+                "the kernel in {} is configured but not built ({file} is missing): run `make \
+                 bzImage {target}` there",
+                build.display()
+            );
+        }
+    }
+    let rustc = tools::rustc()?;
+    check_rustc(config.get("RUSTC_VERSION_TEXT"), &rustc, build)?;
+    let kernel = describe(build, config, tools::bindgen(project)?)?;
+    check_version(&kernel.release, build)?;
+    Ok(kernel)
+}
+
+/// The kernel in a build folder that is known to suit.
+pub(super) fn describe(build: &Path, config: Config, bindgen: PathBuf) -> Result<Kernel> {
+    let release = fs::read_to_string(build.join("include/config/kernel.release"))
+        .with_context(|| format!("{} has no kernel.release", build.display()))?;
+    Ok(Kernel {
+        build: build.to_path_buf(),
+        source: source_of(build)?,
+        release: release.trim().to_owned(),
+        config,
+        bindgen,
+    })
+}
+
+/// `make` in the kernel's build folder, with the tools that it was built with.
+pub(crate) fn make(kernel: &Kernel) -> Cmd {
+    let mut bindgen = std::ffi::OsString::from("BINDGEN=");
+    bindgen.push(&kernel.bindgen);
+    let mut cmd = kbuild().arg("-C").arg(&kernel.build).arg(bindgen);
+    if kernel.config.get("CC_IS_CLANG") == "y" {
+        cmd = cmd.arg("LLVM=1");
+    }
+    cmd
+}
+
+/// `make` for Kbuild: as many jobs as there are processors, and nothing of the
+/// user's environment that would change what is built.
+pub(super) fn kbuild() -> Cmd {
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut cmd = Cmd::new("make")
+        .arg(format!("-j{jobs}"))
+        .env("LC_ALL", "C")
+        .env_remove(&[
+            "ARCH",
+            "CROSS_COMPILE",
+            "KBUILD_EXTMOD",
+            "KBUILD_EXTMOD_OUTPUT",
+            "KCFLAGS",
+            "KCONFIG_ALLCONFIG",
+            "KCONFIG_CONFIG",
+            "KRUSTFLAGS",
+            "LLVM",
+            "LOCALVERSION",
+        ]);
+    if let Some(dir) = tools::libclang() {
+        cmd = cmd.env("LIBCLANG_PATH", dir);
+    }
+    cmd
+}
+
+/// The version of a source tree, from the first lines of its Makefile.
+pub(super) fn source_version(source: &Path) -> Result<String> {
+    let path = source.join("Makefile");
+    let text =
+        fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    makefile_version(&text)
+        .with_context(|| format!("{} names no VERSION and PATCHLEVEL", path.display()))
+}
+
+fn makefile_version(makefile: &str) -> Option<String> {
+    let field = |name: &str| {
+        makefile.lines().find_map(|line| {
+            let (key, value) = line.split_once('=')?;
+            (key.trim() == name).then(|| value.trim())
+        })
+    };
+    let sublevel = field("SUBLEVEL").unwrap_or("0");
+    Some(format!(
+        "{}.{}.{sublevel}",
+        field("VERSION")?,
+        field("PATCHLEVEL")?
+    ))
+}
+
+fn check_version(release: &str, tree: &Path) -> Result<()> {
+    if Version::find(release).is_none_or(|version| version < MIN_KERNEL) {
+        bail!(
+            "the kernel in {} is {release}: rigb needs {MIN_KERNEL} or newer",
+            tree.display()
+        );
+    }
+    Ok(())
+}
+
+fn check_rustc(built_with: &str, rustc: &Rustc, build: &Path) -> Result<()> {
+    let built_with = built_with.trim_matches('"');
+    if built_with != rustc.text {
+        bail!(
+            "the kernel in {} was built with `{built_with}`, and rustc here is `{}`: crate \
+             metadata only fits the very same compiler. Use that one (`rustup override set …`) or \
+             build the kernel anew with this one",
+            build.display(),
+            rustc.text
+        );
+    }
+    Ok(())
+}
+
+/// The source that a build folder was built from: itself, its `source` link,
+/// or the tree that its small Makefile includes.
+fn source_of(build: &Path) -> Result<PathBuf> {
+    let is_source =
+        |dir: &Path| dir.join("MAINTAINERS").is_file() || dir.join("rust/kernel").is_dir();
+    if is_source(build) {
+        return Ok(build.to_path_buf());
+    }
+    if let Ok(source) = build.join("source").canonicalize()
+        && is_source(&source)
+    {
+        return Ok(source);
+    }
+    let makefile = fs::read_to_string(build.join("Makefile")).unwrap_or_default();
+    let included = makefile
+        .lines()
+        .find_map(|line| line.strip_prefix("include "))
+        .and_then(|path| Path::new(path.trim()).parent());
+    match included {
+        Some(source) if source.is_dir() => Ok(source.to_path_buf()),
+        _ => bail!(
+            "the source that {} was built from isn't there any more",
+            build.display()
+        ),
+    }
+}
+
+fn folder(name: &str, given: &Path) -> Result<PathBuf> {
+    match given.canonicalize() {
+        Ok(path) if path.is_dir() => Ok(path),
+        _ => bail!("{name}={} is no folder", given.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(kdir: Option<&Path>, output: Option<&Path>) -> KernelArgs {
+        KernelArgs {
+            kdir: kdir.map(Path::to_path_buf),
+            kbuild_output: output.map(Path::to_path_buf),
+        }
+    }
+
+    fn message<T>(result: Result<T>) -> String {
+        match result {
+            Ok(_) => panic!("no error"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn the_version_is_read_from_the_makefile() {
+        let text = "# SPDX\nVERSION = 7\nPATCHLEVEL = 3\nSUBLEVEL = 4\nEXTRAVERSION =\n";
+        assert_eq!(makefile_version(text).as_deref(), Some("7.3.4"));
+        assert_eq!(makefile_version("all:\n\techo x=y\n"), None);
+    }
+
+    #[test]
+    fn an_old_kernel_is_refused_by_version() {
+        let text = message(check_version("6.12.3-amd64", Path::new("/k")));
+        assert!(text.contains("6.12.3") && text.contains("7.3.0"), "{text}");
+        check_version("7.3.4", Path::new("/k")).unwrap();
+        check_version("8.0.0-rc1", Path::new("/k")).unwrap();
+    }
+
+    #[test]
+    fn another_rustc_is_refused_with_both_versions() {
+        let rustc = Rustc {
+            text: "rustc 1.95.0 (59807616e 2026-04-14)".to_owned(),
+            version: Version::new(1, 95, 0),
+            verbose: String::new(),
+        };
+        check_rustc(
+            "\"rustc 1.95.0 (59807616e 2026-04-14)\"",
+            &rustc,
+            Path::new("/k"),
+        )
+        .unwrap();
+        let text = message(check_rustc("\"rustc 1.90.0 (x)\"", &rustc, Path::new("/k")));
+        assert!(text.contains("1.90.0") && text.contains("1.95.0"), "{text}");
+    }
+
+    #[test]
+    fn a_tree_is_told_apart_by_what_is_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let tree = dir.path();
+        assert!(message(find(&args(Some(tree), None))).contains("no kernel tree"));
+        assert!(message(find(&args(None, Some(tree)))).contains("no .config"));
+        assert!(message(find(&args(Some(Path::new("/no/such")), None))).contains("KDIR=/no/such"));
+        fs::write(tree.join("Kbuild"), "").unwrap();
+        fs::write(tree.join("Makefile"), "VERSION = 7\nPATCHLEVEL = 3\n").unwrap();
+        assert!(matches!(
+            find(&args(Some(tree), None)),
+            Ok(Found::Source(_))
+        ));
+        fs::write(tree.join(".config"), "").unwrap();
+        assert!(matches!(find(&args(Some(tree), None)), Ok(Found::Built(_))));
+        assert!(matches!(find(&args(None, Some(tree))), Ok(Found::Built(_))));
+        assert!(matches!(find(&args(None, None)), Ok(Found::None)));
+    }
+
+    #[test]
+    fn the_source_of_an_output_folder_is_found_through_its_makefile() {
+        let dir = tempfile::tempdir().unwrap();
+        let (source, build) = (dir.path().join("s"), dir.path().join("b"));
+        fs::create_dir_all(source.join("rust/kernel")).unwrap();
+        fs::create_dir_all(&build).unwrap();
+        assert!(message(source_of(&build)).contains("isn't there"));
+        let line = format!("include {}/Makefile\n", source.display());
+        fs::write(build.join("Makefile"), line).unwrap();
+        assert_eq!(source_of(&build).unwrap(), source);
+        assert_eq!(source_of(&source).unwrap(), source);
+    }
+}

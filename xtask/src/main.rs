@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The commands of nobounce. Each step is a module of its own and does the
+//! steps that it needs first, so that any of them can be asked for alone.
+
+mod apt;
+mod cache;
+mod check;
+mod clean;
+mod cmd;
+mod guest;
+mod hash;
+mod initramfs;
+mod kernel;
+mod module;
+mod packages;
+mod project;
+mod qemu;
+mod run;
+mod setup;
+mod spdx;
+mod test;
+mod tools;
+mod ui;
+mod version;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::kernel::{KernelArgs, Use};
+use crate::project::Project;
+
+/// Builds, boots, tests and checks nobounce.
+///
+/// Every command does first what it needs and hasn't been done yet. What is
+/// downloaded or takes long to build is kept in ${XDG_CACHE_HOME:-~/.cache}/nobounce
+/// for all checkouts; everything else is in target/. Nothing of the system is
+/// changed, except that `setup` (and whatever needs it) installs Debian packages
+/// that are missing.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(flatten)]
+    kernel: KernelArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Environment:
+  KDIR, KBUILD_OUTPUT  a kernel of your own, as --kdir and --kbuild-output
+  QEMU                 the qemu-system-x86_64 to use (10.1 or newer, with igb)
+  RUST_LIB_SRC         the `library` folder of Rust's source, for the kernel build
+  LIBCLANG_PATH        the folder of the libclang that bindgen uses (17 or newer)
+  XDG_CACHE_HOME       where the cache folder goes (about 3 GB)";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Install what is missing: Debian packages, bindgen, cargo-nextest
+    ///
+    /// Debian packages need root or a sudo that asks for no password; otherwise
+    /// the list of what to install is printed and nothing is done. bindgen,
+    /// cargo-nextest and the core library's source go to the cache, and only
+    /// where the machine has none that suits.
+    Setup,
+    /// Get the kernel source: Debian's linux-source-7.3, unpacked into the cache
+    ///
+    /// It comes from the mirror that the machine's own apt uses, through a
+    /// private apt state with apt's own signature checks; no apt source is added.
+    /// Prints the folder.
+    Source,
+    /// Build the guest's kernel (bzImage and modules)
+    ///
+    /// Built in the cache, in a folder named by source, configuration and
+    /// compilers; an interrupted build goes on where it was. With --kbuild-output,
+    /// or a --kdir that has a .config, that kernel is checked instead: its
+    /// options, its version, its rustc. Prints the build folder.
+    Kernel,
+    /// Build rigb.ko against that kernel
+    ///
+    /// Prints the module's file.
+    Module,
+    /// Find QEMU 10.1 or newer with igb, or unpack Debian's newest into the cache
+    Qemu,
+    /// Build the guest's PID 1, a static program
+    Agent,
+    /// Pack the agent, rigb.ko and the kernel's modules into the guest's initramfs
+    Initramfs,
+    /// Do all of these steps, and write the manifest target/nobounce/guest.json
+    ///
+    /// Tests started by hand need it: NOBOUNCE_GUEST=target/nobounce/guest.json
+    /// cargo nextest run.
+    Guest,
+    /// Boot, and run the demonstration
+    Run {
+        /// Write the report as JSON, too
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+    },
+    /// Run the host tests and the end-to-end cases, with JUnit XML in a file
+    Test {
+        /// Run only tests whose names contain one of these; words after `--`
+        /// go to cargo-nextest (`-- -E 'package(cases)'`)
+        #[arg(value_name = "FILTER", allow_hyphen_values = true)]
+        filters: Vec<String>,
+    },
+    /// Check without running: rustfmt, clippy, rustdoc, licence headers
+    Check,
+    /// Build the documentation of the crates
+    Doc,
+    /// Remove target/, and with --cache all that was downloaded and built
+    Clean {
+        /// Remove the cache folder, too
+        #[arg(long)]
+        cache: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<()> {
+    let project = &Project::open(cli.kernel)?;
+    let lock = project.cache.lock()?;
+    match cli.command {
+        Command::Setup => setup::run(project)?,
+        Command::Source => made(&kernel::fetch(project)?.dir),
+        Command::Kernel => made(&kernel(project, Use::Guest)?.build),
+        Command::Module => made(&module::build(project, &kernel(project, Use::Module)?)?),
+        Command::Qemu => made(&qemu::program(&qemu::prepare(project)?)),
+        Command::Agent => made(&guest::agent(project)?),
+        Command::Initramfs => {
+            let kernel = kernel(project, Use::Guest)?;
+            let module = module::build(project, &kernel)?;
+            made(&guest::initramfs(project, &kernel, &module)?);
+        }
+        Command::Guest => {
+            guest::prepare(project)?;
+            made(&guest::manifest_path(project));
+        }
+        Command::Run { json } => run::run(project, lock, json.as_deref())?,
+        Command::Test { filters } => test::run(project, lock, &filters)?,
+        Command::Check => check::run(project)?,
+        Command::Doc => check::doc(project)?,
+        Command::Clean { cache } => clean::run(project, cache)?,
+    }
+    Ok(())
+}
+
+fn kernel(project: &Project, wanted: Use) -> Result<kernel::Kernel> {
+    packages::install_missing(project)?;
+    kernel::prepare(project, wanted)
+}
+
+/// Prints what a command made, alone on standard output, for scripts.
+fn made(path: &Path) {
+    println!("{}", path.display());
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Builds `rigb.ko` out of tree, and finds the modules that a kernel build has.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use object::{Object, ObjectSection};
+
+use crate::kernel::{self, Kernel};
+use crate::project::Project;
+use crate::ui::Step;
+
+/// Builds the module; Kbuild sees what changed.
+///
+/// # Errors
+///
+/// When make fails.
+pub(crate) fn build(project: &Project, kernel: &Kernel) -> Result<PathBuf> {
+    let out = project.out("module");
+    fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
+    let step = Step::begin("module", "building rigb.ko");
+    make(project, kernel, &out).step(&step, &project.log("module"))?;
+    let module = out.join("rigb.ko");
+    if !module.is_file() {
+        bail!(
+            "make built no {}; log: {}",
+            module.display(),
+            project.log("module").display()
+        );
+    }
+    step.done(&format!("{} for {}", module.display(), kernel.release));
+    Ok(module)
+}
+
+/// `make … modules` for this checkout, into `out`.
+pub(crate) fn make(project: &Project, kernel: &Kernel, out: &Path) -> crate::cmd::Cmd {
+    kernel::make(kernel)
+        .arg(format!("M={}", project.root.display()))
+        .arg(format!("MO={}", out.display()))
+        .arg("modules")
+}
+
+/// The named modules of a kernel build and all that they depend on, as files.
+/// A name that the kernel has built in, or hasn't at all, is left out.
+///
+/// # Errors
+///
+/// When the build's list of modules or one of the modules can't be read.
+pub(crate) fn with_dependencies(kernel: &Kernel, wanted: &[&str]) -> Result<Vec<PathBuf>> {
+    let order = kernel.build.join("modules.order");
+    let text =
+        fs::read_to_string(&order).with_context(|| format!("can't read {}", order.display()))?;
+    let known = by_name(&text);
+    let mut found = BTreeSet::new();
+    let mut queue: Vec<String> = wanted.iter().map(|name| canonical(name)).collect();
+    while let Some(name) = queue.pop() {
+        let Some(path) = known.get(&name).map(|path| kernel.build.join(path)) else {
+            continue;
+        };
+        if found.insert(path.clone()) {
+            queue.extend(dependencies(&path)?);
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// Module names to the paths of their files, from a `modules.order`, which
+/// lists objects: `drivers/i2c/i2c-core.o`.
+fn by_name(order: &str) -> BTreeMap<String, PathBuf> {
+    order
+        .lines()
+        .map(|line| Path::new(line).with_extension("ko"))
+        .filter_map(|path| {
+            let name = canonical(path.file_stem()?.to_str()?);
+            Some((name, path))
+        })
+        .collect()
+}
+
+/// The kernel takes `-` and `_` in module names as the same.
+fn canonical(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+/// The modules that a module names in `depends=` of its `.modinfo`.
+fn dependencies(module: &Path) -> Result<Vec<String>> {
+    let bytes = fs::read(module).with_context(|| format!("can't read {}", module.display()))?;
+    let elf = object::File::parse(bytes.as_slice())
+        .with_context(|| format!("{} is no ELF file", module.display()))?;
+    let modinfo = elf
+        .section_by_name(".modinfo")
+        .with_context(|| format!("{} has no .modinfo", module.display()))?;
+    Ok(depends(modinfo.data()?))
+}
+
+fn depends(modinfo: &[u8]) -> Vec<String> {
+    modinfo
+        .split(|byte| *byte == 0)
+        .filter_map(|entry| std::str::from_utf8(entry).ok()?.strip_prefix("depends="))
+        .flat_map(|list| list.split(','))
+        .filter(|name| !name.is_empty())
+        .map(canonical)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dependencies_are_read_from_modinfo() {
+        let modinfo = b"license=GPL v2\0depends=i2c-core,i2c-algo-bit\0name=igb\0\0";
+        assert_eq!(depends(modinfo), ["i2c_core", "i2c_algo_bit"]);
+        assert!(depends(b"license=GPL\0depends=\0").is_empty());
+        assert!(depends(b"").is_empty());
+    }
+
+    #[test]
+    fn modules_are_found_by_either_spelling_of_their_name() {
+        let known = by_name("drivers/i2c/i2c-core.o\ndrivers/net/netdevsim/netdevsim.o\n");
+        assert_eq!(known["i2c_core"], Path::new("drivers/i2c/i2c-core.ko"));
+        assert_eq!(
+            known["netdevsim"],
+            Path::new("drivers/net/netdevsim/netdevsim.ko")
+        );
+    }
+}

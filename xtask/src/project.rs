@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Where things are: the checkout, what is built in it, and the user's cache.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::cache::Cache;
+use crate::kernel::KernelArgs;
+
+/// What every step is given: the checkout, the cache, and which kernel to use.
+pub(crate) struct Project {
+    /// The checkout: the folder with the root `Cargo.toml` and `Kbuild`.
+    pub(crate) root: PathBuf,
+    /// The user's cache folder.
+    pub(crate) cache: Cache,
+    /// The kernel that was asked for on the command line or in the environment.
+    pub(crate) kernel: KernelArgs,
+}
+
+impl Project {
+    /// Finds the checkout and opens the cache.
+    ///
+    /// # Errors
+    ///
+    /// When Kbuild couldn't work in either folder (it splits paths at white
+    /// space and colons), or no cache folder can be named or made.
+    pub(crate) fn open(kernel: KernelArgs) -> Result<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .context("xtask has no parent folder")?
+            .to_path_buf();
+        kbuild_can_use(&root, "move the checkout")?;
+        let cache = Cache::open()?;
+        kbuild_can_use(cache.dir(), "set XDG_CACHE_HOME to another folder")?;
+        std::fs::create_dir_all(root.join("target/nobounce/logs"))
+            .with_context(|| format!("can't create {}/target/nobounce", root.display()))?;
+        Ok(Self {
+            root,
+            cache,
+            kernel,
+        })
+    }
+
+    /// A file or folder that xtask makes in the checkout.
+    pub(crate) fn out(&self, name: &str) -> PathBuf {
+        self.root.join("target/nobounce").join(name)
+    }
+
+    /// The log of one step.
+    pub(crate) fn log(&self, step: &str) -> PathBuf {
+        self.out("logs").join(format!("{step}.log"))
+    }
+}
+
+fn kbuild_can_use(path: &Path, way_out: &str) -> Result<()> {
+    let text = path.to_string_lossy();
+    if text.contains(|c: char| c.is_whitespace() || c == ':' || c == '%') {
+        bail!(
+            "Kbuild can't work in `{text}`: it splits paths at white space, `:` and `%`; {way_out}"
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_kbuild_would_split_is_refused_with_the_way_out() {
+        for bad in ["/home/a b/x", "/x:y", "/50%/x"] {
+            let error = kbuild_can_use(Path::new(bad), "move it").unwrap_err();
+            assert!(error.to_string().contains("move it"), "{error}");
+        }
+        kbuild_can_use(Path::new("/home/me/src"), "").unwrap();
+    }
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The programs that a build needs and that aren't Debian packages of the
+//! machine: bindgen, cargo-nextest, libclang for bindgen, and the source of
+//! the core library that the kernel compiles.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::apt::Apt;
+use crate::cmd::{Cmd, cargo, on_path};
+use crate::project::Project;
+use crate::ui::Step;
+use crate::version::Version;
+
+/// What the kernel asks for (`scripts/min-tool-version.sh`).
+const MIN_BINDGEN: Version = Version::new(0, 71, 1);
+/// What is installed where there is none.
+const BINDGEN: &str = "0.72.1";
+/// What the kernel asks of libclang (`scripts/min-tool-version.sh`).
+pub(crate) const MIN_LIBCLANG: u32 = 17;
+
+/// The bindgen to use: the user's if it is new enough, else our own in the
+/// cache, installed on first use.
+///
+/// # Errors
+///
+/// When `cargo install` fails.
+pub(crate) fn bindgen(project: &Project) -> Result<PathBuf> {
+    if on_path("bindgen") {
+        let text = Cmd::new("bindgen").arg("--version").output()?;
+        if Version::find(&text).is_some_and(|v| v >= MIN_BINDGEN) {
+            return Ok("bindgen".into());
+        }
+    }
+    let place = cargo_install(project, "bindgen", "bindgen-cli", BINDGEN, &[])?;
+    Ok(place.join("bin/bindgen"))
+}
+
+/// The cargo-nextest to use: the user's, else our own in the cache.
+///
+/// # Errors
+///
+/// When `cargo install` fails.
+pub(crate) fn nextest(project: &Project) -> Result<PathBuf> {
+    /// The oldest that reads `.config/nextest.toml`, and what is installed.
+    const MIN_NEXTEST: Version = Version::new(0, 9, 100);
+    const NEXTEST: &str = "0.9.143";
+    if on_path("cargo-nextest") {
+        let text = Cmd::new("cargo-nextest")
+            .args(["nextest", "--version"])
+            .output()?;
+        if Version::find(&text).is_some_and(|v| v >= MIN_NEXTEST) {
+            return Ok("cargo-nextest".into());
+        }
+    }
+    // Without its self-updater, and so without a TLS library in C.
+    let features = ["--no-default-features", "--features=default-no-update"];
+    let place = cargo_install(
+        project,
+        "cargo-nextest",
+        "cargo-nextest",
+        NEXTEST,
+        &features,
+    )?;
+    Ok(place.join("bin/cargo-nextest"))
+}
+
+fn cargo_install(
+    project: &Project,
+    name: &'static str,
+    package: &str,
+    version: &str,
+    features: &[&str],
+) -> Result<PathBuf> {
+    let place = format!("tools/{name}-{version}");
+    if project.cache.path(&place).is_dir() {
+        return Ok(project.cache.path(&place));
+    }
+    let step = Step::begin("tools", &format!("cargo install {package} {version}"));
+    let made = project.cache.once(&place, |work| {
+        let target = project.cache.scratch(&format!("{name}-target"))?;
+        cargo()
+            .args([
+                "install",
+                package,
+                "--locked",
+                "--version",
+                version,
+                "--root",
+            ])
+            .arg(work)
+            .args(features)
+            .env("CARGO_TARGET_DIR", &target)
+            .step(&step, &project.log(name))
+    })?;
+    step.done(&format!("{name} {version} installed"));
+    Ok(made)
+}
+
+/// The folder with a libclang that is new enough, for `LIBCLANG_PATH`: the
+/// user's if that is set, else the newest found. (bindgen's own search may
+/// take an older one.)
+pub(crate) fn libclang() -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os("LIBCLANG_PATH") {
+        return Some(path.into());
+    }
+    let mut found: Vec<(u32, PathBuf)> = Vec::new();
+    for entry in fs::read_dir("/usr/lib").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(major) = name
+            .to_str()
+            .and_then(|n| n.strip_prefix("llvm-"))
+            .and_then(|n| n.parse().ok())
+        else {
+            continue;
+        };
+        let lib = entry.path().join("lib");
+        if has_libclang(&lib) {
+            found.push((major, lib));
+        }
+    }
+    found.sort();
+    if let Some((major, lib)) = found.pop()
+        && major >= MIN_LIBCLANG
+    {
+        return Some(lib);
+    }
+    // Other distributions put the only one, versioned in its name, in the library folder.
+    ["/usr/lib64", "/usr/lib"]
+        .iter()
+        .map(Path::new)
+        .find(|lib| has_libclang(lib))
+        .map(Path::to_path_buf)
+}
+
+fn has_libclang(lib: &Path) -> bool {
+    fs::read_dir(lib)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .any(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            (name.starts_with("libclang.so") || name.starts_with("libclang-"))
+                && name.contains(".so")
+                && !name.starts_with("libclang-cpp")
+        })
+}
+
+/// rustc as the kernel build sees it.
+pub(crate) struct Rustc {
+    /// `rustc --version`, as `CONFIG_RUSTC_VERSION_TEXT` has it.
+    pub(crate) text: String,
+    /// The same as a number.
+    pub(crate) version: Version,
+    /// `rustc -vV`: everything that tells two compilers apart.
+    pub(crate) verbose: String,
+}
+
+/// Asks rustc for its version.
+///
+/// # Errors
+///
+/// When there is no rustc, or one that is older than the kernel takes.
+pub(crate) fn rustc() -> Result<Rustc> {
+    const MIN_RUSTC: Version = Version::new(1, 85, 0);
+    let verbose = Cmd::new("rustc").arg("-vV").output()?;
+    let text = verbose.lines().next().unwrap_or_default().to_owned();
+    let version = Version::find(&text)
+        .with_context(|| format!("`rustc -vV` names no version but `{text}`"))?;
+    if version < MIN_RUSTC {
+        bail!("{text} is too old: the kernel takes {MIN_RUSTC} or newer (`rustup update stable`)");
+    }
+    Ok(Rustc {
+        text,
+        version,
+        verbose,
+    })
+}
+
+/// The source of the core library for `RUST_LIB_SRC`: `$RUST_LIB_SRC`, else
+/// what the toolchain has, else Debian's package of the same version, which is
+/// unpacked into the cache.
+///
+/// # Errors
+///
+/// When none of them has it; the way out is in the message.
+pub(crate) fn rust_lib_src(project: &Project, rustc: &Rustc) -> Result<PathBuf> {
+    if let Some(given) = std::env::var_os("RUST_LIB_SRC") {
+        let given = PathBuf::from(given);
+        if !given.join("core/src/lib.rs").is_file() {
+            bail!(
+                "RUST_LIB_SRC={} has no core/src/lib.rs: it must name the `library` folder of \
+                 Rust's source",
+                given.display()
+            );
+        }
+        return Ok(given);
+    }
+    let sysroot = Cmd::new("rustc").args(["--print", "sysroot"]).output()?;
+    let component = Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library");
+    if component.join("core/src/lib.rs").is_file() {
+        return Ok(component);
+    }
+    let version = rustc.version;
+    let name = format!("rust-src/{version}");
+    if project.cache.path(&name).is_dir() {
+        return Ok(project.cache.path(&name));
+    }
+    let step = Step::begin("rust-src", &format!("core library source of {version}"));
+    let apt = Apt::new(project);
+    let offers = apt.offers(&step, "rust-src")?;
+    let Some(offer) = offers
+        .iter()
+        .find(|offer| Version::find(offer) == Some(version))
+    else {
+        bail!(
+            "no source of the core library for {}: the toolchain has no rust-src component and \
+             Debian offers only [{}]; `rustup component add rust-src` adds it, or set \
+             RUST_LIB_SRC to the `library` folder of Rust's source",
+            rustc.text,
+            offers.join(", ")
+        );
+    };
+    let package = project.cache.scratch("rust-src-package")?;
+    apt.unpack(&step, &project.cache, "rust-src", Some(offer), &package)?;
+    let place = project.cache.once(&name, |work| {
+        // Of 400 MB the kernel compiles a part of `library`.
+        let library = package.join(format!("usr/src/rustc-{version}/library"));
+        if !library.join("core/src/lib.rs").is_file() {
+            bail!("the package rust-src {offer} has no core library");
+        }
+        fs::rename(&library, work).with_context(|| format!("can't move {}", library.display()))
+    })?;
+    fs::remove_dir_all(&package).with_context(|| format!("can't remove {}", package.display()))?;
+    step.done(&format!("rust-src {offer} unpacked"));
+    Ok(place)
+}
