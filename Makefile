@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# The commands that a person types; `cargo xtask --help` has all of them.
+
+# A kernel of your own; see `make help`.
+KDIR ?=
+KBUILD_OUTPUT ?=
+
+# kbuild is told these in its own way, as absolute paths.
+MAKEOVERRIDES := $(filter-out KDIR=% KBUILD_OUTPUT=%,$(MAKEOVERRIDES))
+
+xtask = @command -v cargo >/dev/null || { \
+	echo 'cargo is missing: install Rust 1.85 or newer (rustup, or the packages' >&2; \
+	echo 'cargo and rustc of a suite that has it), and see that it is on PATH' >&2; \
+	exit 1; }; \
+	[ -x target/debug/xtask ] || echo '=> building the commands first' >&2; \
+	KDIR='$(KDIR)' KBUILD_OUTPUT='$(KBUILD_OUTPUT)' cargo xtask
+
+.PHONY: help run test module check doc clean
+
+help:
+	@echo 'make run      set up, build, boot a guest and run the demonstration'
+	@echo 'make test     run the host tests and the end-to-end cases'
+	@echo 'make module   build rigb.ko; with KDIR= or KBUILD_OUTPUT= by plain make,'
+	@echo '              with nothing but that built tree, rustc and bindgen'
+	@echo 'make check    rustfmt, clippy, rustdoc, licence headers'
+	@echo 'make doc      build the documentation of the crates'
+	@echo 'make clean    remove what was built (cargo xtask clean --cache: downloads, too)'
+	@echo
+	@echo 'KDIR=/path/to/linux       your own kernel: a source tree is built in the cache,'
+	@echo '                          a tree with a .config is used as it is'
+	@echo 'KBUILD_OUTPUT=/path       the output folder (O=) of a kernel that you built'
+	@echo
+	@echo 'cargo xtask --help        every step, each usable alone'
+
+run test check doc clean:
+	$(xtask) $@
+
+ifeq ($(KDIR)$(KBUILD_OUTPUT),)
+module:
+	$(xtask) $@
+else
+# The same as `make -C <kernel> M=$PWD MO=<folder> modules` in any other module.
+module: kernel := $(abspath $(or $(KBUILD_OUTPUT),$(KDIR)))
+module: out := $(CURDIR)/target/module
+module:
+	@[ -f '$(kernel)/.config' ] || { \
+		echo '$(kernel) has no .config: it must be a kernel tree, or an' >&2; \
+		echo 'output folder, that is configured and built (make bzImage modules)' >&2; \
+		exit 1; }
+	@for option in RUST MODULES NET_DEVMEM; do \
+		grep -q "^CONFIG_$$option=y" '$(kernel)/.config' || { \
+			echo "the kernel in $(kernel) lacks CONFIG_$$option=y" >&2; \
+			exit 1; }; \
+	done
+	@mkdir -p $(out)
+	+env -u KDIR -u KBUILD_OUTPUT $(MAKE) -C $(kernel) M=$(CURDIR) MO=$(out) modules
+endif
