@@ -126,11 +126,6 @@ fn sync(fd: BorrowedFd<'_>, flags: u64) -> Result<()> {
 pub(crate) fn check(fd: BorrowedFd<'_>) -> Result<()> {
     let status = fstatfs(fd).map_err(|errno| Error::io("fstatfs of a dma-buf", errno))?;
     // The type of `f_type` depends on the architecture; the magic fits each.
-    #[allow(
-        clippy::cast_sign_loss,
-        clippy::unnecessary_cast,
-        reason = "signed on some architectures only"
-    )]
     let magic = status.f_type as u64 & 0xffff_ffff;
     if magic == DMA_BUF_MAGIC {
         Ok(())

@@ -34,7 +34,7 @@
 //! RSS sends everything to queue 1.
 //!
 //! ```no_run
-//! use devmem::ethtool::{Ethtool, Indirection, RingChange, RssChange};
+//! use devmem::ethtool::{Ethtool, Indirection, RssChange};
 //! use devmem::rx::Receiver;
 //! use devmem::udmabuf::Udmabuf;
 //! use devmem::{interface, netdev};
@@ -42,7 +42,7 @@
 //! # fn main() -> devmem::Result<()> {
 //! let ifindex = interface::index("eth0")?;
 //! let mut ethtool = Ethtool::new();
-//! ethtool.set_rings(ifindex, RingChange::SPLIT)?;
+//! ethtool.split_headers(ifindex)?;
 //! let to_queue_1 = Some(Indirection::Queues(vec![1]));
 //! ethtool.set_rss(ifindex, &RssChange { indirection: to_queue_1, key: None })?;
 //!
@@ -135,6 +135,7 @@ pub mod interface;
 pub mod netdev;
 mod netlink;
 pub mod pagemap;
+mod received;
 pub mod rx;
 mod token;
 pub mod tx;

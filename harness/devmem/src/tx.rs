@@ -13,17 +13,12 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::bytes::u32_at;
 use crate::cmsg::{self, Message};
 pub use crate::completion::Completion;
-use crate::completion::InFlight;
+use crate::completion::{InFlight, Notice};
 use crate::error::{Error, Refusal, Result};
 use crate::netdev::TxBinding;
 use crate::rx::receive_message;
-
-/// `SO_EE_ORIGIN_ZEROCOPY` and `SO_EE_CODE_ZEROCOPY_COPIED` (include/uapi/linux/errqueue.h).
-const ORIGIN_ZEROCOPY: u8 = 5;
-const CODE_COPIED: u8 = 1;
 
 /// How long to wait before looking again at a socket whose `poll` would not wait.
 const HANG_UP_PAUSE: Duration = Duration::from_millis(1);
@@ -289,42 +284,6 @@ impl AsFd for Sender {
     }
 }
 
-/// A range of completed sends, as the error queue tells it.
-#[derive(Debug, PartialEq, Eq)]
-struct Notice {
-    first: u32,
-    last: u32,
-    copied: bool,
-}
-
-impl Notice {
-    /// Decodes `struct sock_extended_err`: u32 errno, u8 origin, type, code, pad, u32 info, data.
-    /// None if it is about other things.
-    fn decode(message: Message<'_>) -> Result<Option<Self>> {
-        let is_error = matches!(
-            (message.level, message.kind),
-            (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR)
-        );
-        if !is_error || message.data.get(4) != Some(&ORIGIN_ZEROCOPY) {
-            return Ok(None);
-        }
-        match (
-            message.data.get(6),
-            u32_at(message.data, 8),
-            u32_at(message.data, 12),
-        ) {
-            (Some(code), Some(first), Some(last)) => Ok(Some(Self {
-                first,
-                last,
-                copied: code & CODE_COPIED != 0,
-            })),
-            _ => Err(Error::BadControlMessages {
-                what: format!("a struct sock_extended_err of {} bytes", message.data.len()),
-            }),
-        }
-    }
-}
-
 /// What an errno of `sendmsg` with `SCM_DEVMEM_DMABUF` means.
 fn refused(error: io::Error, in_flight: usize) -> Error {
     let refusal = |errno| Refusal::from_errno(errno);
@@ -465,95 +424,6 @@ mod tests {
         let error = sender.send(0, 4096).expect_err("no such binding");
         assert!(matches!(error, Error::NotSendable { .. }), "got {error:?}");
         assert_eq!(sender.in_flight(), 0);
-    }
-
-    fn extended_error(origin: u8, code: u8, info: u32, data: u32) -> Vec<u8> {
-        let mut bytes = 0u32.to_ne_bytes().to_vec();
-        bytes.extend([origin, 0, code, 0]);
-        bytes.extend(info.to_ne_bytes());
-        bytes.extend(data.to_ne_bytes());
-        bytes.extend([0; 16]);
-        bytes
-    }
-
-    #[test]
-    fn the_range_is_from_info_to_data_for_ipv4_and_ipv6() {
-        let data = extended_error(5, 0, u32::MAX, 2);
-        for (level, kind) in [
-            (libc::SOL_IP, libc::IP_RECVERR),
-            (libc::SOL_IPV6, libc::IPV6_RECVERR),
-        ] {
-            let notice = Notice::decode(Message {
-                level,
-                kind,
-                data: &data,
-            })
-            .expect("well formed");
-            assert_eq!(
-                notice,
-                Some(Notice {
-                    first: u32::MAX,
-                    last: 2,
-                    copied: false
-                })
-            );
-        }
-    }
-
-    #[test]
-    fn a_copy_by_the_kernel_is_reported() {
-        let data = extended_error(5, 1, 0, 0);
-        let notice = Notice::decode(Message {
-            level: libc::SOL_IP,
-            kind: libc::IP_RECVERR,
-            data: &data,
-        })
-        .expect("well formed");
-        assert_eq!(
-            notice,
-            Some(Notice {
-                first: 0,
-                last: 0,
-                copied: true
-            })
-        );
-    }
-
-    #[test]
-    fn errors_of_other_origins_and_other_messages_are_not_completions() {
-        let icmp = extended_error(2, 0, 0, 0);
-        assert_eq!(
-            Notice::decode(Message {
-                level: libc::SOL_IP,
-                kind: libc::IP_RECVERR,
-                data: &icmp
-            })
-            .expect("fine"),
-            None
-        );
-        let other = extended_error(5, 0, 0, 0);
-        assert_eq!(
-            Notice::decode(Message {
-                level: libc::SOL_SOCKET,
-                kind: libc::IP_RECVERR,
-                data: &other
-            })
-            .expect("fine"),
-            None
-        );
-    }
-
-    #[test]
-    fn a_notice_that_is_cut_is_an_error() {
-        let data = &extended_error(5, 0, 0, 0)[..12];
-        assert!(
-            Notice::decode(Message {
-                level: libc::SOL_IP,
-                kind: libc::IP_RECVERR,
-                data
-            })
-            .is_err()
-        );
     }
 
     #[test]

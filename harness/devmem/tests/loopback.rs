@@ -6,7 +6,7 @@ use std::fs::File;
 use std::net::{TcpListener, TcpStream};
 
 use devmem::Error;
-use devmem::ethtool::{ChannelChange, Ethtool, RingChange, driver_stats};
+use devmem::ethtool::{ChannelChange, Ethtool, RingChange, TcpDataSplit, driver_stats};
 use devmem::netdev::{self, Netdev, QueueKind};
 use devmem::rx::{Receiver, Token};
 use devmem::udmabuf::Udmabuf;
@@ -140,12 +140,16 @@ fn what_the_loopback_driver_lacks_is_reported_as_unsupported() {
 fn changes_that_the_loopback_driver_cannot_make_are_refused() {
     let ifindex = loopback();
     let mut ethtool = Ethtool::new();
+    let split = RingChange {
+        tcp_data_split: Some(TcpDataSplit::Enabled),
+        ..RingChange::default()
+    };
     let channels = ChannelChange {
         combined: Some(2),
         ..ChannelChange::default()
     };
     let answers = [
-        ethtool.set_rings(ifindex, RingChange::SPLIT),
+        ethtool.set_rings(ifindex, split),
         ethtool.set_channels(ifindex, channels),
     ];
     for answer in answers {

@@ -73,16 +73,6 @@ pub struct RingChange {
     pub hds_thresh: Option<u32>,
 }
 
-impl RingChange {
-    /// What device memory needs: header split on, for packets of any size.
-    pub const SPLIT: Self = Self {
-        rx: None,
-        tx: None,
-        tcp_data_split: Some(TcpDataSplit::Enabled),
-        hds_thresh: Some(0),
-    };
-}
-
 impl Ethtool {
     /// Ring parameters of an interface.
     ///
@@ -100,6 +90,26 @@ impl Ethtool {
             },
             &request,
             |reply| Ok(rings(&reply)),
+        )
+    }
+
+    /// Turns header split on for packets of any size: what device memory needs.
+    ///
+    /// The threshold is touched only if there is one: some drivers split without knowing any.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ethtool::set_rings`].
+    pub fn split_headers(&mut self, ifindex: u32) -> Result<()> {
+        let hds_thresh = self.rings(ifindex)?.hds_thresh.map(|_| 0);
+        let tcp_data_split = Some(TcpDataSplit::Enabled);
+        self.set_rings(
+            ifindex,
+            RingChange {
+                tcp_data_split,
+                hds_thresh,
+                ..RingChange::default()
+            },
         )
     }
 

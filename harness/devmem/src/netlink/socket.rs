@@ -2,6 +2,7 @@
 
 //! A generic netlink socket: sends a request, collects its answers.
 
+use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -37,11 +38,18 @@ impl From<rustix::io::Errno> for Failure {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct Socket {
     fd: OwnedFd,
     sequence: u32,
     buffer: Vec<u8>,
+}
+
+impl fmt::Debug for Socket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Socket")
+            .field("fd", &self.fd)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Socket {
