@@ -47,6 +47,10 @@ pub struct Rings {
     pub tx_max: u32,
     /// Whether headers are split from TCP payload.
     pub header_split: HeaderSplit,
+    /// Packets up to this many bytes are not split.
+    pub hds_thresh: u32,
+    /// The largest such threshold; the core refuses what is above it.
+    pub hds_thresh_max: u32,
 }
 
 /// A wish for other rings.
@@ -58,6 +62,8 @@ pub struct RingRequest {
     pub tx: u32,
     /// Header split.
     pub header_split: HeaderSplit,
+    /// Packets up to this many bytes are not split.
+    pub hds_thresh: u32,
 }
 
 /// An explanation of a failure that goes to the user with the errno.
@@ -124,7 +130,8 @@ pub(crate) struct Table<T>(PhantomData<T>);
 impl<T: Ethtool> Table<T> {
     pub(crate) const OPS: &'static bindings::ethtool_ops = &bindings::ethtool_ops {
         supported_ring_params:
-            bindings::ethtool_supported_ring_param_ETHTOOL_RING_USE_TCP_DATA_SPLIT,
+            bindings::ethtool_supported_ring_param_ETHTOOL_RING_USE_TCP_DATA_SPLIT
+                | bindings::ethtool_supported_ring_param_ETHTOOL_RING_USE_HDS_THRS,
         op_needs_rtnl: bindings::NET_SHIM_OPS_NEED_RTNL,
         get_link: Some(bindings::ethtool_op_get_link),
         get_ringparam: Some(Self::get_ringparam),
@@ -172,6 +179,8 @@ impl<T: Ethtool> Table<T> {
             (*ring).tx_pending = rings.tx;
             (*ring).rx_max_pending = rings.rx_max;
             (*ring).tx_max_pending = rings.tx_max;
+            (*kernel_ring).hds_thresh = rings.hds_thresh;
+            (*kernel_ring).hds_thresh_max = rings.hds_thresh_max;
             (*kernel_ring).tcp_data_split = match rings.header_split {
                 HeaderSplit::Auto => bindings::NET_SHIM_TCP_DATA_SPLIT_UNKNOWN,
                 HeaderSplit::Disabled => bindings::NET_SHIM_TCP_DATA_SPLIT_DISABLED,
@@ -200,6 +209,7 @@ impl<T: Ethtool> Table<T> {
                         bindings::NET_SHIM_TCP_DATA_SPLIT_ENABLED => HeaderSplit::Enabled,
                         _ => HeaderSplit::Auto,
                     },
+                    hds_thresh: (*kernel_ring).hds_thresh,
                 },
                 (*ring).rx_mini_pending | (*ring).rx_jumbo_pending,
             )

@@ -4,7 +4,10 @@
 //!
 //! C header: `include/net/page_pool/helpers.h`, `include/net/netmem.h`
 
-use core::ptr::NonNull;
+use core::{
+    num::NonZero,
+    ptr::NonNull, //
+};
 
 use kernel::{
     device::{
@@ -126,7 +129,7 @@ impl PagePool {
         let raw = unsafe { bindings::net_shim_pp_alloc(self.0.as_ptr()) };
 
         // INVARIANT: A reference from a pool, which is ours.
-        (raw != 0).then_some(Netmem(raw))
+        NonZero::new(raw).map(Netmem)
     }
 
     /// Takes `size` bytes of a page; `None` if there are none. For readable pools.
@@ -135,16 +138,10 @@ impl PagePool {
         let mut offset = 0;
         // SAFETY: As in `alloc`.
         let raw = unsafe { bindings::net_shim_pp_alloc_frag(self.0.as_ptr(), &mut offset, size) };
-        if raw == 0 {
-            return None;
-        }
         // INVARIANT: A reference from a pool, which is ours.
-        let netmem = Netmem(raw);
-
-        // SAFETY: The memory is valid.
-        let base = NonNull::new(unsafe { bindings::net_shim_netmem_address(raw) })?;
+        let netmem = NonZero::new(raw).map(Netmem)?;
         // SAFETY: The fragment lies inside of the page.
-        let address = unsafe { base.cast::<u8>().add(offset as usize) };
+        let address = unsafe { netmem.address()?.add(offset as usize) };
 
         // INVARIANT: The pool gave us these `size` bytes.
         Some(Fragment {
@@ -160,7 +157,7 @@ impl PagePool {
     pub fn sync_for_cpu(&self, netmem: &Netmem, offset: u32, len: u32) {
         // SAFETY: The pool is valid and the memory is from a pool.
         unsafe {
-            bindings::net_shim_pp_sync_for_cpu(self.0.as_ptr(), netmem.0, offset, len);
+            bindings::net_shim_pp_sync_for_cpu(self.0.as_ptr(), netmem.0.get(), offset, len);
         }
     }
 }
@@ -177,21 +174,21 @@ impl Drop for PagePool {
 /// # Invariants
 ///
 /// Holds one reference, which goes back to the pool on drop.
-pub struct Netmem(bindings::netmem_ref);
+pub struct Netmem(NonZero<bindings::netmem_ref>);
 
 impl Netmem {
     /// The address as the device sees it.
     #[inline]
     pub fn dma_address(&self) -> u64 {
         // SAFETY: Valid by the type invariant.
-        unsafe { bindings::net_shim_pp_dma_addr(self.0) }
+        unsafe { bindings::net_shim_pp_dma_addr(self.0.get()) }
     }
 
     /// Where the CPU reads it; `None` for device memory.
     #[inline]
     pub fn address(&self) -> Option<NonNull<u8>> {
         // SAFETY: Valid by the type invariant.
-        NonNull::new(unsafe { bindings::net_shim_netmem_address(self.0) }.cast())
+        NonNull::new(unsafe { bindings::net_shim_netmem_address(self.0.get()) }.cast())
     }
 
     /// Gives the memory back from the NAPI that uses the pool: the short way.
@@ -204,7 +201,7 @@ impl Netmem {
     /// Gives the reference away.
     #[inline]
     pub(crate) fn into_raw(self) -> bindings::netmem_ref {
-        let raw = self.0;
+        let raw = self.0.get();
 
         core::mem::forget(self);
         raw
@@ -214,7 +211,7 @@ impl Netmem {
 impl Drop for Netmem {
     fn drop(&mut self) {
         // SAFETY: Valid by the type invariant.
-        unsafe { bindings::net_shim_pp_put(self.0, false) };
+        unsafe { bindings::net_shim_pp_put(self.0.get(), false) };
     }
 }
 

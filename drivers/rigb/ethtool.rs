@@ -85,6 +85,9 @@ impl<'bound> Ethtool for Adapter<'bound> {
             } else {
                 HeaderSplit::Disabled
             },
+            // The device splits every packet that it can.
+            hds_thresh: 0,
+            hds_thresh_max: 0,
         }
     }
 
