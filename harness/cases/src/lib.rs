@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the end-to-end cases share: two NICs on one wire, and transfers that are verified.
+//!
+//! A case boots a [`Testbed`], makes something happen and ends with [`Testbed::finish`], which
+//! fails when the kernel complained. The cases are in `tests/`, one file per feature.
+
+mod error;
+mod testbed;
+mod transfer;
+
+pub use error::{CaseError, Result};
+pub use testbed::{Family, Options, Station, Testbed};
+pub use transfer::{Received, Sent, Stream};

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Two NICs on one wire: the one under test, and its peer in a namespace of its own.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::atomic::{AtomicU16, Ordering},
+};
+
+use protocol::{
+    Ns,
+    net::{DataSplit, LinkStats, Prefix, QueueKind},
+    request::{
+        AddAddress, GetDriverStats, GetLinkStats, GetQueueStats, GetRss, ListPagePools, LoadModule,
+        MoveInterface, SetMtu, SetRings, SetRss, SetUp, WaitCarrier, WaitInterface,
+    },
+};
+use vm::{End, Guest, Images, Machine, Verdict, Wire};
+
+use crate::Result;
+
+/// How long the guest may take for something that takes it milliseconds.
+const PATIENCE_MS: u64 = 60_000;
+
+/// The driver under test.
+const DRIVER: &str = "rigb";
+
+/// The only wire.
+const WIRE: Wire = Wire(0);
+
+/// IPv4 or IPv6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Family {
+    /// Both.
+    pub const BOTH: [Self; 2] = [Self::V4, Self::V6];
+}
+
+/// One end of the wire.
+#[derive(Debug, Clone, Copy)]
+pub struct Station {
+    /// Its namespace.
+    pub ns: Ns,
+    /// Its interface.
+    pub interface: &'static str,
+    end: End,
+    v4: Ipv4Addr,
+    v6: Ipv6Addr,
+}
+
+impl Station {
+    const LOCAL: Self = Self {
+        ns: Ns::Local,
+        interface: "nic0",
+        end: End::Local,
+        v4: Ipv4Addr::new(192, 0, 2, 1),
+        v6: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1),
+    };
+    const PEER: Self = Self {
+        ns: Ns::Peer,
+        interface: "peer0",
+        end: End::Peer,
+        v4: Ipv4Addr::new(192, 0, 2, 2),
+        v6: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2),
+    };
+
+    /// Its address.
+    #[must_use]
+    pub fn address(&self, family: Family) -> IpAddr {
+        match family {
+            Family::V4 => self.v4.into(),
+            Family::V6 => self.v6.into(),
+        }
+    }
+
+    /// Its address with a port.
+    #[must_use]
+    pub fn socket(&self, family: Family, port: u16) -> SocketAddr {
+        (self.address(family), port).into()
+    }
+
+    /// The interface's name as requests want it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.interface.to_owned()
+    }
+}
+
+/// What a testbed is made of.
+#[derive(Debug, Clone)]
+pub struct Options {
+    cpus: u32,
+    mtu: u32,
+    header_split: bool,
+}
+
+impl Options {
+    /// Processors, and so queue pairs.
+    #[must_use]
+    pub fn cpus(mut self, cpus: u32) -> Self {
+        self.cpus = cpus;
+        self
+    }
+
+    /// MTU of both NICs.
+    #[must_use]
+    pub fn mtu(mut self, mtu: u32) -> Self {
+        self.mtu = mtu;
+        self
+    }
+
+    /// Turns header split on for the NIC under test.
+    #[must_use]
+    pub fn header_split(mut self) -> Self {
+        self.header_split = true;
+        self
+    }
+
+    /// Boots a guest with the images that the environment names, and sets both NICs up.
+    pub fn boot(self, name: &str) -> Result<Testbed> {
+        self.boot_images(Images::from_env()?, name)
+    }
+
+    /// As [`Options::boot`], with these images.
+    pub fn boot_images(self, images: Images, name: &str) -> Result<Testbed> {
+        let guest = Machine::new(images, name).cpus(self.cpus).boot()?;
+        let bed = Testbed {
+            guest,
+            local: Station::LOCAL,
+            peer: Station::PEER,
+            mtu: self.mtu,
+            ports: AtomicU16::new(5000),
+        };
+        bed.load_driver()?;
+        bed.set_up()?;
+        if self.header_split {
+            bed.set_header_split(bed.local, DataSplit::On)?;
+        }
+        Ok(bed)
+    }
+}
+
+/// A booted guest with both NICs up.
+#[derive(Debug)]
+pub struct Testbed {
+    /// The guest.
+    pub guest: Guest,
+    /// The NIC under test.
+    pub local: Station,
+    /// The other one, in its own namespace.
+    pub peer: Station,
+    mtu: u32,
+    ports: AtomicU16,
+}
+
+impl Testbed {
+    /// Two processors, MTU 1500, header split off.
+    #[must_use]
+    pub fn options() -> Options {
+        Options {
+            cpus: 2,
+            mtu: 1500,
+            header_split: false,
+        }
+    }
+
+    /// Both stations, in the order local, peer.
+    #[must_use]
+    pub fn stations(&self) -> [Station; 2] {
+        [self.local, self.peer]
+    }
+
+    /// A port that no flow of this guest has used.
+    pub fn port(&self) -> u16 {
+        self.ports.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Loads the driver, and waits for the interfaces that it makes.
+    pub fn load_driver(&self) -> Result {
+        self.guest.call(LoadModule {
+            name: DRIVER.to_owned(),
+            parameters: String::new(),
+        })?;
+        for station in self.stations() {
+            let found = self.guest.call(WaitInterface {
+                ns: Ns::Local,
+                mac: WIRE.mac(station.end),
+                timeout_ms: PATIENCE_MS,
+            })?;
+            self.guest.call(MoveInterface {
+                from: Ns::Local,
+                interface: found.name,
+                to: station.ns,
+                rename: Some(station.name()),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Brings both interfaces up, with their addresses, and waits for the link.
+    pub fn set_up(&self) -> Result {
+        for station in self.stations() {
+            self.set_mtu(station, self.mtu)?;
+            self.set_interface(station, true)?;
+            for (family, length) in [(Family::V4, 24), (Family::V6, 64)] {
+                self.guest.call(AddAddress {
+                    ns: station.ns,
+                    interface: station.name(),
+                    prefix: Prefix {
+                        address: station.address(family),
+                        length,
+                    },
+                })?;
+            }
+        }
+        self.wait_carrier(true)
+    }
+
+    /// Waits until both NICs see the link, or until none does.
+    pub fn wait_carrier(&self, carrier: bool) -> Result {
+        for station in self.stations() {
+            self.wait_carrier_of(station, carrier)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until one NIC sees the link, or does not.
+    pub fn wait_carrier_of(&self, station: Station, carrier: bool) -> Result {
+        Ok(self.guest.call(WaitCarrier {
+            ns: station.ns,
+            interface: station.name(),
+            carrier,
+            timeout_ms: PATIENCE_MS,
+        })?)
+    }
+
+    /// Takes a NIC's link away, or gives it back, from outside.
+    pub fn set_link(&self, station: Station, up: bool) -> Result {
+        Ok(self.guest.set_link(WIRE, station.end, up)?)
+    }
+
+    /// Brings an interface up or down.
+    pub fn set_interface(&self, station: Station, up: bool) -> Result {
+        Ok(self.guest.call(SetUp {
+            ns: station.ns,
+            interface: station.name(),
+            up,
+        })?)
+    }
+
+    /// Changes an MTU.
+    pub fn set_mtu(&self, station: Station, mtu: u32) -> Result {
+        Ok(self.guest.call(SetMtu {
+            ns: station.ns,
+            interface: station.name(),
+            mtu,
+        })?)
+    }
+
+    /// Turns header split on or off.
+    pub fn set_header_split(&self, station: Station, split: DataSplit) -> Result {
+        Ok(self.guest.call(SetRings {
+            ns: station.ns,
+            interface: station.name(),
+            rx: None,
+            tx: None,
+            data_split: Some(split),
+            hds_thresh: None,
+        })?)
+    }
+
+    /// Steers all TCP to these queues: every flow reaches one of them.
+    pub fn steer(&self, station: Station, queues: &[u32]) -> Result {
+        let entries = self.rss_entries(station)?;
+        let table = queues.iter().copied().cycle().take(entries).collect();
+        Ok(self.guest.call(SetRss {
+            ns: station.ns,
+            interface: station.name(),
+            table: Some(table),
+            key: None,
+        })?)
+    }
+
+    fn rss_entries(&self, station: Station) -> Result<usize> {
+        let rss = self.guest.call(GetRss {
+            ns: station.ns,
+            interface: station.name(),
+        })?;
+        Ok(rss.table.len())
+    }
+
+    /// rtnl statistics.
+    pub fn link_stats(&self, station: Station) -> Result<LinkStats> {
+        Ok(self.guest.call(GetLinkStats {
+            ns: station.ns,
+            interface: station.name(),
+        })?)
+    }
+
+    /// One of the driver's own statistics.
+    pub fn statistic(&self, station: Station, name: &str) -> Result<u64> {
+        let all = self.guest.call(GetDriverStats {
+            ns: station.ns,
+            interface: station.name(),
+        })?;
+        all.get(name)
+            .copied()
+            .ok_or_else(|| crate::CaseError::new(format!("no statistic {name} in {all:?}")))
+    }
+
+    /// A statistic of each queue of a kind, in the order of the queues.
+    pub fn queue_stats(&self, station: Station, kind: QueueKind, name: &str) -> Result<Vec<u64>> {
+        let all = self.guest.call(GetQueueStats {
+            ns: station.ns,
+            interface: station.name(),
+        })?;
+        Ok(all
+            .iter()
+            .filter(|queue| queue.kind == kind)
+            .map(|queue| queue.stats.get(name).copied().unwrap_or(0))
+            .collect())
+    }
+
+    /// Pieces of dma-bufs that are out of their page pools: with the driver, the stack or a user.
+    pub fn net_iovs_outstanding(&self, station: Station) -> Result<u64> {
+        let pools = self.guest.call(ListPagePools {
+            ns: station.ns,
+            interface: station.name(),
+        })?;
+        Ok(pools
+            .iter()
+            .filter(|pool| pool.dmabuf.is_some())
+            .filter_map(|pool| pool.inflight)
+            .sum())
+    }
+
+    /// Ends the guest; fails when the kernel complained.
+    pub fn finish(self) -> Result<Verdict> {
+        Ok(self.guest.finish()?)
+    }
+}

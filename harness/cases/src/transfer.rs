@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Transfers whose payload is verified: ordinary ones, and into and out of device memory.
+
+use protocol::{
+    Command, DevmemSink, DevmemSource, Event, Payload, Release, TcpSink, TcpSource,
+    job::{DevmemSinkReport, DevmemSourceReport, SinkReport, SourceReport},
+};
+use vm::{DmaBufView, JobHandle};
+
+use crate::{CaseError, Family, Result, Station, Testbed};
+
+/// A stream of seeded payload from one station to the other.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    /// Who sends.
+    pub from: Station,
+    /// Who receives.
+    pub to: Station,
+    /// Over what.
+    pub family: Family,
+    /// Where the receiver listens.
+    pub port: u16,
+    /// Seed of the payload.
+    pub seed: u64,
+}
+
+/// What came of [`Stream::receive_devmem`].
+#[derive(Debug, Clone)]
+pub struct Received {
+    /// What the receiver says.
+    pub sink: DevmemSinkReport,
+    /// What the sender says.
+    pub source: SourceReport,
+    /// Bytes that the host found right in the dma-buf's pages.
+    pub verified: u64,
+}
+
+/// What came of [`Stream::send_devmem`].
+#[derive(Debug, Clone)]
+pub struct Sent {
+    /// What the sender says.
+    pub source: DevmemSourceReport,
+    /// What the receiver says.
+    pub sink: SinkReport,
+}
+
+impl Testbed {
+    /// A new stream with a port and a seed of its own.
+    pub fn stream(&self, from: Station, to: Station, family: Family) -> Stream {
+        let port = self.port();
+        Stream {
+            from,
+            to,
+            family,
+            port,
+            seed: 0x5eed_0000 + u64::from(port),
+        }
+    }
+}
+
+impl Stream {
+    /// Receives it in ordinary memory.
+    pub fn sink<'g>(&self, bed: &'g Testbed) -> Result<JobHandle<'g, TcpSink>> {
+        Ok(bed.guest.start(TcpSink {
+            ns: self.to.ns,
+            listen: self.to.socket(self.family, self.port),
+            seed: self.seed,
+        })?)
+    }
+
+    /// Sends it from ordinary memory, in writes of these sizes; `None` until told to finish.
+    pub fn source<'g>(
+        &self,
+        bed: &'g Testbed,
+        bytes: Option<u64>,
+        chunks: &[u32],
+        pause_us: u64,
+    ) -> Result<JobHandle<'g, TcpSource>> {
+        Ok(bed.guest.start(TcpSource {
+            ns: self.from.ns,
+            bind: None,
+            connect: self.to.socket(self.family, self.port),
+            seed: self.seed,
+            bytes,
+            chunks: chunks.to_vec(),
+            pause_us,
+        })?)
+    }
+
+    /// Receives it in a dma-buf bound to `queue`; the fragments are reported.
+    pub fn devmem_sink<'g>(
+        &self,
+        bed: &'g Testbed,
+        queue: u32,
+        dmabuf_bytes: u64,
+        release: Release,
+    ) -> Result<JobHandle<'g, DevmemSink>> {
+        Ok(bed.guest.start(DevmemSink {
+            ns: self.to.ns,
+            interface: self.to.name(),
+            queues: vec![queue],
+            dmabuf_bytes,
+            listen: self.to.socket(self.family, self.port),
+            seed: self.seed,
+            verify: release == Release::Immediate,
+            report: release == Release::OnRequest,
+            release,
+        })?)
+    }
+
+    /// Sends it from a dma-buf.
+    pub fn devmem_source<'g>(
+        &self,
+        bed: &'g Testbed,
+        bytes: Option<u64>,
+        dmabuf_bytes: u64,
+        chunk: u32,
+    ) -> Result<JobHandle<'g, DevmemSource>> {
+        Ok(bed.guest.start(DevmemSource {
+            ns: self.from.ns,
+            interface: self.from.name(),
+            dmabuf_bytes,
+            bind: None,
+            connect: self.to.socket(self.family, self.port),
+            seed: self.seed,
+            bytes,
+            chunk,
+        })?)
+    }
+
+    /// Transfers `bytes` between ordinary sockets. Fails unless all of them arrive and are right.
+    pub fn transfer(
+        &self,
+        bed: &Testbed,
+        bytes: u64,
+        chunks: &[u32],
+    ) -> Result<(SourceReport, SinkReport)> {
+        let sink = self.sink(bed)?;
+        let source = self.source(bed, Some(bytes), chunks, 0)?.join()?;
+        let sink = sink.join()?;
+        delivered(bytes, &source, &sink)?;
+        Ok((source, sink))
+    }
+
+    /// Receives `bytes` in a dma-buf bound to `queue`. The host reads the dma-buf's pages in guest
+    /// RAM and compares them with the seed's payload, while the receiver holds their tokens.
+    ///
+    /// `progress` is told the bytes that were verified so far.
+    pub fn receive_devmem(
+        &self,
+        bed: &Testbed,
+        queue: u32,
+        bytes: u64,
+        dmabuf_bytes: u64,
+        progress: impl FnMut(u64),
+    ) -> Result<Received> {
+        let mut sink = self.devmem_sink(bed, queue, dmabuf_bytes, Release::OnRequest)?;
+        let source = self.source(bed, Some(bytes), &[256 << 10], 0)?;
+        let verified = self.verify(bed, &mut sink, progress)?;
+        Ok(Received {
+            sink: sink.join()?,
+            source: source.join()?,
+            verified,
+        })
+    }
+
+    /// Checks all fragments that a sink reports, until it ends; returns the bytes that were right.
+    pub fn verify(
+        &self,
+        bed: &Testbed,
+        sink: &mut JobHandle<'_, DevmemSink>,
+        mut progress: impl FnMut(u64),
+    ) -> Result<u64> {
+        let payload = Payload::new(self.seed);
+        let mut view: Option<DmaBufView<'_>> = None;
+        let mut verified = 0;
+
+        while let Some(event) = sink.next_event(bed.guest.call_timeout())? {
+            match event {
+                Event::DmaBuf { ranges } => view = Some(DmaBufView::new(bed.guest.ram(), ranges)),
+                Event::Fragments {
+                    batch,
+                    stream_offset,
+                    fragments,
+                } => {
+                    let Some(view) = &view else {
+                        return Err(CaseError::new("fragments came before their dma-buf"));
+                    };
+                    let mut at = stream_offset;
+                    for fragment in fragments {
+                        if let Some(mismatch) = view.check(fragment, payload, at)? {
+                            return Err(CaseError::new(format!(
+                                "the dma-buf at {fragment:?} holds the wrong bytes: {mismatch:?}; \
+                                 logs are in {}",
+                                bed.guest.directory().display()
+                            )));
+                        }
+                        at += u64::from(fragment.len);
+                        verified += u64::from(fragment.len);
+                    }
+                    progress(verified);
+                    sink.tell(Command::Release { batch })?;
+                }
+                _ => {}
+            }
+        }
+        Ok(verified)
+    }
+
+    /// Sends `bytes` from a dma-buf to an ordinary socket, which verifies them.
+    ///
+    /// `progress` is told the bytes that have arrived so far.
+    pub fn send_devmem(
+        &self,
+        bed: &Testbed,
+        bytes: u64,
+        dmabuf_bytes: u64,
+        chunk: u32,
+        mut progress: impl FnMut(u64),
+    ) -> Result<Sent> {
+        let mut sink = self.sink(bed)?;
+        let source = self.devmem_source(bed, Some(bytes), dmabuf_bytes, chunk)?;
+
+        while let Some(event) = sink.next_event(bed.guest.call_timeout())? {
+            if let Event::Progress { bytes } = event {
+                progress(bytes);
+            }
+        }
+        Ok(Sent {
+            source: source.join()?,
+            sink: sink.join()?,
+        })
+    }
+}
+
+/// Fails unless `bytes` were sent, received and right.
+fn delivered(bytes: u64, source: &SourceReport, sink: &SinkReport) -> Result {
+    let whole = source.delivered && sink.end_of_stream && sink.bytes == bytes;
+    if whole && sink.mismatch.is_none() {
+        Ok(())
+    } else {
+        Err(CaseError::new(format!(
+            "expected {bytes} bytes to arrive as they were sent, but the sender says {source:?} \
+             and the receiver {sink:?}"
+        )))
+    }
+}

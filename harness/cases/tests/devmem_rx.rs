@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Receive into device memory.
+
+use cases::{Family, Result, Testbed};
+use protocol::net::QueueKind;
+
+const MIB: u64 = 1 << 20;
+
+fn payload_is_received(mtu: u32, family: Family, name: &str) -> Result {
+    let bytes = 16 * MIB;
+    let bed = Testbed::options().mtu(mtu).header_split().boot(name)?;
+    bed.steer(bed.local, &[1])?;
+    let before = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
+
+    let stream = bed.stream(bed.peer, bed.local, family);
+    let received = stream.receive_devmem(&bed, 1, bytes, 16 * MIB, |_| ())?;
+
+    assert_eq!(
+        (received.verified, received.sink.bytes, received.sink.linear_bytes),
+        (bytes, bytes, 0),
+        "all bytes are in the dma-buf, and right: {received:?}"
+    );
+    assert_eq!(received.sink.error, None, "{received:?}");
+    assert!(received.source.delivered, "{received:?}");
+    let after = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
+    assert!(
+        after[1] - before[1] > bytes / u64::from(mtu),
+        "the flow came in on queue 1: {before:?} then {after:?}"
+    );
+    assert_eq!(bed.net_iovs_outstanding(bed.local)?, 0);
+    assert_eq!(bed.statistic(bed.local, "rx_unsplit_dropped")?, 0);
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn payload_over_ipv4_at_mtu_1500_is_in_the_dma_buf_byte_by_byte() -> Result {
+    payload_is_received(1500, Family::V4, "devmem-rx-v4-1500")
+}
+
+#[test]
+fn payload_over_ipv6_at_mtu_1500_is_in_the_dma_buf_byte_by_byte() -> Result {
+    payload_is_received(1500, Family::V6, "devmem-rx-v6-1500")
+}
+
+#[test]
+fn payload_over_ipv4_at_mtu_9000_is_in_the_dma_buf_byte_by_byte() -> Result {
+    payload_is_received(9000, Family::V4, "devmem-rx-v4-9000")
+}
+
+#[test]
+fn payload_over_ipv6_at_mtu_9000_is_in_the_dma_buf_byte_by_byte() -> Result {
+    payload_is_received(9000, Family::V6, "devmem-rx-v6-9000")
+}
