@@ -12,7 +12,7 @@ use protocol::{
     net::{DataSplit, LinkStats, Prefix, QueueKind},
     request::{
         AddAddress, GetDriverStats, GetLinkStats, GetQueueStats, GetRss, ListPagePools, LoadModule,
-        MoveInterface, SetMtu, SetRings, SetRss, SetUp, WaitCarrier, WaitInterface,
+        MoveInterface, SetFeatures, SetMtu, SetRings, SetRss, SetUp, WaitCarrier, WaitInterface,
     },
 };
 use vm::{End, Guest, Images, Machine, Verdict, Wire};
@@ -272,6 +272,18 @@ impl Testbed {
             tx: None,
             data_split: Some(split),
             hds_thresh: None,
+        })?)
+    }
+
+    /// Turns features on or off, by their kernel names.
+    pub fn set_features(&self, station: Station, features: &[(&str, bool)]) -> Result {
+        Ok(self.guest.call(SetFeatures {
+            ns: station.ns,
+            interface: station.name(),
+            features: features
+                .iter()
+                .map(|&(name, on)| (name.to_owned(), on))
+                .collect(),
         })?)
     }
 

@@ -17,7 +17,11 @@ fn payload_is_received(mtu: u32, family: Family, name: &str) -> Result {
     let received = stream.receive_devmem(&bed, 1, bytes, 16 * MIB, |_| ())?;
 
     assert_eq!(
-        (received.verified, received.sink.bytes, received.sink.linear_bytes),
+        (
+            received.verified,
+            received.sink.bytes,
+            received.sink.linear_bytes
+        ),
         (bytes, bytes, 0),
         "all bytes are in the dma-buf, and right: {received:?}"
     );

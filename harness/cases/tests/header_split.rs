@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Header split and ring sizes, changed while traffic runs.
+
+use cases::{Family, Result, Station, Testbed};
+use protocol::{
+    net::{DataSplit, Rings},
+    request::{GetRings, SetRings},
+};
+
+const MIB: u64 = 1 << 20;
+
+fn rings(bed: &Testbed, station: Station) -> Result<Rings> {
+    Ok(bed.guest.call(GetRings {
+        ns: station.ns,
+        interface: station.name(),
+    })?)
+}
+
+#[test]
+fn header_split_goes_on_and_off_under_traffic_and_loses_no_data() -> Result {
+    let bed = Testbed::options().boot("header-split-toggle")?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let mut sink = stream.sink(&bed)?;
+    let source = stream.source(&bed, None, &[64 << 10], 0)?;
+    let mut wanted = 0;
+
+    assert_eq!(rings(&bed, bed.local)?.data_split, Some(DataSplit::Off));
+    for _ in 0..3 {
+        for split in [DataSplit::On, DataSplit::Off] {
+            let before = bed.statistic(bed.local, "rx_split")?;
+            bed.set_header_split(bed.local, split)?;
+            assert_eq!(rings(&bed, bed.local)?.data_split, Some(split));
+
+            // Traffic goes on, and the device splits it once it is told to. Reports of progress
+            // lag behind, so look more than once.
+            let mut splits = false;
+            for _ in 0..64 {
+                wanted = sink.wait_bytes(wanted + MIB)?;
+                splits = bed.statistic(bed.local, "rx_split")? > before;
+                if splits || split == DataSplit::Off {
+                    break;
+                }
+            }
+            assert_eq!(splits, split == DataSplit::On, "split is {split:?}");
+        }
+    }
+    let still = bed.statistic(bed.local, "rx_split")?;
+    sink.wait_bytes(wanted + MIB)?;
+    assert_eq!(bed.statistic(bed.local, "rx_split")?, still, "split is off");
+
+    let source = source.finish()?;
+    let sink = sink.join()?;
+    assert_eq!(
+        (sink.bytes, sink.mismatch),
+        (source.bytes, None),
+        "{source:?}"
+    );
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn auto_means_off() -> Result {
+    let bed = Testbed::options()
+        .header_split()
+        .boot("header-split-auto")?;
+    bed.set_header_split(bed.local, DataSplit::Auto)?;
+    assert_eq!(rings(&bed, bed.local)?.data_split, Some(DataSplit::Off));
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_split_arrives_too() -> Result {
+    let bed = Testbed::options()
+        .mtu(9000)
+        .header_split()
+        .boot("header-split-others")?;
+    for family in Family::BOTH {
+        for size in [0, 100, 1000, 8000, 20_000] {
+            let report = bed.guest.call(protocol::request::Ping {
+                ns: bed.peer.ns,
+                to: bed.local.address(family),
+                count: 2,
+                size,
+                timeout_ms: 20_000,
+            })?;
+            assert_eq!(
+                (report.received, report.corrupt),
+                (2, 0),
+                "{size} bytes: {report:?}"
+            );
+        }
+        bed.stream(bed.peer, bed.local, family)
+            .transfer(&bed, 4 * MIB, &[64 << 10])?;
+    }
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn ring_sizes_change_under_traffic_and_wrong_ones_are_refused() -> Result {
+    let bed = Testbed::options().boot("ring-sizes")?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V6);
+    let mut sink = stream.sink(&bed)?;
+    let source = stream.source(&bed, None, &[64 << 10], 0)?;
+    let mut wanted = 0;
+    let set = |rx: u32, tx: u32| {
+        bed.guest.call(SetRings {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            rx: Some(rx),
+            tx: Some(tx),
+            data_split: None,
+            hds_thresh: None,
+        })
+    };
+
+    for (rx, tx) in [(64, 64), (4096, 4096), (72, 128), (1024, 512)] {
+        set(rx, tx)?;
+        let now = rings(&bed, bed.local)?;
+        assert_eq!((now.rx, now.tx), (Some(rx), Some(tx)));
+        wanted = sink.wait_bytes(wanted + MIB)?;
+    }
+    for (rx, tx) in [(63, 512), (1024, 56), (1001, 512), (8192, 512)] {
+        let refused = set(rx, tx).err().and_then(|error| error.errno());
+        assert_eq!(refused, Some(22), "EINVAL for rings of {rx} and {tx}");
+    }
+    let now = rings(&bed, bed.local)?;
+    assert_eq!((now.rx, now.tx), (Some(1024), Some(512)));
+    sink.wait_bytes(wanted + MIB)?;
+
+    let source = source.finish()?;
+    let sink = sink.join()?;
+    assert_eq!(
+        (sink.bytes, sink.mismatch),
+        (source.bytes, None),
+        "{source:?}"
+    );
+    bed.finish()?;
+    Ok(())
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Binds that must be refused, each with its errno; and what is refused while one is bound.
+
+use cases::{Family, Result, Testbed};
+use protocol::{Binding, net::DataSplit};
+
+const MIB: u64 = 1 << 20;
+
+const EEXIST: i32 = 17;
+const EINVAL: i32 = 22;
+const EOPNOTSUPP: i32 = 95;
+
+fn binding(bed: &Testbed, queue: u32) -> Binding {
+    Binding {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        queues: vec![queue],
+        dmabuf_bytes: 4 * MIB,
+    }
+}
+
+/// The errno with which a bind fails; `None` if it does not.
+fn refusal(bed: &Testbed, queue: u32) -> Option<i32> {
+    match bed.guest.start(binding(bed, queue)) {
+        Ok(job) => {
+            drop(job.stop());
+            None
+        }
+        Err(error) => Some(error.errno().unwrap_or_else(|| panic!("no errno: {error}"))),
+    }
+}
+
+#[test]
+fn a_bind_is_refused_while_header_split_is_off() -> Result {
+    let bed = Testbed::options().boot("bind-no-split")?;
+    assert_eq!(refusal(&bed, 1), Some(EINVAL));
+    bed.stream(bed.peer, bed.local, Family::V4)
+        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_bind_to_a_queue_that_does_not_exist_is_refused() -> Result {
+    let bed = Testbed::options().header_split().boot("bind-no-queue")?;
+    // Two processors make two queues. The netdev family checks the number itself, before the
+    // driver's queues are asked (net/core/netdev-genl.c).
+    assert_eq!(refusal(&bed, 2), Some(EINVAL));
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_bind_to_queue_0_is_refused_because_unsplit_packets_go_there() -> Result {
+    let bed = Testbed::options().header_split().boot("bind-queue-0")?;
+    assert_eq!(refusal(&bed, 0), Some(EOPNOTSUPP));
+    // The queue still works.
+    bed.steer(bed.local, &[0])?;
+    bed.stream(bed.peer, bed.local, Family::V4)
+        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_second_bind_to_a_bound_queue_is_refused() -> Result {
+    let bed = Testbed::options().header_split().boot("bind-twice")?;
+    let first = bed.guest.start(binding(&bed, 1))?;
+    assert_eq!(refusal(&bed, 1), Some(EEXIST));
+    first.stop()?;
+    assert_eq!(refusal(&bed, 1), None, "the first binding is gone");
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn header_split_stays_on_while_a_queue_is_bound() -> Result {
+    let bed = Testbed::options().header_split().boot("bound-split-off")?;
+    let bound = bed.guest.start(binding(&bed, 1))?;
+    let error = bed.set_header_split(bed.local, DataSplit::Off);
+    assert!(error.is_err(), "header split went off under a binding");
+    bound.stop()?;
+    bed.set_header_split(bed.local, DataSplit::Off)?;
+    bed.finish()?;
+    Ok(())
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! One RX queue is restarted; the others do not notice.
+
+use cases::{Family, Result, Testbed};
+use protocol::{Binding, UdpSink, UdpSource, net::QueueKind};
+
+const MIB: u64 = 1 << 20;
+
+/// Each binding restarts its queue when it is made and when it goes.
+const BINDINGS: u32 = 25;
+
+#[test]
+fn a_queue_restarts_again_and_again_and_the_others_lose_no_packet() -> Result {
+    let bed = Testbed::options()
+        .cpus(4)
+        .header_split()
+        .boot("queue-restart")?;
+    // Queue 2 is restarted; TCP goes to 1 and 3, what is not TCP to 0.
+    bed.steer(bed.local, &[1, 3])?;
+
+    let port = bed.port();
+    let datagrams = bed.guest.start(UdpSink {
+        ns: bed.local.ns,
+        listen: bed.local.socket(Family::V4, port),
+        seed: 7,
+    })?;
+    let udp = bed.guest.start(UdpSource {
+        ns: bed.peer.ns,
+        bind: None,
+        connect: bed.local.socket(Family::V4, port),
+        seed: 7,
+        datagrams: None,
+        size: 1000,
+        pause_us: 500,
+    })?;
+    let mut flows = Vec::new();
+    for family in [Family::V4, Family::V6, Family::V4, Family::V6] {
+        let stream = bed.stream(bed.peer, bed.local, family);
+        let mut sink = stream.sink(&bed)?;
+        let source = stream.source(&bed, None, &[4 << 10], 1000)?;
+        sink.wait_bytes(16 << 10)?;
+        flows.push((source, sink));
+    }
+    let before = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
+
+    for _ in 0..BINDINGS {
+        let bound = bed.guest.start(Binding {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            queues: vec![2],
+            dmabuf_bytes: 4 * MIB,
+        })?;
+        bound.stop()?;
+    }
+
+    let after = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
+    assert!(
+        [0, 1, 3].iter().all(|&queue| after[queue] > before[queue]),
+        "traffic ran on all the other queues meanwhile: {before:?} then {after:?}"
+    );
+    for (source, sink) in flows {
+        let source = source.finish()?;
+        let sink = sink.join()?;
+        assert_eq!(
+            (sink.bytes, sink.mismatch),
+            (source.bytes, None),
+            "{source:?}"
+        );
+    }
+    let sent = udp.finish()?;
+    // The last datagrams may still be on their way.
+    let mut datagrams = datagrams;
+    while datagrams
+        .next_event(std::time::Duration::from_millis(500))?
+        .is_some()
+    {}
+    let received = datagrams.stop()?;
+    assert_eq!(
+        (received.received, received.missing, received.corrupt),
+        (sent.sent, 0, 0),
+        "no datagram was lost: {sent:?} {received:?}"
+    );
+
+    // Retransmissions are no measure: a slow guest acknowledges late. The wire loses nothing, so
+    // what the peer sent is what came in, over the whole life of both.
+    let [came, went] = [bed.link_stats(bed.local)?, bed.link_stats(bed.peer)?];
+    assert_eq!(
+        (came.rx_packets, came.rx_missed_errors, came.rx_dropped),
+        (went.tx_packets, 0, 0),
+        "every packet that was sent was received: {went:?} {came:?}"
+    );
+    bed.finish()?;
+    Ok(())
+}

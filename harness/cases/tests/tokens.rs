@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Tokens: a receiver that keeps them starves, and goes on when it returns them.
+
+use cases::{Family, Result, Testbed};
+use protocol::{Command, Release};
+
+const MIB: u64 = 1 << 20;
+
+#[test]
+fn a_receiver_that_keeps_its_tokens_stalls_and_goes_on_when_it_returns_them() -> Result {
+    let bytes = 24 * MIB;
+    let bed = Testbed::options()
+        .mtu(9000)
+        .header_split()
+        .boot("tokens-kept")?;
+    bed.steer(bed.local, &[1])?;
+
+    // More payload than the dma-buf has room for.
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let mut sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Never)?;
+    let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?;
+
+    // It stalls: the pool is empty and nothing comes back.
+    let mut starved = 0;
+    while starved == 0 {
+        let event = sink.next_event(std::time::Duration::from_millis(200))?;
+        assert!(!sink.ended(), "the receiver ended: {event:?}");
+        starved = bed.statistic(bed.local, "rx_starved")?;
+    }
+    assert!(
+        bed.net_iovs_outstanding(bed.local)? > 0,
+        "the receiver holds net_iovs"
+    );
+
+    // It goes on whenever tokens come back, until all is there.
+    while !sink.ended() {
+        sink.tell(Command::ReleaseAll)?;
+        while sink
+            .next_event(std::time::Duration::from_millis(200))?
+            .is_some()
+        {}
+    }
+    let report = sink.join()?;
+    let source = source.join()?;
+    assert_eq!(
+        (report.bytes, report.linear_bytes, report.error.clone()),
+        (bytes, 0, None),
+        "{report:?} {source:?}"
+    );
+    assert!(source.delivered, "{source:?}");
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn tokens_that_are_never_returned_come_back_when_the_socket_closes() -> Result {
+    let bed = Testbed::options()
+        .mtu(9000)
+        .header_split()
+        .boot("tokens-closed")?;
+    bed.steer(bed.local, &[1])?;
+
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let mut sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Never)?;
+    let source = stream.source(&bed, None, &[64 << 10], 0)?;
+    sink.wait_bytes(MIB)?;
+    let report = sink.stop()?;
+    source.stop()?;
+    assert!(report.tokens_held > 0, "{report:?}");
+
+    // The queue is ordinary again, and everything is back.
+    bed.stream(bed.peer, bed.local, Family::V4)
+        .transfer(&bed, 4 * MIB, &[64 << 10])?;
+    assert_eq!(bed.net_iovs_outstanding(bed.local)?, 0);
+    bed.finish()?;
+    Ok(())
+}
