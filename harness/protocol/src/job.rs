@@ -86,7 +86,7 @@ pub enum Event {
         /// The peer's address.
         peer: SocketAddr,
     },
-    /// How far a job is, now and then; never the last word.
+    /// How far a job is, at most every 100 ms; the last bytes before a pause may not show.
     Progress {
         /// Bytes received, or accepted by the socket for sending.
         bytes: u64,
@@ -244,7 +244,9 @@ pub enum Release {
 
 /// Binds a dma-buf to receive queues, accepts one connection and receives its payload there.
 ///
-/// The flow must be steered to one of the queues by the host, before or after.
+/// The flow must be steered to one of the queues by the host, before or after. The socket's receive
+/// buffer is half of the dma-buf, so that the window closes before memory runs out, unless tokens
+/// are held back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DevmemSink {
     /// Namespace of the interface.

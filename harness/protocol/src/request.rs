@@ -236,9 +236,9 @@ pub struct SetMtu {
     pub mtu: u32,
 }
 
-/// Moves an interface into the other namespace, optionally under a new name.
+/// Moves an interface into a namespace, optionally under a new name, or renames it where it is.
 ///
-/// It loses its addresses and goes down.
+/// An interface that moves loses its addresses and goes down; one that is renamed must be down.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct MoveInterface {
     /// Where it is.

@@ -119,7 +119,7 @@ pub enum Error {
     KernelPanic {
         /// What the host was doing.
         during: String,
-        /// The line of the panic.
+        /// The first line of the complaint that led to the panic, or of the panic.
         line: String,
         /// Where to look.
         logs: Logs,

@@ -35,6 +35,9 @@ use crate::{
 /// How long QEMU may take to end after the guest turned off, or to be seen dead.
 const END_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// What the agent writes into the kernel's log when it panics.
+const AGENT_PANIC: &str = "agent panicked:";
+
 /// A guest whose agent answers.
 ///
 /// Dropping it kills QEMU; so does the end of this process. [`Guest::finish`] ends it properly.
@@ -436,13 +439,21 @@ fn explain(
             logs,
         },
         _ if text.contains("Kernel panic") => {
-            let line = text
-                .lines()
-                .find(|line| line.contains("Kernel panic"))
-                .unwrap_or_default();
+            // The panic itself often says no more than "Fatal exception"; its cause comes first.
+            let cause = scan(&text).into_iter().next();
+            let line = cause.map(|finding| first_line(&finding.text).to_owned());
             Error::KernelPanic {
                 during,
-                line: line.to_owned(),
+                line: line.unwrap_or_default(),
+                logs,
+            }
+        }
+        // Before the channel was open.
+        _ if text.contains(AGENT_PANIC) => {
+            let message = text.lines().find(|line| line.contains(AGENT_PANIC));
+            Error::AgentPanicked {
+                during,
+                message: message.unwrap_or_default().to_owned(),
                 logs,
             }
         }
@@ -469,6 +480,10 @@ fn explain(
             logs,
         },
     }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
 }
 
 fn ended(during: &str, status: std::process::ExitStatus, run: &RunDir) -> Error {

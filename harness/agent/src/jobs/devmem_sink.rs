@@ -32,7 +32,12 @@ use crate::{
 };
 
 pub(super) fn set_up(id: JobId, spec: DevmemSink) -> Result<Ready> {
-    let listener = Arc::new(netns::within(spec.ns, || tcp::listen(spec.listen))?);
+    // The window closes when what waits in the socket takes half of the dma-buf. A larger window
+    // would invite packets for which there is no memory.
+    let buffer = (spec.dmabuf_bytes / 4) as usize;
+    let listener = Arc::new(netns::within(spec.ns, || {
+        tcp::listen(spec.listen, Some(buffer))
+    })?);
     let bound = binding::bind(
         id,
         spec.ns,

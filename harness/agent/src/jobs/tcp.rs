@@ -17,8 +17,16 @@ use super::switch::Switch;
 use crate::{control::send_event, failure};
 
 /// A socket that listens. Its address may be in use by a connection that is closing.
-pub(super) fn listen(address: SocketAddr) -> Result<TcpListener> {
+///
+/// `receive_buffer` is the SO_RCVBUF of its connections in bytes, of which the kernel uses twice
+/// as much; without one it grows as needed.
+pub(super) fn listen(address: SocketAddr, receive_buffer: Option<usize>) -> Result<TcpListener> {
     let socket = socket(address)?;
+    if let Some(bytes) = receive_buffer {
+        socket
+            .set_recv_buffer_size(bytes)
+            .context("setting SO_RCVBUF")?;
+    }
     socket
         .bind(&SockAddr::from(address))
         .and_then(|()| socket.listen(8))

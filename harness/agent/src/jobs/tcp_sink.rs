@@ -19,7 +19,7 @@ use crate::{failure, netns};
 const BUFFER: usize = 256 << 10;
 
 pub(super) fn set_up(id: JobId, spec: TcpSink) -> Result<Ready> {
-    let listener = Arc::new(netns::within(spec.ns, || tcp::listen(spec.listen))?);
+    let listener = Arc::new(netns::within(spec.ns, || tcp::listen(spec.listen, None))?);
     let switch = Switch::new("TcpSink");
     switch.watch(&listener);
     let control = Arc::clone(&switch);
