@@ -7,14 +7,21 @@ use std::{
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     os::fd::AsRawFd,
     sync::Arc,
+    time::Duration,
 };
 
 use anyhow::{Context, Result};
 use protocol::{Event, Failure, JobId};
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 
 use super::switch::Switch;
 use crate::{control::send_event, failure};
+
+/// After 3 s without a segment, ask every 2 s; give up after five questions.
+const KEEPALIVE: TcpKeepalive = TcpKeepalive::new()
+    .with_time(Duration::from_secs(3))
+    .with_interval(Duration::from_secs(2))
+    .with_retries(5);
 
 /// A socket that listens. Its address may be in use by a connection that is closing.
 ///
@@ -42,6 +49,10 @@ pub(super) fn accept(
 ) -> Result<Option<Arc<TcpStream>>, Failure> {
     match listener.accept() {
         Ok((stream, peer)) => {
+            // A receiver whose NIC is gone would wait for ever: nothing comes, and it sends nothing.
+            SockRef::from(&stream)
+                .set_tcp_keepalive(&KEEPALIVE)
+                .map_err(|error| failure::from_io("setting SO_KEEPALIVE", &error))?;
             let stream = Arc::new(stream);
             switch.watch(&stream);
             send_event(job, Event::Connected { peer });
