@@ -8,6 +8,7 @@ mod cache;
 mod check;
 mod clean;
 mod cmd;
+mod demo;
 mod guest;
 mod hash;
 mod initramfs;
