@@ -14,7 +14,8 @@ xtask = @command -v cargo >/dev/null || { \
 	echo 'cargo and rustc of a suite that has it), and see that it is on PATH' >&2; \
 	exit 1; }; \
 	[ -x target/debug/xtask ] || echo '=> building the commands first' >&2; \
-	KDIR='$(KDIR)' KBUILD_OUTPUT='$(KBUILD_OUTPUT)' cargo xtask
+	env -u KDIR -u KBUILD_OUTPUT $(if $(KDIR),KDIR='$(abspath $(KDIR))') \
+	$(if $(KBUILD_OUTPUT),KBUILD_OUTPUT='$(abspath $(KBUILD_OUTPUT))') cargo xtask
 
 .PHONY: help run test module check doc clean
 

@@ -6,7 +6,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -111,9 +111,9 @@ impl Cmd {
     /// When the log can't be written, or the program isn't there or fails.
     pub(crate) fn logged(mut self, log: &Path, mut on_line: impl FnMut(&str)) -> Result<()> {
         let shown = self.shown();
-        let mut file = BufWriter::new(
-            File::create(log).with_context(|| format!("can't write the log {}", log.display()))?,
-        );
+        // Written line by line, for whoever follows it.
+        let mut file =
+            File::create(log).with_context(|| format!("can't write the log {}", log.display()))?;
         writeln!(file, "$ {shown}")?;
 
         // One pipe for both streams, so that the log has them in order.
@@ -138,7 +138,6 @@ impl Cmd {
             lines.push(line);
             raw.clear();
         }
-        file.flush()?;
         let status = child.wait()?;
         if status.success() {
             return Ok(());
@@ -174,7 +173,11 @@ impl Cmd {
     fn cannot_start(&self, error: std::io::Error) -> anyhow::Error {
         let program = self.command.get_program().to_string_lossy().into_owned();
         if error.kind() == std::io::ErrorKind::NotFound {
-            anyhow!("`{program}` isn't installed; `cargo xtask setup` installs what is missing")
+            let way_out = match program.as_str() {
+                "rustc" | "rustfmt" | "cargo" => "it belongs to Rust's toolchain (rustup has it)",
+                _ => "`cargo xtask setup` installs what is missing",
+            };
+            anyhow!("`{program}` isn't installed; {way_out}")
         } else {
             anyhow::Error::new(error).context(format!("can't start `{program}`"))
         }

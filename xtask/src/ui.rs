@@ -52,9 +52,11 @@ impl Step {
         }
     }
 
-    /// Turns the spinner into a bar of `total` objects (an estimate).
-    pub(crate) fn expect_objects(&self, total: u64) {
+    /// Turns the spinner into a bar of `total` objects (an estimate), of which
+    /// an earlier run made `before`.
+    pub(crate) fn expect_objects(&self, total: u64, before: u64) {
         self.total.set(Some(total));
+        self.bar.set_position(before);
         self.bar.set_length(total);
         self.bar.set_style(
             style("{spinner} {prefix:12} {elapsed} [{bar:30}] {pos}/~{len} {wide_msg}")

@@ -73,6 +73,7 @@ pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Re
         Some(version) => version.to_owned(),
         None => tree::source_version(source)?,
     };
+    let before = commands(&folder);
     let step = Step::begin("kernel", &format!("configuring Linux {version}"));
     let stamp_path = folder.join(".complete");
     if stamp_path.exists() {
@@ -100,8 +101,7 @@ pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Re
         .ok()
         .and_then(|text| text.trim().parse().ok())
         .unwrap_or(OBJECTS);
-    let from_nothing = !folder.join("vmlinux.o").exists() && !folder.join("init").is_dir();
-    step.expect_objects(expected);
+    step.expect_objects(expected, before.min(expected));
     make()
         .args(["bzImage", "modules"])
         .logged(&project.log("kernel"), |line| {
@@ -109,13 +109,29 @@ pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Re
                 step.object(&object);
             }
         })?;
-    if from_nothing {
+    if before == 0 {
         fs::write(&counted, step.objects().to_string())?;
     }
     write_stamp(&folder, &version)?;
     let kernel = tree::describe(&folder, config, bindgen)?;
     step.done(&format!("Linux {} in {}", kernel.release, folder.display()));
     Ok(kernel)
+}
+
+/// About how many objects an interrupted build has made: Kbuild leaves a
+/// `.<object>.cmd` beside most of them.
+fn commands(folder: &Path) -> u64 {
+    let mut count = 0;
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => count += commands(&entry.path()),
+            Ok(kind) if kind.is_file() => {
+                count += u64::from(entry.path().extension().is_some_and(|e| e == "cmd"));
+            }
+            _ => {}
+        }
+    }
+    count
 }
 
 fn check_fragment(fragment: &Config, config: &Config, project: &Project) -> Result<()> {

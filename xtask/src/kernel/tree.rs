@@ -35,9 +35,8 @@ pub(super) enum Found {
 ///
 /// When one of them names something that is no kernel tree.
 pub(super) fn find(args: &KernelArgs) -> Result<Found> {
-    let given = |path: &Option<PathBuf>| path.clone().filter(|p| !p.as_os_str().is_empty());
-    if let Some(output) = given(&args.kbuild_output) {
-        let output = folder("KBUILD_OUTPUT", &output)?;
+    if let Some(output) = &args.kbuild_output {
+        let output = folder("KBUILD_OUTPUT", output)?;
         if !output.join(".config").is_file() {
             bail!(
                 "KBUILD_OUTPUT={} has no .config: it must be the O= folder of a kernel build that \
@@ -48,10 +47,10 @@ pub(super) fn find(args: &KernelArgs) -> Result<Found> {
         }
         return Ok(Found::Built(output));
     }
-    let Some(kdir) = given(&args.kdir) else {
+    let Some(kdir) = &args.kdir else {
         return Ok(Found::None);
     };
-    let kdir = folder("KDIR", &kdir)?;
+    let kdir = folder("KDIR", kdir)?;
     if kdir.join(".config").is_file() {
         return Ok(Found::Built(kdir));
     }
@@ -203,8 +202,7 @@ fn check_rustc(built_with: &str, rustc: &Rustc, build: &Path) -> Result<()> {
 /// The source that a build folder was built from: itself, its `source` link,
 /// or the tree that its small Makefile includes.
 fn source_of(build: &Path) -> Result<PathBuf> {
-    let is_source =
-        |dir: &Path| dir.join("MAINTAINERS").is_file() || dir.join("rust/kernel").is_dir();
+    let is_source = |dir: &Path| dir.join("rust/kernel/lib.rs").is_file();
     if is_source(build) {
         return Ok(build.to_path_buf());
     }
@@ -307,8 +305,10 @@ mod tests {
     fn the_source_of_an_output_folder_is_found_through_its_makefile() {
         let dir = tempfile::tempdir().unwrap();
         let (source, build) = (dir.path().join("s"), dir.path().join("b"));
+        // A build folder has the source's folders, with objects in them.
         fs::create_dir_all(source.join("rust/kernel")).unwrap();
-        fs::create_dir_all(&build).unwrap();
+        fs::write(source.join("rust/kernel/lib.rs"), "").unwrap();
+        fs::create_dir_all(build.join("rust/kernel")).unwrap();
         assert!(message(source_of(&build)).contains("isn't there"));
         let line = format!("include {}/Makefile\n", source.display());
         fs::write(build.join("Makefile"), line).unwrap();
