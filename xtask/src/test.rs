@@ -28,13 +28,19 @@ pub(crate) fn run(project: &Project, lock: CacheLock, filters: &[String]) -> Res
         .join("target/nextest")
         .join(PROFILE)
         .join("junit.xml");
+    // What is there afterwards is of this run.
+    if junit.exists() {
+        std::fs::remove_file(&junit)?;
+    }
     let status = Cmd::new(nextest)
         .args(["nextest", "run", "--workspace", "--profile", PROFILE])
         .args(filters)
         .env(vm::ENV, guest::manifest_path(project))
         .dir(&project.root)
         .shown_to_user()?;
-    ui::note(&format!("JUnit XML: {}", junit.display()));
+    if junit.exists() {
+        ui::note(&format!("JUnit XML: {}", junit.display()));
+    }
     ui::note(&format!(
         "logs of the machines: {}",
         project.out("vm").display()
