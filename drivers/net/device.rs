@@ -182,6 +182,12 @@ impl<T: Driver> NetDevice<T> {
         queues.get(index).map(UnsafeCell::get)
     }
 
+    /// The MAC address.
+    pub fn mac_address(&self) -> MacAddress {
+        // SAFETY: By the type invariant the device is valid; an address has at least 6 bytes.
+        unsafe { *(*self.as_raw()).dev_addr.cast() }
+    }
+
     /// Says whether the link is up: while it is, the core sends.
     pub fn set_carrier(&self, up: bool) {
         // SAFETY: By the type invariant the device is valid.
@@ -225,14 +231,22 @@ impl<T: Driver> Clone for Locked<'_, T> {
 }
 
 impl<'a, T: Driver> Locked<'a, T> {
+    /// The device and its control state, for a callback of the core.
+    ///
     /// # Safety
     ///
-    /// The instance lock of `dev` must be held by this thread for `'a`.
-    pub(crate) unsafe fn new(dev: &'a NetDevice<T>) -> Self {
-        Self {
+    /// `dev` must be a device of driver `T` whose instance lock this thread holds for `'a`, and
+    /// the control state must not be in use.
+    pub(crate) unsafe fn new(dev: *mut bindings::net_device) -> (Self, &'a mut T::Control) {
+        // SAFETY: As this function requires.
+        let dev = unsafe { NetDevice::<T>::from_raw(dev) };
+        let locked = Self {
             dev,
             _not_send: PhantomData,
-        }
+        };
+
+        // SAFETY: As this function requires.
+        (locked, unsafe { dev.control() })
     }
 
     /// The device, without the proof.

@@ -150,18 +150,6 @@ impl<T: Ethtool> Table<T> {
 
     /// # Safety
     ///
-    /// `dev` must be a device of `T` whose instance lock is held for `'a`, and the control state
-    /// must not be in use.
-    unsafe fn locked<'a>(dev: *mut bindings::net_device) -> (Locked<'a, T>, &'a mut T::Control) {
-        // SAFETY: As this function requires.
-        unsafe {
-            let dev = NetDevice::<T>::from_raw(dev);
-            (Locked::new(dev), dev.control())
-        }
-    }
-
-    /// # Safety
-    ///
     /// Only the core may call it, as `get_ringparam`.
     unsafe extern "C" fn get_ringparam(
         dev: *mut bindings::net_device,
@@ -170,7 +158,7 @@ impl<T: Ethtool> Table<T> {
         _extack: *mut bindings::netlink_ext_ack,
     ) {
         // SAFETY: The core holds the lock.
-        let (_, control) = unsafe { Self::locked(dev) };
+        let (_, control) = unsafe { Locked::<T>::new(dev) };
         let rings = T::rings(control);
 
         // SAFETY: The core calls with valid structures. CAST: A small constant.
@@ -216,7 +204,7 @@ impl<T: Ethtool> Table<T> {
         };
         let extack = ExtAck(extack, PhantomData);
         // SAFETY: The core holds the lock.
-        let (dev, control) = unsafe { Self::locked(dev) };
+        let (dev, control) = unsafe { Locked::<T>::new(dev) };
 
         from_result(|| {
             if others != 0 {
@@ -235,7 +223,7 @@ impl<T: Ethtool> Table<T> {
         out: *mut bindings::ethtool_channels,
     ) {
         // SAFETY: The core holds the lock.
-        let (_, control) = unsafe { Self::locked(dev) };
+        let (_, control) = unsafe { Locked::<T>::new(dev) };
         let (now, max) = T::channels(control);
 
         // SAFETY: The core calls with a valid structure.
@@ -252,7 +240,7 @@ impl<T: Ethtool> Table<T> {
     /// Only the core may call it, as `get_rx_ring_count`.
     unsafe extern "C" fn get_rx_ring_count(dev: *mut bindings::net_device) -> u32 {
         // SAFETY: The core holds the lock.
-        let (_, control) = unsafe { Self::locked(dev) };
+        let (_, control) = unsafe { Locked::<T>::new(dev) };
 
         T::channels(control).0
     }
@@ -281,7 +269,7 @@ impl<T: Ethtool> Table<T> {
         // SAFETY: The core holds the lock; the parameter's arrays are null or as long as the two
         // functions above say.
         unsafe {
-            let (_, control) = Self::locked(dev);
+            let (_, control) = Locked::<T>::new(dev);
             let key = (*param).key;
             let table = (*param).indir;
 
@@ -308,7 +296,7 @@ impl<T: Ethtool> Table<T> {
 
         // SAFETY: As in `get_rxfh`.
         unsafe {
-            let (dev, control) = Self::locked(dev);
+            let (dev, control) = Locked::<T>::new(dev);
             let key = (*param).key;
             let table = (*param).indir;
             let hfunc = u32::from((*param).hfunc);

@@ -64,13 +64,18 @@ impl<'bound, H: Handler + Send + 'bound> Vectors<'bound, H> {
     /// # Errors
     ///
     /// `EINVAL` if there is no such vector, `ENOMEM`.
-    pub fn handle(&mut self, index: u32, name: &'static CStr, handler: H) -> Result {
+    ///
+    /// # Safety
+    ///
+    /// The caller must not `mem::forget()` the vectors or otherwise keep them from being dropped
+    /// before the device is unbound.
+    pub unsafe fn handle(&mut self, index: u32, name: &'static CStr, handler: H) -> Result {
         let request: IrqRequest<'_> = self.allocation.index(index as usize)?.into();
         // SAFETY: By the type invariant what is borrowed lives as long as `self`, and the handler
         // does not get out of it.
         let request: IrqRequest<'bound> = unsafe { core::mem::transmute(request) };
-        // SAFETY: The registration goes into `self.handlers` and is dropped with it; `Vectors`
-        // itself is kept by the driver's data, which the driver core drops.
+        // SAFETY: The registration goes into `self.handlers` and is dropped with it, which the
+        // caller sees to.
         let registration =
             unsafe { Registration::new(request, Flags::TRIGGER_NONE, name, Ok(handler)) };
         let registration = KBox::pin_init(registration, GFP_KERNEL)?;

@@ -108,7 +108,7 @@ impl<P: Poll> Napi<P> {
         // SAFETY: We are the poll function. After this the state is not ours any more.
         if unsafe { bindings::napi_complete_done(napi, work) } {
             if starved {
-                // SAFETY: The NAPI is valid; disabling it cancels the timer.
+                // SAFETY: The NAPI is valid; disabling or deleting it cancels the timer.
                 unsafe { bindings::net_shim_napi_retry_after(napi, RETRY_NS) };
             }
             P::unmask(&this.interrupt);
@@ -121,8 +121,8 @@ impl<P: Poll> Napi<P> {
 #[pinned_drop]
 impl<P: Poll> PinnedDrop for Napi<P> {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: Added in `Disabled::new`; handles are gone, so it is disabled. Takes the
-        // instance lock, which is never held where handles are dropped: they live in the driver's
+        // SAFETY: Added in `Disabled::new`; handles are gone, and the `Enabled` among them has
+        // disabled it. Takes the instance lock, which is never held where handles are dropped: they live in the driver's
         // shared or control state, which goes after the device is unregistered.
         unsafe { bindings::net_shim_napi_del(self.napi.get()) };
     }
@@ -131,7 +131,7 @@ impl<P: Poll> PinnedDrop for Napi<P> {
 /// A NAPI that is not polled: the control path has its state.
 pub struct Disabled<P: Poll>(Arc<Napi<P>>);
 
-/// A NAPI that may be polled at any time.
+/// A NAPI that may be polled at any time. Dropping it disables it: do so under the instance lock.
 pub struct Enabled<P: Poll>(Arc<Napi<P>>);
 
 /// Schedules a NAPI, enabled or not, from any context.
@@ -223,14 +223,22 @@ impl<P: Poll> Enabled<P> {
     /// Waits for a poll that is running, and keeps further ones from starting.
     pub fn disable(self, dev: Locked<'_, P::Driver>) -> Disabled<P> {
         let _ = dev;
-        // SAFETY: The NAPI is enabled and the instance lock is held.
-        unsafe { bindings::napi_disable_locked(self.0.napi.get()) };
-        Disabled(self.0)
+        let napi = self.0.clone();
+
+        drop(self);
+        Disabled(napi)
     }
 
     /// Polls soon: for work whose interrupt may have been missed.
     pub fn schedule(&self) {
         schedule(&self.0);
+    }
+}
+
+impl<P: Poll> Drop for Enabled<P> {
+    fn drop(&mut self) {
+        // SAFETY: The NAPI is enabled; the wait does not depend on the lock.
+        unsafe { bindings::napi_disable_locked(self.0.napi.get()) };
     }
 }
 

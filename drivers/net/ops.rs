@@ -48,22 +48,10 @@ impl<T: Driver> Table<T> {
 
     /// # Safety
     ///
-    /// `dev` must be a device of `T` whose instance lock is held for `'a`, and the control state
-    /// must not be in use.
-    unsafe fn locked<'a>(dev: *mut bindings::net_device) -> (Locked<'a, T>, &'a mut T::Control) {
-        // SAFETY: As this function requires.
-        unsafe {
-            let dev = NetDevice::<T>::from_raw(dev);
-            (Locked::new(dev), dev.control())
-        }
-    }
-
-    /// # Safety
-    ///
     /// Only the core may call it, as `ndo_open`.
     unsafe extern "C" fn open(dev: *mut bindings::net_device) -> c_int {
         // SAFETY: The core holds the lock.
-        let (dev, control) = unsafe { Self::locked(dev) };
+        let (dev, control) = unsafe { Locked::<T>::new(dev) };
 
         from_result(|| T::open(dev, control).map(|()| 0))
     }
@@ -73,7 +61,7 @@ impl<T: Driver> Table<T> {
     /// Only the core may call it, as `ndo_stop`.
     unsafe extern "C" fn stop(dev: *mut bindings::net_device) -> c_int {
         // SAFETY: The core holds the lock.
-        let (dev, control) = unsafe { Self::locked(dev) };
+        let (dev, control) = unsafe { Locked::<T>::new(dev) };
 
         T::stop(dev, control);
         0
@@ -91,18 +79,20 @@ impl<T: Driver> Table<T> {
             // SAFETY: The core calls with a device of `T`.
             let dev = unsafe { NetDevice::<T>::from_raw(dev) };
             let index = skb.queue();
+            // SAFETY: The core holds the lock of the skb's queue: nobody else has the state.
+            let state = unsafe { dev.tx(usize::from(index)).and_then(|slot| (*slot).as_mut()) };
 
-            // SAFETY: The core holds the lock of the skb's queue.
-            if let Some(slot) = unsafe { dev.tx(usize::from(index)) } {
-                // SAFETY: As above: nobody else has the state.
-                if let Some(state) = unsafe { &mut *slot } {
+            match state {
+                Some(state) => {
                     // SAFETY: We are in the transmit path.
                     let more = unsafe { bindings::net_shim_xmit_more() };
 
                     state.transmit(skb, dev.tx_queue(index.into()), more);
                 }
+                // The interface is going down: the skb is dropped.
+                // SAFETY: The device is valid.
+                None => unsafe { bindings::net_shim_count_tx_dropped(dev.as_raw()) },
             }
-            // Without state the interface is going down: the skb is dropped.
         }
 
         bindings::netdev_tx_NETDEV_TX_OK
@@ -138,7 +128,7 @@ impl<T: Driver> Table<T> {
             multicast: multicast || flags & bindings::net_device_flags_IFF_ALLMULTI != 0,
         };
         // SAFETY: The core holds the lock.
-        let (dev, control) = unsafe { Self::locked(dev) };
+        let (dev, control) = unsafe { Locked::<T>::new(dev) };
 
         from_result(|| T::set_rx_mode(dev, control, mode).map(|()| 0))
     }
@@ -160,7 +150,7 @@ impl<T: Driver> Table<T> {
         // SAFETY: The device's address has at least 6 bytes, and the core holds the lock.
         let addr: MacAddress = unsafe { *(*raw).dev_addr.cast() };
         // SAFETY: As above.
-        let (dev, control) = unsafe { Self::locked(raw) };
+        let (dev, control) = unsafe { Locked::<T>::new(raw) };
 
         T::set_mac_address(dev, control, &addr);
         0
@@ -171,7 +161,7 @@ impl<T: Driver> Table<T> {
     /// Only the core may call it, as `ndo_change_mtu`.
     unsafe extern "C" fn change_mtu(raw: *mut bindings::net_device, mtu: c_int) -> c_int {
         // SAFETY: The core holds the lock.
-        let (dev, control) = unsafe { Self::locked(raw) };
+        let (dev, control) = unsafe { Locked::<T>::new(raw) };
 
         from_result(|| {
             let mtu = u32::try_from(mtu)?;

@@ -191,13 +191,6 @@ impl Netmem {
         NonNull::new(unsafe { bindings::net_shim_netmem_address(self.0.get()) }.cast())
     }
 
-    /// Gives the memory back from the NAPI that uses the pool: the short way.
-    #[inline]
-    pub fn recycle(self, _napi: &napi::Context<'_>) {
-        // SAFETY: Valid by the type invariant, and we are in NAPI.
-        unsafe { bindings::net_shim_pp_put(self.into_raw(), true) };
-    }
-
     /// Gives the reference away.
     #[inline]
     pub(crate) fn into_raw(self) -> bindings::netmem_ref {
@@ -299,9 +292,13 @@ impl Fragment {
         }
     }
 
-    /// The page as a whole again.
-    pub fn into_netmem(self) -> Netmem {
-        self.netmem
+    /// The page as a whole again, if it was made from one.
+    pub fn into_page(self) -> core::result::Result<Netmem, Self> {
+        if self.size as usize == PAGE_SIZE {
+            Ok(self.netmem)
+        } else {
+            Err(self)
+        }
     }
 
     pub(crate) fn as_ptr(&self) -> *mut u8 {

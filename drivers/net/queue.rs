@@ -18,8 +18,7 @@ use net_bindings as bindings;
 
 use crate::device::{
     Driver,
-    Locked,
-    NetDevice, //
+    Locked, //
 };
 
 /// A driver that can restart single RX queues.
@@ -120,9 +119,7 @@ impl<T: QueueManagement> Table<T> {
         index: c_int,
     ) -> c_int {
         // SAFETY: The core calls with a device of `T`, its lock held, and a block for the queue.
-        let (dev, slot) = unsafe { (NetDevice::<T>::from_raw(dev), Self::slot(mem)) };
-        // SAFETY: The lock is held, and this is the only use of the control state.
-        let (locked, control) = unsafe { (Locked::new(dev), dev.control()) };
+        let ((locked, control), slot) = unsafe { (Locked::<T>::new(dev), Self::slot(mem)) };
 
         from_result(|| {
             slot.put(T::queue_alloc(locked, control, u32::try_from(index)?)?);
@@ -148,9 +145,7 @@ impl<T: QueueManagement> Table<T> {
         index: c_int,
     ) -> c_int {
         // SAFETY: As in `alloc`.
-        let (dev, slot) = unsafe { (NetDevice::<T>::from_raw(dev), Self::slot(mem)) };
-        // SAFETY: As in `alloc`.
-        let (locked, control) = unsafe { (Locked::new(dev), dev.control()) };
+        let ((locked, control), slot) = unsafe { (Locked::<T>::new(dev), Self::slot(mem)) };
 
         from_result(|| {
             let index = u32::try_from(index)?;
@@ -175,9 +170,7 @@ impl<T: QueueManagement> Table<T> {
         index: c_int,
     ) -> c_int {
         // SAFETY: As in `alloc`.
-        let (dev, slot) = unsafe { (NetDevice::<T>::from_raw(dev), Self::slot(mem)) };
-        // SAFETY: As in `alloc`.
-        let (locked, control) = unsafe { (Locked::new(dev), dev.control()) };
+        let ((locked, control), slot) = unsafe { (Locked::<T>::new(dev), Self::slot(mem)) };
 
         from_result(|| {
             slot.put(T::queue_stop(locked, control, u32::try_from(index)?)?);

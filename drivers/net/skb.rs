@@ -25,6 +25,8 @@ pub const HEADROOM: u32 = bindings::NET_SHIM_SKB_PAD;
 /// What such a buffer needs after the packet, in bytes (`struct skb_shared_info`).
 pub const TAILROOM: u32 = bindings::NET_SHIM_SHARED_INFO;
 
+/// Length of an Ethernet header in bytes.
+pub const ETH_HLEN: u32 = 14;
 /// Ethertype of IPv4.
 pub const ETH_P_IP: u16 = 0x0800;
 /// Ethertype of IPv6.
@@ -70,7 +72,7 @@ impl SkBuffRef<'_> {
     #[inline]
     pub fn head_len(&self) -> u32 {
         // SAFETY: The skb is valid.
-        unsafe { bindings::net_shim_skb_headlen(self.as_raw()) }
+        unsafe { (*self.as_raw()).len - (*self.as_raw()).data_len }
     }
 
     /// Fragments beside the linear part.
@@ -192,7 +194,7 @@ impl SkBuff {
         len: u32,
         _napi: &crate::napi::Context<'_>,
     ) -> core::result::Result<Self, Fragment> {
-        if buffer.size() < HEADROOM + len + TAILROOM {
+        if len > buffer.size().saturating_sub(HEADROOM + TAILROOM) {
             return Err(buffer);
         }
         // SAFETY: The buffer is valid for its size, which has room for the shared info; NAPI
@@ -217,7 +219,8 @@ impl SkBuff {
 
     /// Adds `len` bytes at `offset` of `netmem`, which takes `truesize` bytes of memory.
     ///
-    /// Returns the memory if the skb has no room for another fragment.
+    /// Returns the memory if the skb has no room for another fragment, or the bytes do not lie in
+    /// what it takes.
     #[inline]
     pub fn add_fragment(
         &mut self,
@@ -226,7 +229,8 @@ impl SkBuff {
         len: u32,
         truesize: u32,
     ) -> core::result::Result<(), Netmem> {
-        if self.fragments() >= MAX_FRAGMENTS {
+        let inside = offset.checked_add(len).is_some_and(|end| end <= truesize);
+        if !inside || self.fragments() >= MAX_FRAGMENTS {
             return Err(netmem);
         }
         // SAFETY: The skb is ours and has room; it takes the reference.
@@ -270,11 +274,13 @@ impl SkBuff {
 
     /// Takes the Ethernet header off (`eth_type_trans()`); the last thing before the core.
     ///
-    /// The linear part must hold that header.
+    /// Does nothing unless the linear part holds that header.
     #[inline]
     pub fn set_protocol<T: crate::device::Driver>(&mut self, dev: &crate::device::DeviceRef<T>) {
-        // SAFETY: The skb is ours and the device is valid. The pull is checked in the callee
-        // against the skb's length.
+        if self.head_len() < ETH_HLEN {
+            return;
+        }
+        // SAFETY: The skb is ours and has the header, and the device is valid.
         unsafe {
             let protocol = bindings::eth_type_trans(self.as_raw(), dev.as_raw());
             bindings::net_shim_skb_set_protocol(self.as_raw(), protocol);

@@ -212,7 +212,7 @@ pub struct Consumer<S> {
 impl<S> Consumer<S> {
     /// The oldest slot and its index.
     #[inline]
-    pub fn peek(&self) -> Option<(u32, &S)> {
+    pub fn peek(&mut self) -> Option<(u32, &S)> {
         let head = self.shared.head.load(Relaxed);
 
         if head == self.shared.tail.load(Acquire) {

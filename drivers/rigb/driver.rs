@@ -121,19 +121,18 @@ fn probe<'bound>(
             QueuePair::new(dev.clone(), index),
         )?;
 
-        vectors.handle(index, c"rigb-queue", Interrupt::Queue(napi.scheduler()))?;
+        // SAFETY: The vectors go into the driver's state, which is dropped at unbind.
+        unsafe { vectors.handle(index, c"rigb-queue", Interrupt::Queue(napi.scheduler()))? };
         control.add_pair(napi)?;
         stats.push(counters, GFP_KERNEL)?;
     }
-    vectors.handle(
-        pairs,
-        c"rigb-link",
-        Interrupt::Link {
-            hw: hw.clone(),
-            dev: dev.clone(),
-            vector: pairs,
-        },
-    )?;
+    let link = Interrupt::Link {
+        hw: hw.clone(),
+        dev: dev.clone(),
+        vector: pairs,
+    };
+    // SAFETY: As above.
+    unsafe { vectors.handle(pairs, c"rigb-link", link)? };
 
     let adapter = Adapter::new(vectors, pdev.as_ref(), hw, stats);
 

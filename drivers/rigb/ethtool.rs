@@ -113,9 +113,15 @@ impl<'bound> Ethtool for Adapter<'bound> {
         let layouts = rx::Layouts { len: rx_len, split };
         let rings = Rings::new(dev, control.pairs.len(), layouts, tx_len)?;
 
+        let old = (control.rx_len, control.tx_len, control.split);
         Self::halt(dev, control);
         (control.rx_len, control.tx_len, control.split) = (rx_len, tx_len, split);
-        Self::start(dev, control, rings)
+        Self::start(dev, control, rings).inspect_err(|_| {
+            // All memory is there, so this is the device itself.
+            (control.rx_len, control.tx_len, control.split) = old;
+            dev.device().set_carrier(false);
+            extack.set(c"the device did not start again: take the interface down and up");
+        })
     }
 
     fn channels(control: &Control<'bound>) -> (u32, u32) {

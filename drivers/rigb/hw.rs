@@ -33,8 +33,8 @@ const PAUSE: Delta = Delta::from_micros(20);
 const MODERATION_US: u32 = 50;
 
 /// Prefetch, host and write-back thresholds of the queues, in descriptors.
-const RX_THRESHOLDS: u32 = regs::thresholds(8, 8, 4);
-const TX_THRESHOLDS: u32 = regs::thresholds(8, 1, 16);
+const RX_THRESHOLDS: u32 = regs::thresholds(8, 8, 1);
+const TX_THRESHOLDS: u32 = regs::thresholds(8, 1, 1);
 
 /// A mapped 82576.
 pub(crate) struct Hw<'bound> {
@@ -55,7 +55,7 @@ impl<'bound> Hw<'bound> {
         (&self.bar).try_read32(reg.offset()).unwrap_or(u32::MAX)
     }
 
-    /// Writes a register.
+    /// Writes a register, after all earlier writes to memory, as `writel()` does.
     #[inline]
     pub(crate) fn write(&self, reg: Reg, value: u32) {
         // Registers lie in the BAR, so this does not fail.
@@ -94,6 +94,15 @@ impl<'bound> Hw<'bound> {
         self.modify(regs::CTRL_EXT, 0, regs::ctrl_ext::DRV_LOAD);
         self.modify(regs::CTRL, 0, regs::ctrl::SLU);
         self.phy_write(regs::phy::CONTROL, regs::phy::CR_AUTONEG)
+    }
+
+    /// Makes the device stop all DMA at once, for when a queue does not stop by itself. The
+    /// interface has to be taken down and up after it.
+    pub(crate) fn stop_dma(&self) {
+        pr_err!("a queue does not stop: the device is reset\n");
+        if self.reset().is_err() {
+            pr_err!("the device does not come out of reset\n");
+        }
     }
 
     fn phy_write(&self, register: u8, value: u16) -> Result {
@@ -332,6 +341,8 @@ impl<'bound> Hw<'bound> {
 impl Drop for Hw<'_> {
     fn drop(&mut self) {
         self.disable_interrupts();
+        // Bus mastering stays on when the driver is gone; after a reset the device uses it no more.
         self.modify(regs::CTRL_EXT, regs::ctrl_ext::DRV_LOAD, 0);
+        self.modify(regs::CTRL, 0, regs::ctrl::RST);
     }
 }

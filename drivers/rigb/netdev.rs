@@ -195,6 +195,7 @@ impl<'bound> Adapter<'bound> {
         let adapter = dev.device().driver();
         let hw = &adapter.hw;
 
+        hw.set_mac_address(&dev.device().mac_address());
         hw.set_rss(&control.key, &control.table);
         hw.start();
         hw.set_rx_mode(control.mode);
@@ -244,6 +245,13 @@ impl<'bound> Adapter<'bound> {
         dev.device().set_carrier(hw.link_is_up());
         // CAST: There are at most 16 queue pairs.
         hw.enable_interrupts(control.pairs.len() as u32);
+        // What came before that raised no interrupt; and a ring that memory was short for raises
+        // none at all.
+        for pair in control.pairs.iter() {
+            if let Pair::Enabled(napi) = pair {
+                napi.schedule();
+            }
+        }
         Ok(())
     }
 
@@ -253,7 +261,6 @@ impl<'bound> Adapter<'bound> {
 
         adapter.hw.stop_receiving();
         for (index, pair) in (0u32..).zip(control.pairs.iter_mut()) {
-            dev.device().tx_queue(index).stop();
             // Dropped when the completion side is, below.
             let transmitter = dev.replace_tx(index, None);
 
@@ -261,6 +268,8 @@ impl<'bound> Adapter<'bound> {
             let Some(mut napi) = napi.or_else(|| pair.take_disabled()) else {
                 continue;
             };
+            // After the last completion, which would wake it.
+            dev.device().tx_queue(index).stop();
             napi.link_queue(dev, index, false);
 
             let completion = napi.state().tx.take();

@@ -64,8 +64,10 @@ struct EnabledQueue<'bound> {
 
 impl Drop for EnabledQueue<'_> {
     fn drop(&mut self) {
-        // Too late for an error: `Running::stop` is where it can be handled.
-        let _ = self.hw.disable_rx(self.index);
+        if self.hw.disable_rx(self.index).is_err() {
+            // The ring's memory goes after this: no queue may write to it any more.
+            self.hw.stop_dma();
+        }
     }
 }
 

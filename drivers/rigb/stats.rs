@@ -4,8 +4,8 @@
 
 use net::stats::Counter;
 
-/// A queue pair's counters. NAPI writes those of RX and of TX completion, the transmit path
-/// `tx_dropped`.
+/// A queue pair's counters. NAPI writes those of RX, `tx_packets` and `tx_bytes`; the transmit path
+/// writes the others of TX.
 pub(crate) struct QueueStats {
     pub(crate) rx_packets: Counter,
     pub(crate) rx_bytes: Counter,

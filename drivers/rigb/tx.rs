@@ -27,8 +27,7 @@ use kernel::{
     sync::{
         barrier::{
             self,
-            Read,
-            Write, //
+            Read, //
         },
         Arc,
         UniqueArc, //
@@ -75,7 +74,7 @@ const UDP_HEADER: u32 = 8;
 
 /// What is owed for one descriptor when it is done.
 struct Slot<'bound> {
-    _mapping: Option<TxMapping<'bound>>,
+    mapping: Option<TxMapping<'bound>>,
     /// The descriptor that ends the frame.
     last: u32,
     /// The frame, on its last descriptor.
@@ -100,8 +99,10 @@ struct EnabledQueue<'bound> {
 
 impl Drop for EnabledQueue<'_> {
     fn drop(&mut self) {
-        // The slots' mappings go after this.
-        let _ = self.hw.disable_tx(self.index);
+        if self.hw.disable_tx(self.index).is_err() {
+            // The slots' mappings go after this: no queue may read them any more.
+            self.hw.stop_dma();
+        }
     }
 }
 
@@ -263,7 +264,7 @@ impl<'bound> Transmitter<'bound> {
         match result {
             Ok(mapping) => {
                 let slot = Slot {
-                    _mapping: mapping,
+                    mapping,
                     last: self.slots.next_index(),
                     frame: Some(Frame {
                         skb,
@@ -306,7 +307,7 @@ impl<'bound> Transmitter<'bound> {
             ring.write(self.slots.next_index(), context.encode());
             self.slots
                 .push(Slot {
-                    _mapping: None,
+                    mapping: None,
                     last,
                     frame: None,
                 })
@@ -351,7 +352,7 @@ impl<'bound> Transmitter<'bound> {
                 left -= len;
                 if !end {
                     let slot = Slot {
-                        _mapping: if left == 0 { held.take() } else { None },
+                        mapping: if left == 0 { held.take() } else { None },
                         last,
                         frame: None,
                     };
@@ -369,8 +370,6 @@ impl<'bound> Transmitter<'bound> {
 
         if tail != self.rung {
             self.rung = tail;
-            // The descriptors are in memory before the device is told of them.
-            barrier::dma_mb(Write);
             self.queue.hw.write(regs::tdt(self.queue.index), tail);
             self.stats.tx_doorbells.add(1);
         }
@@ -432,8 +431,10 @@ impl Completion<'_> {
             barrier::dma_mb(Read);
             frames += 1;
 
-            while let Some(slot) = self.slots.pop() {
-                if let Some(frame) = slot.frame {
+            while let Some(Slot { mapping, frame, .. }) = self.slots.pop() {
+                // The device is done with it before the core gets the memory back.
+                drop(mapping);
+                if let Some(frame) = frame {
                     packets += frame.packets;
                     bytes += frame.bytes;
                     frame.skb.consume(budget);

@@ -30,6 +30,11 @@ void net_shim_set_priv_flags(struct net_device *dev, bool netmem_tx)
 	dev->netmem_tx = netmem_tx ? NETMEM_TX_DMA : NETMEM_TX_NONE;
 }
 
+void net_shim_count_tx_dropped(struct net_device *dev)
+{
+	dev_core_stats_tx_dropped_inc(dev);
+}
+
 bool net_shim_netif_running(const struct net_device *dev)
 {
 	return netif_running(dev);
@@ -124,6 +129,8 @@ void net_shim_napi_add(struct net_device *dev, struct napi_struct *napi,
 void net_shim_napi_del(struct napi_struct *napi)
 {
 	netif_napi_del(napi);
+	/* The end of a poll may have armed it again after napi_disable(). */
+	hrtimer_cancel(&napi->timer);
 }
 
 void net_shim_napi_set_irq(struct napi_struct *napi, int irq)
@@ -137,12 +144,12 @@ void net_shim_napi_schedule(struct napi_struct *napi)
 }
 
 /*
- * The core's own NAPI timer: its callback schedules the NAPI and
- * napi_disable() cancels it, so nothing of a module is ever called late.
+ * The core's own NAPI timer: its callback schedules the NAPI, so nothing of a
+ * module is ever called late.
  */
 void net_shim_napi_retry_after(struct napi_struct *napi, u64 ns)
 {
-	if (!hrtimer_active(&napi->timer))
+	if (!hrtimer_is_queued(&napi->timer))
 		hrtimer_start(&napi->timer, ns_to_ktime(ns), HRTIMER_MODE_REL_PINNED);
 }
 
@@ -164,11 +171,6 @@ void net_shim_skb_reserve(struct sk_buff *skb, int len)
 void net_shim_skb_put(struct sk_buff *skb, unsigned int len)
 {
 	__skb_put(skb, len);
-}
-
-unsigned int net_shim_skb_headlen(const struct sk_buff *skb)
-{
-	return skb_headlen(skb);
 }
 
 unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb)

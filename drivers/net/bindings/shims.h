@@ -19,6 +19,7 @@ enum { NET_SHIM_SKB_PAD = L1_CACHE_BYTES > 32 ? L1_CACHE_BYTES : 32 };
 void *net_shim_netdev_priv(const struct net_device *dev);
 void net_shim_set_netdev_dev(struct net_device *dev, struct device *parent);
 void net_shim_set_priv_flags(struct net_device *dev, bool netmem_tx);
+void net_shim_count_tx_dropped(struct net_device *dev);
 bool net_shim_netif_running(const struct net_device *dev);
 void net_shim_eth_hw_addr_set(struct net_device *dev, const u8 *addr);
 void net_shim_eth_hw_addr_random(struct net_device *dev);
@@ -52,7 +53,6 @@ void net_shim_skb_free_any(struct sk_buff *skb);
 void net_shim_skb_mark_for_recycle(struct sk_buff *skb);
 void net_shim_skb_reserve(struct sk_buff *skb, int len);
 void net_shim_skb_put(struct sk_buff *skb, unsigned int len);
-unsigned int net_shim_skb_headlen(const struct sk_buff *skb);
 unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb);
 unsigned int net_shim_skb_frag_size(const struct sk_buff *skb, unsigned int i);
 void net_shim_skb_add_rx_frag(struct sk_buff *skb, netmem_ref netmem, u32 off, u32 size,

@@ -73,12 +73,12 @@ impl Packet {
                 Layout::Split { header, payload } => {
                     with.split(slot, headers, u32::from(header), u32::from(payload))
                 }
-                Layout::HeaderOnly { header } => with.head(slot, headers, u32::from(header)),
-                Layout::Unsplit { .. } | Layout::HeaderOverflow { .. } if with.pools.unreadable => {
-                    // Nobody could read its headers.
+                // Nobody could read its headers; or its payload is where no reader looks for it.
+                _ if with.pools.unreadable => {
                     with.stats.rx_unsplit_dropped.add(1);
                     Self::Dropping
                 }
+                Layout::HeaderOnly { header } => with.head(slot, headers, u32::from(header)),
                 Layout::Unsplit { .. } | Layout::HeaderOverflow { .. } => {
                     with.unsplit(slot, headers, len)
                 }
@@ -153,6 +153,10 @@ impl Maker<'_, '_> {
     /// Starts an skb around the slot's header buffer.
     #[inline]
     fn head(&self, slot: &mut Slot, headers: &PagePool, len: u32) -> Packet {
+        if len < limits::ETHERNET_HEADER {
+            self.stats.rx_errors.add(1);
+            return Packet::Dropping;
+        }
         let Some(header) = slot.header.take() else {
             return Packet::Dropping;
         };
@@ -171,6 +175,10 @@ impl Maker<'_, '_> {
     /// Starts an skb around a whole page.
     #[inline]
     fn whole(&self, slot: &mut Slot, len: u32) -> Packet {
+        if len < limits::ETHERNET_HEADER {
+            self.stats.rx_errors.add(1);
+            return Packet::Dropping;
+        }
         let Some(page) = slot.payload.take() else {
             return Packet::Dropping;
         };
@@ -207,7 +215,7 @@ impl Maker<'_, '_> {
                 let pull = skb::header_len(self.dev, start).min(len);
 
                 header.write(skb::HEADROOM, page.bytes(0, pull));
-                slot.payload = Some(page.into_netmem());
+                slot.payload = page.into_page().ok();
                 pull
             }
             Err(netmem) => {
@@ -261,14 +269,27 @@ fn unpadded(slot: &Slot, headers: &PagePool, header: u32, payload: u32) -> u32 {
 
 /// The length of a frame without padding, by its IP header.
 fn packet_len(frame: &[u8]) -> Option<u32> {
-    const ETHERNET: u32 = limits::ETHERNET_HEADER;
+    const VLAN: [u16; 2] = [0x8100, 0x88a8];
+    const TYPE: usize = 12;
+    const VLAN_TAG: usize = 4;
     const IPV6_HEADER: u32 = 40;
 
     let word = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
+    let mut at = TYPE;
 
-    match word(12)? {
-        skb::ETH_P_IP => Some(ETHERNET + u32::from(word(16)?)),
-        skb::ETH_P_IPV6 => Some(ETHERNET + IPV6_HEADER + u32::from(word(18)?)),
+    // At most two tags.
+    for _ in 0..2 {
+        if VLAN.contains(&word(at)?) {
+            at += VLAN_TAG;
+        }
+    }
+    let ip = at + 2;
+    // CAST: At most 22.
+    let before = ip as u32;
+
+    match word(at)? {
+        skb::ETH_P_IP => Some(before + u32::from(word(ip + 2)?)),
+        skb::ETH_P_IPV6 => Some(before + IPV6_HEADER + u32::from(word(ip + 4)?)),
         _ => None,
     }
 }
