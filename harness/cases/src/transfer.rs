@@ -2,9 +2,12 @@
 
 //! Transfers whose payload is verified: ordinary ones, and into and out of device memory.
 
+use std::net::SocketAddr;
+
 use protocol::{
     Command, DevmemSink, DevmemSource, Event, Payload, Release, TcpSink, TcpSource,
     job::{DevmemSinkReport, DevmemSourceReport, SinkReport, SourceReport},
+    request::FlowQueue,
 };
 use vm::{DmaBufView, JobHandle};
 
@@ -23,6 +26,8 @@ pub struct Stream {
     pub port: u16,
     /// Seed of the payload.
     pub seed: u64,
+    /// The sender's own address and port; `None` lets its kernel choose.
+    pub bind: Option<SocketAddr>,
 }
 
 /// What came of [`Stream::receive_devmem`].
@@ -55,11 +60,36 @@ impl Testbed {
             family,
             port,
             seed: 0x5eed_0000 + u64::from(port),
+            bind: None,
         }
     }
 }
 
 impl Stream {
+    /// Where the receiving NIC puts packets that come from `source`.
+    pub fn queue_from(&self, bed: &Testbed, source: SocketAddr) -> Result<u32> {
+        let place = bed.guest.call(FlowQueue {
+            ns: self.to.ns,
+            interface: self.to.name(),
+            source,
+            destination: self.to.socket(self.family, self.port),
+        })?;
+        Ok(place.queue)
+    }
+
+    /// The same stream from a port whose packets reach `queue` of the receiving NIC.
+    pub fn reaching(mut self, bed: &Testbed, queue: u32) -> Result<Self> {
+        // A port misses a queue with a chance of at most 15 in 16.
+        for _ in 0..1000 {
+            let source = self.from.socket(self.family, bed.port());
+            if self.queue_from(bed, source)? == queue {
+                self.bind = Some(source);
+                return Ok(self);
+            }
+        }
+        Err(CaseError::new(format!("no flow reaches queue {queue}")))
+    }
+
     /// Receives it in ordinary memory.
     pub fn sink<'g>(&self, bed: &'g Testbed) -> Result<JobHandle<'g, TcpSink>> {
         Ok(bed.guest.start(TcpSink {
@@ -79,7 +109,7 @@ impl Stream {
     ) -> Result<JobHandle<'g, TcpSource>> {
         Ok(bed.guest.start(TcpSource {
             ns: self.from.ns,
-            bind: None,
+            bind: self.bind,
             connect: self.to.socket(self.family, self.port),
             seed: self.seed,
             bytes,
@@ -121,7 +151,7 @@ impl Stream {
             ns: self.from.ns,
             interface: self.from.name(),
             dmabuf_bytes,
-            bind: None,
+            bind: self.bind,
             connect: self.to.socket(self.family, self.port),
             seed: self.seed,
             bytes,

@@ -35,8 +35,15 @@ fn a_queue_restarts_again_and_again_and_the_others_lose_no_packet() -> Result {
         pause_us: 500,
     })?;
     let mut flows = Vec::new();
-    for family in [Family::V4, Family::V6, Family::V4, Family::V6] {
-        let stream = bed.stream(bed.peer, bed.local, family);
+    for (family, queue) in [
+        (Family::V4, 1),
+        (Family::V6, 1),
+        (Family::V4, 3),
+        (Family::V6, 3),
+    ] {
+        let stream = bed
+            .stream(bed.peer, bed.local, family)
+            .reaching(&bed, queue)?;
         let mut sink = stream.sink(&bed)?;
         let source = stream.source(&bed, None, &[4 << 10], 1000)?;
         sink.wait_bytes(16 << 10)?;
@@ -89,6 +96,44 @@ fn a_queue_restarts_again_and_again_and_the_others_lose_no_packet() -> Result {
         (came.rx_packets, came.rx_missed_errors, came.rx_dropped),
         (went.tx_packets, 0, 0),
         "every packet that was sent was received: {went:?} {came:?}"
+    );
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn an_allocation_that_fails_leaves_the_old_queue_running() -> Result {
+    let bed = Testbed::options()
+        .header_split()
+        .boot("queue-alloc-fails")?;
+    // The driver allocates no device memory for queue 0: each bind to it fails there.
+    bed.steer(bed.local, &[0])?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let mut sink = stream.sink(&bed)?;
+    let source = stream.source(&bed, None, &[64 << 10], 0)?;
+
+    for round in 1..=20 {
+        let refused = bed.guest.start(Binding {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            queues: vec![0],
+            dmabuf_bytes: 4 * MIB,
+        });
+        assert!(refused.is_err(), "queue 0 was bound");
+        sink.wait_bytes(round * MIB)?;
+    }
+    let source = source.finish()?;
+    let sink = sink.join()?;
+    assert_eq!(
+        (sink.bytes, sink.mismatch),
+        (source.bytes, None),
+        "{source:?}"
+    );
+    let [came, went] = [bed.link_stats(bed.local)?, bed.link_stats(bed.peer)?];
+    assert_eq!(
+        (came.rx_packets, came.rx_missed_errors, came.rx_dropped),
+        (went.tx_packets, 0, 0),
+        "the queue never paused: {went:?} {came:?}"
     );
     bed.finish()?;
     Ok(())

@@ -2,10 +2,15 @@
 
 //! Tokens: a receiver that keeps them starves, and goes on when it returns them.
 
+use std::time::Duration;
+
 use cases::{Family, Result, Testbed};
 use protocol::{Command, Release};
 
 const MIB: u64 = 1 << 20;
+
+/// How long to listen before the next look.
+const PAUSE: Duration = Duration::from_millis(200);
 
 #[test]
 fn a_receiver_that_keeps_its_tokens_stalls_and_goes_on_when_it_returns_them() -> Result {
@@ -24,7 +29,7 @@ fn a_receiver_that_keeps_its_tokens_stalls_and_goes_on_when_it_returns_them() ->
     // It stalls: the pool is empty and nothing comes back.
     let mut starved = 0;
     while starved == 0 {
-        let event = sink.next_event(std::time::Duration::from_millis(200))?;
+        let event = sink.next_event(PAUSE)?;
         assert!(!sink.ended(), "the receiver ended: {event:?}");
         starved = bed.statistic(bed.local, "rx_starved")?;
     }
@@ -36,10 +41,7 @@ fn a_receiver_that_keeps_its_tokens_stalls_and_goes_on_when_it_returns_them() ->
     // It goes on whenever tokens come back, until all is there.
     while !sink.ended() {
         sink.tell(Command::ReleaseAll)?;
-        while sink
-            .next_event(std::time::Duration::from_millis(200))?
-            .is_some()
-        {}
+        while sink.next_event(PAUSE)?.is_some() {}
     }
     let report = sink.join()?;
     let source = source.join()?;
@@ -64,7 +66,9 @@ fn tokens_that_are_never_returned_come_back_when_the_socket_closes() -> Result {
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Never)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
-    sink.wait_bytes(MIB)?;
+    while bed.statistic(bed.local, "rx_starved")? == 0 {
+        sink.next_event(PAUSE)?;
+    }
     let report = sink.stop()?;
     source.stop()?;
     assert!(report.tokens_held > 0, "{report:?}");
@@ -73,6 +77,39 @@ fn tokens_that_are_never_returned_come_back_when_the_socket_closes() -> Result {
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, 4 * MIB, &[64 << 10])?;
     assert_eq!(bed.net_iovs_outstanding(bed.local)?, 0);
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_starved_queue_goes_on_after_the_interface_was_down() -> Result {
+    let bytes = 24 * MIB;
+    let bed = Testbed::options()
+        .mtu(9000)
+        .header_split()
+        .boot("tokens-down-up")?;
+    bed.steer(bed.local, &[1])?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let mut sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Never)?;
+    let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?;
+    while bed.statistic(bed.local, "rx_starved")? == 0 {
+        sink.next_event(PAUSE)?;
+    }
+
+    // The new rings find no memory, and no packet can raise an interrupt for them.
+    bed.set_interface(bed.local, false)?;
+    bed.set_interface(bed.local, true)?;
+
+    while !sink.ended() {
+        sink.tell(Command::ReleaseAll)?;
+        while sink.next_event(PAUSE)?.is_some() {}
+    }
+    let (report, source) = (sink.join()?, source.join()?);
+    assert_eq!(
+        (report.bytes, report.linear_bytes),
+        (bytes, 0),
+        "{report:?} {source:?}"
+    );
     bed.finish()?;
     Ok(())
 }

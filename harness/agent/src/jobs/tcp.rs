@@ -17,10 +17,11 @@ use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 use super::switch::Switch;
 use crate::{control::send_event, failure};
 
-/// After 3 s without a segment, ask every 2 s; give up after five questions.
+/// After 5 s without a segment, ask every 5 s; give up after five questions. A receiver that has no
+/// memory for packets gets no answers either, so this is for more patience than a stall needs.
 const KEEPALIVE: TcpKeepalive = TcpKeepalive::new()
-    .with_time(Duration::from_secs(3))
-    .with_interval(Duration::from_secs(2))
+    .with_time(Duration::from_secs(5))
+    .with_interval(Duration::from_secs(5))
     .with_retries(5);
 
 /// A socket that listens. Its address may be in use by a connection that is closing.

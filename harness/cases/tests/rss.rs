@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! RSS: a flow reaches the queue that key and indirection table say.
+
+use cases::{Family, Result, Testbed};
+use protocol::{
+    net::QueueKind,
+    request::{GetRss, SetRss},
+};
+
+const MIB: u64 = 1 << 20;
+
+/// Frames of 1500 bytes that a MiB takes, about; what else arrives meanwhile is far less.
+const FRAMES: u64 = 600;
+
+#[test]
+fn flows_reach_the_queues_that_key_and_table_say() -> Result {
+    let bed = Testbed::options().cpus(4).boot("rss-flows")?;
+    let rss = |key: Option<Vec<u8>>, table: Option<Vec<u32>>| {
+        bed.guest.call(SetRss {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            table,
+            key,
+        })
+    };
+    let read = || {
+        bed.guest.call(GetRss {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+        })
+    };
+    let spread = read()?;
+    assert!(
+        (0..4).all(|queue| spread.table.contains(&queue)),
+        "flows are spread over all queues at first: {spread:?}"
+    );
+    let keys = [
+        spread.key.clone(),
+        (0..40)
+            .map(|i: u8| i.wrapping_mul(37).wrapping_add(11))
+            .collect(),
+    ];
+    let mut reached = [false; 4];
+
+    for key in keys {
+        rss(Some(key.clone()), Some(spread.table.clone()))?;
+        assert_eq!((read()?.key, read()?.table), (key, spread.table.clone()));
+
+        for family in Family::BOTH {
+            for _ in 0..4 {
+                let mut stream = bed.stream(bed.peer, bed.local, family);
+                let source = bed.peer.socket(family, bed.port());
+                let place = stream.queue_from(&bed, source)? as usize;
+                stream.bind = Some(source);
+                let before = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
+                stream.transfer(&bed, MIB, &[64 << 10])?;
+                let after = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
+
+                for queue in 0..4 {
+                    let frames = after[queue] - before[queue];
+                    assert_eq!(
+                        frames > FRAMES,
+                        queue == place,
+                        "{source} should reach queue {place}: {before:?} then {after:?}"
+                    );
+                }
+                reached[place] = true;
+            }
+        }
+    }
+    assert!(
+        reached.iter().filter(|&&queue| queue).count() > 1,
+        "16 flows reached one queue only"
+    );
+
+    // The table outlives the interface's going down.
+    let table: Vec<u32> = (0..128).map(|i| i % 3).collect();
+    rss(None, Some(table.clone()))?;
+    bed.set_interface(bed.local, false)?;
+    bed.set_interface(bed.local, true)?;
+    assert_eq!(read()?.table, table);
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_table_with_a_queue_that_does_not_exist_is_refused() -> Result {
+    let bed = Testbed::options().boot("rss-refused")?;
+    let error = bed.steer(bed.local, &[0, 2]);
+    assert!(error.is_err(), "two processors make two queues");
+    bed.stream(bed.peer, bed.local, Family::V4)
+        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.finish()?;
+    Ok(())
+}
