@@ -5,6 +5,8 @@
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::atomic::{AtomicU16, Ordering},
+    thread,
+    time::{Duration, Instant},
 };
 
 use protocol::{
@@ -337,6 +339,21 @@ impl Testbed {
             .filter(|queue| queue.kind == kind)
             .map(|queue| queue.stats.get(name).copied().unwrap_or(0))
             .collect())
+    }
+
+    /// Waits until no piece of a dma-buf is out of its page pool, with the driver, the stack or a
+    /// user; returns how many are still out when that does not happen.
+    ///
+    /// The kernel looks only once a second whether a destroyed pool has everything back.
+    pub fn net_iovs_left(&self, station: Station) -> Result<u64> {
+        let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
+        loop {
+            let out = self.net_iovs_outstanding(station)?;
+            if out == 0 || Instant::now() > deadline {
+                return Ok(out);
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
     }
 
     /// Pieces of dma-bufs that are out of their page pools: with the driver, the stack or a user.

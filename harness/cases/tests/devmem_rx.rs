@@ -32,7 +32,7 @@ fn payload_is_received(mtu: u32, family: Family, name: &str) -> Result {
         after[1] - before[1] > bytes / u64::from(mtu),
         "the flow came in on queue 1: {before:?} then {after:?}"
     );
-    assert_eq!(bed.net_iovs_outstanding(bed.local)?, 0);
+    assert_eq!(bed.net_iovs_left(bed.local)?, 0);
     assert_eq!(bed.statistic(bed.local, "rx_unsplit_dropped")?, 0);
     bed.finish()?;
     Ok(())

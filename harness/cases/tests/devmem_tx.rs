@@ -111,7 +111,7 @@ fn device_memory_is_received_and_sent_at_the_same_time() -> Result {
         (bytes, None),
         "{arrived:?} {sent:?}"
     );
-    assert_eq!(bed.net_iovs_outstanding(bed.local)?, 0);
+    assert_eq!(bed.net_iovs_left(bed.local)?, 0);
     bed.finish()?;
     Ok(())
 }

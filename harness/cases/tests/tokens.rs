@@ -76,7 +76,7 @@ fn tokens_that_are_never_returned_come_back_when_the_socket_closes() -> Result {
     // The queue is ordinary again, and everything is back.
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, 4 * MIB, &[64 << 10])?;
-    assert_eq!(bed.net_iovs_outstanding(bed.local)?, 0);
+    assert_eq!(bed.net_iovs_left(bed.local)?, 0);
     bed.finish()?;
     Ok(())
 }

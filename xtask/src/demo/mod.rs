@@ -68,7 +68,7 @@ pub(crate) fn run(images: Images) -> Result<Report> {
     let (tx, stage) = send(&bed, seed.wrapping_add(1))?;
     stages.push(stage);
 
-    let net_iovs_outstanding = bed.net_iovs_outstanding(local).map_err(error)?;
+    let net_iovs_outstanding = bed.net_iovs_left(local).map_err(error)?;
     let stage = Timer::begin("power off", "reading the kernel's log");
     let verdict = bed.finish().map_err(error)?;
     stages.push(stage.done("the kernel complained of nothing"));
