@@ -28,6 +28,8 @@ pub struct Stream {
     pub seed: u64,
     /// The sender's own address and port; `None` lets its kernel choose.
     pub bind: Option<SocketAddr>,
+    /// Bytes of a hop-by-hop header in every packet of payload; IPv6 only.
+    pub hop_by_hop: u16,
 }
 
 /// What came of [`Stream::receive_devmem`].
@@ -61,6 +63,7 @@ impl Testbed {
             port,
             seed: 0x5eed_0000 + u64::from(port),
             bind: None,
+            hop_by_hop: 0,
         }
     }
 }
@@ -115,6 +118,7 @@ impl Stream {
             bytes,
             chunks: chunks.to_vec(),
             pause_us,
+            hop_by_hop: self.hop_by_hop,
         })?)
     }
 

@@ -2,8 +2,11 @@
 
 //! Header split and ring sizes, changed while traffic runs.
 
+use std::{thread, time::Duration};
+
 use cases::{Family, Result, Station, Testbed};
 use protocol::{
+    Release,
     net::{DataSplit, Rings},
     request::{GetRings, SetRings},
 };
@@ -91,6 +94,46 @@ fn what_cannot_be_split_arrives_too() -> Result {
         bed.stream(bed.peer, bed.local, family)
             .transfer(&bed, 4 * MIB, &[64 << 10])?;
     }
+    bed.finish()?;
+    Ok(())
+}
+
+/// With Ethernet, IPv6 and TCP headers more than the 256 bytes of a header buffer.
+const LONG: u16 = 248;
+
+#[test]
+fn packets_with_headers_too_long_to_split_arrive_too() -> Result {
+    let bed = Testbed::options()
+        .header_split()
+        .boot("header-split-long")?;
+    let mut stream = bed.stream(bed.peer, bed.local, Family::V6);
+    stream.hop_by_hop = LONG;
+    stream.transfer(&bed, MIB, &[64 << 10])?;
+    assert_eq!(bed.statistic(bed.local, "rx_unsplit_dropped")?, 0);
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn packets_with_headers_too_long_to_split_are_dropped_and_counted_on_a_bound_queue() -> Result {
+    let bed = Testbed::options()
+        .header_split()
+        .boot("header-split-bound")?;
+    bed.steer(bed.local, &[1])?;
+    let mut stream = bed.stream(bed.peer, bed.local, Family::V6);
+    stream.hop_by_hop = LONG;
+    let sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Immediate)?;
+    let source = stream.source(&bed, None, &[64 << 10], 0)?;
+
+    // They are sent again and again, and never come through.
+    while bed.statistic(bed.local, "rx_unsplit_dropped")? < 3 {
+        thread::sleep(Duration::from_millis(100));
+    }
+    assert!(bed.link_stats(bed.local)?.rx_dropped >= 3);
+    source.stop()?;
+    let report = sink.stop()?;
+    assert_eq!((report.bytes, report.linear_bytes), (0, 0), "{report:?}");
+    assert_eq!(bed.net_iovs_left(bed.local)?, 0);
     bed.finish()?;
     Ok(())
 }

@@ -213,6 +213,11 @@ pub struct TcpSource {
     pub chunks: Vec<u32>,
     /// Pause after each write, in microseconds; lets each write leave before the next one.
     pub pause_us: u64,
+    /// Length in bytes of an IPv6 hop-by-hop header that every packet gets once connected, a
+    /// multiple of 8 from 8 to 256, or 0 for none (RFC 8200, section 4.3): makes headers longer
+    /// than a NIC can split.
+    #[serde(default)]
+    pub hop_by_hop: u16,
 }
 
 /// Outcome of [`TcpSource`].

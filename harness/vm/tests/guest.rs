@@ -147,6 +147,7 @@ fn transfer(guest: &Guest, sink: (Ns, &str), source: (Ns, &str), bytes: u64, chu
             bytes: Some(bytes),
             chunks: chunks.to_vec(),
             pause_us: 0,
+            hop_by_hop: 0,
         })
         .unwrap();
     let sent = sender.join().unwrap();
@@ -315,6 +316,7 @@ fn a_pulled_cable_is_seen_and_endless_traffic_goes_on_after_it() {
             bytes: None,
             chunks: vec![10_000],
             pause_us: 0,
+            hop_by_hop: 0,
         })
         .unwrap();
     let before = source.wait_bytes(1).unwrap();
@@ -376,6 +378,7 @@ fn a_stopped_job_says_how_far_it_came() {
         bytes: None,
         chunks: vec![1000],
         pause_us: 0,
+        hop_by_hop: 0,
     };
     let source = guest.start(source).unwrap();
     let connected = sink.wait_event(|event| match event {

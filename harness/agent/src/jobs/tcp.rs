@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use protocol::{Event, Failure, JobId};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 
@@ -79,6 +79,39 @@ pub(super) fn connect(bind: Option<SocketAddr>, address: SocketAddr) -> Result<T
         .connect(&SockAddr::from(address))
         .with_context(|| format!("connecting to {address}"))?;
     Ok(socket.into())
+}
+
+/// Gives every further packet an IPv6 hop-by-hop header of `length` bytes.
+///
+/// It holds one option of an experimental type that receivers skip (RFC 4727, section 4).
+pub(super) fn set_hop_by_hop(stream: &TcpStream, length: u16) -> Result<()> {
+    const OPTION: u8 = 0x1e;
+    /// Next header, header length, option type, option length.
+    const BEFORE: u16 = 4;
+    let units = length / 8;
+    ensure!(
+        length % 8 == 0 && (1..=32).contains(&units),
+        "a hop-by-hop header has 8 to 256 bytes in steps of 8, not {length}"
+    );
+    let mut header = vec![0u8; length.into()];
+    // The length field counts units of 8 bytes beyond the first; the kernel fills in what follows.
+    header[1] = (units - 1) as u8;
+    header[2] = OPTION;
+    header[3] = (length - BEFORE) as u8;
+    // SAFETY: The kernel reads `header`, which is as long as said and outlives the call.
+    let result = unsafe {
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::IPPROTO_IPV6,
+            libc::IPV6_HOPOPTS,
+            header.as_ptr().cast(),
+            libc::socklen_t::from(length),
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error()).context("setting IPV6_HOPOPTS");
+    }
+    Ok(())
 }
 
 /// Closes the direction to the peer and waits until the peer, having read everything, closes too.

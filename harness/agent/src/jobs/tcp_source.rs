@@ -17,6 +17,9 @@ pub(super) fn set_up(id: JobId, spec: TcpSource) -> Result<Ready> {
         spec.chunks
     );
     let stream = netns::within(spec.ns, || tcp::connect(spec.bind, spec.connect))?;
+    if spec.hop_by_hop != 0 {
+        tcp::set_hop_by_hop(&stream, spec.hop_by_hop)?;
+    }
     let stream = Arc::new(stream);
     let switch = Switch::new("TcpSource");
     switch.watch(&stream);
