@@ -6,16 +6,15 @@
 //! and empties it. Both share the descriptors and a queue of what each descriptor maps. A
 //! fragment in device memory is passed by its DMA address like any other; nothing reads it.
 
+mod offload;
+
 use core::mem::MaybeUninit;
 
 use i82576::{
     limits, regs, ring,
     tx::{
         self as descriptor,
-        Context,
-        Data,
-        IpVersion,
-        L4, //
+        Data, //
     },
 };
 use kernel::{
@@ -38,8 +37,7 @@ use net::{
     dma::TxMapping,
     skb::{
         self,
-        SkBuff,
-        SkBuffRef, //
+        SkBuff, //
     },
     spsc,
     tx::{
@@ -48,6 +46,8 @@ use net::{
     },
 };
 
+pub(crate) use self::offload::can_offload;
+use self::offload::Offload;
 use crate::{
     hw::Hw,
     stats::QueueStats, //
@@ -64,13 +64,6 @@ const _: () = assert!(WAKE < limits::RING_MIN as u32);
 
 /// Frames completed in one poll, at most.
 const COMPLETE_BATCH: u32 = 256;
-
-/// Where the checksum is in its header, in bytes.
-const TCP_CHECKSUM: u16 = 16;
-const UDP_CHECKSUM: u16 = 6;
-
-/// Length of a UDP header in bytes.
-const UDP_HEADER: u32 = 8;
 
 /// What is owed for one descriptor when it is done.
 struct Slot<'bound> {
@@ -181,66 +174,6 @@ pub(crate) struct Transmitter<'bound> {
     stats: Arc<QueueStats>,
     /// The tail that the device was told last.
     rung: u32,
-}
-
-/// What the device shall do with a frame beside sending it.
-struct Offload {
-    context: Option<Context>,
-    tso: bool,
-    ip_checksum: bool,
-    l4_checksum: bool,
-    /// Bytes before the payload, for segmentation.
-    header: u32,
-    segments: u32,
-}
-
-impl Offload {
-    /// # Errors
-    ///
-    /// `ENOMEM`, and `EINVAL` for what `features_check` should have kept away.
-    fn prepare(skb: &mut SkBuff) -> Result<Self> {
-        if !skb.needs_checksum() {
-            return Ok(Self {
-                context: None,
-                tso: false,
-                ip_checksum: false,
-                l4_checksum: false,
-                header: 0,
-                segments: 1,
-            });
-        }
-
-        let segmentation = skb.segmentation();
-        let network = skb.network_offset();
-        let transport = skb.transport_offset();
-        let ipv4 = skb.protocol() == skb::ETH_P_IP;
-        let (l4, l4_len) = match skb.checksum_offset() {
-            TCP_CHECKSUM => (L4::Tcp, skb.tcp_header_len()),
-            UDP_CHECKSUM => (L4::Udp, UDP_HEADER),
-            _ => return Err(EINVAL),
-        };
-        if segmentation.is_some() {
-            skb.prepare_segmentation()?;
-        }
-
-        Ok(Self {
-            context: Some(Context {
-                vlan: 0,
-                mac_len: u8::try_from(network)?,
-                ip_len: u16::try_from(transport.checked_sub(network).ok_or(EINVAL)?)?,
-                ip: Some(if ipv4 { IpVersion::V4 } else { IpVersion::V6 }),
-                l4,
-                l4_len: u8::try_from(l4_len)?,
-                mss: segmentation.as_ref().map_or(0, |gso| gso.mss),
-                queue_index: 0,
-            }),
-            tso: segmentation.is_some(),
-            ip_checksum: ipv4 && segmentation.is_some(),
-            l4_checksum: true,
-            header: transport + l4_len,
-            segments: segmentation.map_or(1, |gso| u32::from(gso.segments).max(1)),
-        })
-    }
 }
 
 impl<'bound> Transmitter<'bound> {
@@ -448,18 +381,4 @@ impl Completion<'_> {
         queue.completed(packets, bytes, || self.slots.available(), WAKE);
         frames < COMPLETE_BATCH
     }
-}
-
-/// Returns whether the device can do for `skb` what the core would have it do.
-pub(crate) fn can_offload(skb: &SkBuffRef<'_>) -> bool {
-    if !skb.needs_checksum() {
-        return true;
-    }
-    let network = skb.network_offset();
-    let transport = skb.transport_offset();
-
-    network <= u32::from(limits::MAX_MAC_LEN)
-        && transport >= network
-        && transport - network <= u32::from(limits::MAX_IP_LEN)
-        && matches!(skb.checksum_offset(), TCP_CHECKSUM | UDP_CHECKSUM)
 }

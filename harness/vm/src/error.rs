@@ -35,7 +35,7 @@ impl fmt::Display for Logs {
 pub enum Error {
     /// The environment variable that names the manifest is not set.
     #[error(
-        "{env} is not set: build the guest with `cargo xtask setup` and point {env} at its manifest guest.json, or let `make test` do both",
+        "{env} is not set: build the guest with `cargo xtask guest`, point {env} at the manifest that it names, or let `make test` do both",
         env = crate::ENV
     )]
     NoManifest,
