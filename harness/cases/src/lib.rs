@@ -11,4 +11,4 @@ mod transfer;
 
 pub use error::{CaseError, Result};
 pub use testbed::{Family, Options, Station, Testbed};
-pub use transfer::{Received, Sent, Stream};
+pub use transfer::{Received, Sent, Stream, finish};

@@ -172,6 +172,13 @@ impl Testbed {
         }
     }
 
+    /// A guest for device memory: MTU 9000, header split on, all TCP steered to queue 1.
+    pub fn devmem(name: &str) -> Result<Self> {
+        let bed = Self::options().mtu(9000).header_split().boot(name)?;
+        bed.steer(bed.local, &[1])?;
+        Ok(bed)
+    }
+
     /// Both stations, in the order local, peer.
     #[must_use]
     pub fn stations(&self) -> [Station; 2] {

@@ -268,6 +268,12 @@ impl Stream {
     }
 }
 
+/// Ends a stream that went on until now. Fails unless all that was sent arrived and is right.
+pub fn finish(source: JobHandle<'_, TcpSource>, sink: JobHandle<'_, TcpSink>) -> Result {
+    let source = source.finish()?;
+    delivered(source.bytes, &source, &sink.join()?)
+}
+
 /// Fails unless `bytes` were sent, received and right.
 fn delivered(bytes: u64, source: &SourceReport, sink: &SinkReport) -> Result {
     let whole = source.delivered && sink.end_of_stream && sink.bytes == bytes;

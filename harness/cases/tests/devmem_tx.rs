@@ -83,11 +83,7 @@ fn payload_arrives_without_segmentation_offload() -> Result {
 #[test]
 fn device_memory_is_received_and_sent_at_the_same_time() -> Result {
     let bytes = 16 * MIB;
-    let bed = Testbed::options()
-        .mtu(9000)
-        .header_split()
-        .boot("devmem-both")?;
-    bed.steer(bed.local, &[1])?;
+    let bed = Testbed::devmem("devmem-both")?;
 
     let receive = bed.stream(bed.peer, bed.local, Family::V4);
     let send = bed.stream(bed.local, bed.peer, Family::V6);

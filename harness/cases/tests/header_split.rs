@@ -4,7 +4,7 @@
 
 use std::{thread, time::Duration};
 
-use cases::{Family, Result, Station, Testbed};
+use cases::{Family, Result, Station, Testbed, finish};
 use protocol::{
     Release,
     net::{DataSplit, Rings},
@@ -48,13 +48,7 @@ fn header_split_goes_on_and_off_under_traffic_and_loses_no_data() -> Result {
             assert_eq!(splits, split == DataSplit::On, "split is {split:?}");
         }
     }
-    let source = source.finish()?;
-    let sink = sink.join()?;
-    assert_eq!(
-        (sink.bytes, sink.mismatch),
-        (source.bytes, None),
-        "{source:?}"
-    );
+    finish(source, sink)?;
     bed.finish()?;
     Ok(())
 }
@@ -170,13 +164,7 @@ fn ring_sizes_change_under_traffic_and_wrong_ones_are_refused() -> Result {
     assert_eq!((now.rx, now.tx), (Some(1024), Some(512)));
     sink.wait_bytes(wanted + MIB)?;
 
-    let source = source.finish()?;
-    let sink = sink.join()?;
-    assert_eq!(
-        (sink.bytes, sink.mismatch),
-        (source.bytes, None),
-        "{source:?}"
-    );
+    finish(source, sink)?;
     bed.finish()?;
     Ok(())
 }

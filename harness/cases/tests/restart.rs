@@ -2,7 +2,7 @@
 
 //! One RX queue is restarted; the others do not notice.
 
-use cases::{Family, Result, Testbed};
+use cases::{Family, Result, Testbed, finish};
 use protocol::{Binding, UdpSink, UdpSource, net::QueueKind};
 
 const MIB: u64 = 1 << 20;
@@ -67,13 +67,7 @@ fn a_queue_restarts_again_and_again_and_the_others_lose_no_packet() -> Result {
         "traffic ran on all the other queues meanwhile: {before:?} then {after:?}"
     );
     for (source, sink) in flows {
-        let source = source.finish()?;
-        let sink = sink.join()?;
-        assert_eq!(
-            (sink.bytes, sink.mismatch),
-            (source.bytes, None),
-            "{source:?}"
-        );
+        finish(source, sink)?;
     }
     let sent = udp.finish()?;
     // The last datagrams may still be on their way.
@@ -122,13 +116,7 @@ fn an_allocation_that_fails_leaves_the_old_queue_running() -> Result {
         assert!(refused.is_err(), "queue 0 was bound");
         sink.wait_bytes(round * MIB)?;
     }
-    let source = source.finish()?;
-    let sink = sink.join()?;
-    assert_eq!(
-        (sink.bytes, sink.mismatch),
-        (source.bytes, None),
-        "{source:?}"
-    );
+    finish(source, sink)?;
     let [came, went] = [bed.link_stats(bed.local)?, bed.link_stats(bed.peer)?];
     assert_eq!(
         (came.rx_packets, came.rx_missed_errors, came.rx_dropped),

@@ -12,11 +12,7 @@ const MIB: u64 = 1 << 20;
 
 #[test]
 fn a_queue_returns_to_host_memory_when_its_binding_closes_under_traffic() -> Result {
-    let bed = Testbed::options()
-        .mtu(9000)
-        .header_split()
-        .boot("binding-closes")?;
-    bed.steer(bed.local, &[1])?;
+    let bed = Testbed::devmem("binding-closes")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Immediate)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
@@ -47,11 +43,7 @@ fn a_queue_returns_to_host_memory_when_its_binding_closes_under_traffic() -> Res
 #[test]
 fn a_bound_queue_goes_on_after_the_link_was_down() -> Result {
     let bytes = 32 * MIB;
-    let bed = Testbed::options()
-        .mtu(9000)
-        .header_split()
-        .boot("bound-link-down")?;
-    bed.steer(bed.local, &[1])?;
+    let bed = Testbed::devmem("bound-link-down")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Immediate)?;
     let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?;
@@ -76,11 +68,7 @@ fn a_bound_queue_goes_on_after_the_link_was_down() -> Result {
 #[test]
 fn a_bound_queue_goes_on_after_the_interface_was_down() -> Result {
     let bytes = 16 * MIB;
-    let bed = Testbed::options()
-        .mtu(9000)
-        .header_split()
-        .boot("bound-down-up")?;
-    bed.steer(bed.local, &[1])?;
+    let bed = Testbed::devmem("bound-down-up")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Immediate)?;
     let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?;
@@ -99,11 +87,7 @@ fn a_bound_queue_goes_on_after_the_interface_was_down() -> Result {
 
 #[test]
 fn the_driver_unloads_with_a_bound_queue_and_the_reader_gets_an_error() -> Result {
-    let bed = Testbed::options()
-        .mtu(9000)
-        .header_split()
-        .boot("bound-unload")?;
-    bed.steer(bed.local, &[1])?;
+    let bed = Testbed::devmem("bound-unload")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Immediate)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;

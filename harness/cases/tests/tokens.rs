@@ -15,11 +15,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 #[test]
 fn a_receiver_that_keeps_its_tokens_stalls_and_goes_on_when_it_returns_them() -> Result {
     let bytes = 24 * MIB;
-    let bed = Testbed::options()
-        .mtu(9000)
-        .header_split()
-        .boot("tokens-kept")?;
-    bed.steer(bed.local, &[1])?;
+    let bed = Testbed::devmem("tokens-kept")?;
 
     // More payload than the dma-buf has room for.
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
@@ -57,11 +53,7 @@ fn a_receiver_that_keeps_its_tokens_stalls_and_goes_on_when_it_returns_them() ->
 
 #[test]
 fn tokens_that_are_never_returned_come_back_when_the_socket_closes() -> Result {
-    let bed = Testbed::options()
-        .mtu(9000)
-        .header_split()
-        .boot("tokens-closed")?;
-    bed.steer(bed.local, &[1])?;
+    let bed = Testbed::devmem("tokens-closed")?;
 
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Never)?;
@@ -84,11 +76,7 @@ fn tokens_that_are_never_returned_come_back_when_the_socket_closes() -> Result {
 #[test]
 fn a_starved_queue_goes_on_after_the_interface_was_down() -> Result {
     let bytes = 24 * MIB;
-    let bed = Testbed::options()
-        .mtu(9000)
-        .header_split()
-        .boot("tokens-down-up")?;
-    bed.steer(bed.local, &[1])?;
+    let bed = Testbed::devmem("tokens-down-up")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Never)?;
     let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?;
