@@ -103,7 +103,7 @@ impl fmt::Display for Report {
   namespace peer                      TCP on queue {rxq}, header split on
  +---------------+                   +---------------------+
  | host memory   | ===== wire =====> | headers {rx_headers:>11} | --> host RAM, read by TCP
- | 192.0.2.2     |                   | payload {rx_payload:>11} | --> dma-buf, touched by nobody
+ | 192.0.2.2     |                   | payload {rx_payload:>11} | --> dma-buf, written by the NIC
  |               |                   +---------------------+
  |               |                   | headers {tx_headers:>11} | <-- host RAM, written by TCP
  |               | <==== wire ====== | payload {tx_payload:>11} | <-- dma-buf, read by the NIC
