@@ -10,6 +10,7 @@
 //! * [`rx`] and [`tx`]: advanced receive and transmit descriptors.
 //! * [`ring`]: the indices of a descriptor ring.
 //! * [`rss`]: Toeplitz hash, hash key and redirection table.
+//! * [`frame`]: how long a padded frame really is.
 //! * [`limits`]: the bounds of the device.
 //! * [`pci`]: how the device shows on the bus.
 //!
@@ -30,6 +31,7 @@
 )]
 #![forbid(unsafe_code)]
 
+pub mod frame;
 pub mod limits;
 pub mod pci;
 pub mod regs;

@@ -43,6 +43,9 @@ pub const VLAN_TAG: u32 = 4;
 /// Bytes of the frame check sequence.
 pub const FRAME_CHECK: u32 = 4;
 
+/// Bytes of the shortest frame without its check sequence: shorter ones are padded.
+pub const MIN_FRAME: u32 = 60;
+
 /// Largest MTU: [`MAX_FRAME`] less Ethernet header, one VLAN tag and FCS.
 pub const MAX_MTU: u32 = MAX_FRAME - ETHERNET_HEADER - VLAN_TAG - FRAME_CHECK;
 

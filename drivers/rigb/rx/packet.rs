@@ -3,7 +3,7 @@
 //! How descriptors become a packet.
 
 use i82576::{
-    limits,
+    frame, limits,
     rx::{
         Checksum,
         Layout,
@@ -36,9 +36,6 @@ use crate::{
     netdev::Adapter,
     stats::QueueStats, //
 };
-
-/// A frame of at most this many bytes may have been padded by its sender.
-const MIN_FRAME: u32 = 60;
 
 /// The packet whose descriptors are coming in.
 pub(super) enum Packet {
@@ -139,7 +136,7 @@ impl Maker<'_, '_> {
     fn split(&self, slot: &mut Slot, headers: &PagePool, header: u32, payload: u32) -> Packet {
         self.stats.rx_split.add(1);
 
-        let payload = if header + payload <= MIN_FRAME {
+        let payload = if header + payload <= limits::MIN_FRAME {
             unpadded(slot, headers, header, payload)
         } else {
             payload
@@ -261,35 +258,8 @@ fn unpadded(slot: &Slot, headers: &PagePool, header: u32, payload: u32) -> u32 {
     };
 
     headers.sync_for_cpu(buffer.netmem(), buffer.offset() + skb::HEADROOM, header);
-    match packet_len(buffer.bytes(skb::HEADROOM, header)) {
+    match frame::unpadded_len(buffer.bytes(skb::HEADROOM, header)) {
         Some(len) => payload.min(len.saturating_sub(header)),
         None => payload,
-    }
-}
-
-/// The length of a frame without padding, by its IP header.
-fn packet_len(frame: &[u8]) -> Option<u32> {
-    const VLAN: [u16; 2] = [0x8100, 0x88a8];
-    const TYPE: usize = 12;
-    const VLAN_TAG: usize = 4;
-    const IPV6_HEADER: u32 = 40;
-
-    let word = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
-    let mut at = TYPE;
-
-    // At most two tags.
-    for _ in 0..2 {
-        if VLAN.contains(&word(at)?) {
-            at += VLAN_TAG;
-        }
-    }
-    let ip = at + 2;
-    // CAST: At most 22.
-    let before = ip as u32;
-
-    match word(at)? {
-        skb::ETH_P_IP => Some(before + u32::from(word(ip + 2)?)),
-        skb::ETH_P_IPV6 => Some(before + IPV6_HEADER + u32::from(word(ip + 4)?)),
-        _ => None,
     }
 }
