@@ -154,6 +154,16 @@ pub enum Error {
         /// Where to look.
         logs: Logs,
     },
+    /// A job ended before what was waited for.
+    #[error(
+        "{job} ended before the event that was waited for; its outcome is in the transcript{logs}"
+    )]
+    JobEnded {
+        /// The job.
+        job: String,
+        /// Where to look.
+        logs: Logs,
+    },
     /// The control channel broke or carried something that is no message.
     #[error("the control channel to the guest failed during {during}: {message}{logs}")]
     Channel {

@@ -66,14 +66,20 @@ impl<'g, J: JobSpec> JobHandle<'g, J> {
     ///
     /// # Errors
     ///
-    /// [`Error::Timeout`] when the job is silent for the machine's call timeout or ends before,
-    /// and those of a lost guest.
+    /// [`Error::Timeout`] when the job is silent for the machine's call timeout,
+    /// [`Error::JobEnded`] when it ends before, and those of a lost guest.
     pub fn wait_event<T>(&mut self, mut wanted: impl FnMut(Event) -> Option<T>) -> Result<T> {
         let timeout = self.guest.call_timeout();
         while let Some(event) = self.next_event(timeout)? {
             if let Some(found) = wanted(event) {
                 return Ok(found);
             }
+        }
+        if self.ended {
+            return Err(Error::JobEnded {
+                job: format!("{} (job {})", self.name, self.id.0),
+                logs: self.guest.logs(),
+            });
         }
         Err(self.silent("an event", timeout))
     }
