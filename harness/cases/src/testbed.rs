@@ -363,6 +363,28 @@ impl Testbed {
         }
     }
 
+    /// Waits until an interface that is down has no page pool any more: a pool stays as long as a
+    /// page of it is out. Fails when one stays.
+    pub fn wait_pools_gone(&self, station: Station) -> Result {
+        let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
+        loop {
+            let pools = self.guest.call(ListPagePools {
+                ns: station.ns,
+                interface: station.name(),
+            })?;
+            if pools.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(crate::CaseError::new(format!(
+                    "{} is down, but page pools miss pages: {pools:?}",
+                    station.interface
+                )));
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     /// Pieces of dma-bufs that are out of their page pools: with the driver, the stack or a user.
     pub fn net_iovs_outstanding(&self, station: Station) -> Result<u64> {
         let pools = self.guest.call(ListPagePools {

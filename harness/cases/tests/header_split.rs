@@ -120,9 +120,18 @@ fn packets_with_headers_too_long_to_split_are_dropped_and_counted_on_a_bound_que
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
 
     // They are sent again and again, and never come through.
-    while bed.statistic(bed.local, "rx_unsplit_dropped")? < 3 {
+    let mut dropped = 0;
+    for _ in 0..600 {
+        dropped = bed.statistic(bed.local, "rx_unsplit_dropped")?;
+        if dropped >= 3 {
+            break;
+        }
         thread::sleep(Duration::from_millis(100));
     }
+    assert!(
+        dropped >= 3,
+        "only {dropped} packets were dropped and counted"
+    );
     assert!(bed.link_stats(bed.local)?.rx_dropped >= 3);
     source.stop()?;
     let report = sink.stop()?;

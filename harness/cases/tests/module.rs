@@ -33,9 +33,10 @@ fn the_driver_unloads_and_loads_again_while_idle() -> Result {
         bed.stream(bed.local, bed.peer, Family::V4)
             .transfer(&bed, MIB, &[64 << 10])?;
     }
-    // And with the interfaces down.
+    // And with the interfaces down, which leaves no page behind.
     for station in bed.stations() {
         bed.set_interface(station, false)?;
+        bed.wait_pools_gone(station)?;
     }
     unload(&bed)?;
     bed.finish()?;

@@ -7,6 +7,9 @@ use protocol::{net::LinkStats, request::Ping};
 
 const MIB: u64 = 1 << 20;
 
+/// A frame of 42 bytes, such as an ARP request, is padded to 60.
+const PADDING: u64 = 18;
+
 fn ping_and_tcp_both_ways(mtu: u32, name: &str) -> Result {
     let bed = Testbed::options().mtu(mtu).boot(name)?;
     let [local, peer] = bed.stations();
@@ -34,6 +37,16 @@ fn ping_and_tcp_both_ways(mtu: u32, name: &str) -> Result {
                 .transfer(&bed, 8 * MIB, &[64 << 10])?;
         }
     }
+
+    // What one end sends is what the other receives, but for the padding of short frames: the
+    // headers of every segment count.
+    let (sent, received) = (bed.link_stats(local)?, bed.link_stats(peer)?);
+    let sent_bytes = sent.tx_bytes - before[0].tx_bytes;
+    let received_bytes = received.rx_bytes - before[1].rx_bytes;
+    assert!(
+        received_bytes.abs_diff(sent_bytes) <= PADDING * (sent.tx_packets - before[0].tx_packets),
+        "{sent_bytes} bytes were sent, but {received_bytes} received: {sent:?} {received:?}"
+    );
 
     for (station, before) in bed.stations().into_iter().zip(before) {
         let after = bed.link_stats(station)?;
