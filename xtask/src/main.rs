@@ -30,6 +30,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
 
 use crate::kernel::{KernelArgs, Use};
 use crate::project::Project;
@@ -56,7 +57,8 @@ Environment:
   QEMU                 the qemu-system-x86_64 to use (10.1 or newer, with igb)
   RUST_LIB_SRC         the `library` folder of Rust's source, for the kernel build
   LIBCLANG_PATH        the folder of the libclang that bindgen uses (17 or newer)
-  XDG_CACHE_HOME       where the cache folder goes (about 3 GB)";
+  XDG_CACHE_HOME       where the cache folder goes (about 3 GB)
+  RUST_LOG             what the harness tells of itself, such as `vm=debug`";
 
 #[derive(Subcommand)]
 enum Command {
@@ -122,6 +124,10 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::from_default_env())
+        .with_writer(std::io::stderr)
+        .init();
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
