@@ -49,6 +49,11 @@ pub const MIN_FRAME: u32 = 60;
 /// Largest MTU: [`MAX_FRAME`] less Ethernet header, one VLAN tag and FCS.
 pub const MAX_MTU: u32 = MAX_FRAME - ETHERNET_HEADER - VLAN_TAG - FRAME_CHECK;
 
+/// Bytes of the longest frame for an MTU, with up to two VLAN tags and without FCS.
+pub const fn frame_len(mtu: u32) -> u32 {
+    ETHERNET_HEADER + 2 * VLAN_TAG + mtu
+}
+
 /// Bytes in one unit of SRRCTL.BSIZEHEADER.
 pub const HEADER_BUFFER_UNIT: u32 = 64;
 

@@ -53,6 +53,15 @@ impl PageSize {
         }
     }
 
+    /// The smallest such size that is not less than `bytes`.
+    pub const fn at_least(bytes: u32) -> Option<Self> {
+        match bytes.checked_next_power_of_two() {
+            Some(bytes) if bytes > Self::PAGE.0 => Self::new(bytes),
+            Some(_) => Some(Self::PAGE),
+            None => None,
+        }
+    }
+
     /// The size in bytes.
     #[inline]
     pub const fn bytes(self) -> u32 {

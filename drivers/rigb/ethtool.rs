@@ -27,9 +27,8 @@ use crate::{
     netdev::{
         Adapter,
         Control,
-        Rings, //
+        Settings, //
     },
-    rx,
     stats::QueueStats, //
 };
 
@@ -76,11 +75,11 @@ impl<'bound> Ethtool for Adapter<'bound> {
 
     fn rings(control: &Control<'bound>) -> net::ethtool::Rings {
         net::ethtool::Rings {
-            rx: u32::from(control.rx_len.len()),
-            tx: u32::from(control.tx_len.len()),
+            rx: u32::from(control.settings.rx_len.len()),
+            tx: u32::from(control.settings.tx_len.len()),
             rx_max: u32::from(limits::RING_MAX),
             tx_max: u32::from(limits::RING_MAX),
-            header_split: if control.split {
+            header_split: if control.settings.split {
                 HeaderSplit::Enabled
             } else {
                 HeaderSplit::Disabled
@@ -97,30 +96,18 @@ impl<'bound> Ethtool for Adapter<'bound> {
         request: RingRequest,
         extack: &ExtAck<'_>,
     ) -> Result {
-        let rx_len = ring_of(request.rx, extack)?;
-        let tx_len = ring_of(request.tx, extack)?;
-        // Off is what the driver prefers: one buffer for each packet instead of two.
-        let split = request.header_split == HeaderSplit::Enabled;
+        let settings = Settings {
+            rx_len: ring_of(request.rx, extack)?,
+            tx_len: ring_of(request.tx, extack)?,
+            // Off is what the driver prefers: one buffer for each packet instead of two.
+            split: request.header_split == HeaderSplit::Enabled,
+            ..control.settings
+        };
 
-        if (rx_len, tx_len, split) == (control.rx_len, control.tx_len, control.split) {
-            return Ok(());
-        }
-        if !dev.is_running() {
-            (control.rx_len, control.tx_len, control.split) = (rx_len, tx_len, split);
-            return Ok(());
-        }
-
-        let layouts = rx::Layouts { len: rx_len, split };
-        let rings = Rings::new(dev, control.pairs.len(), layouts, tx_len)?;
-
-        let old = (control.rx_len, control.tx_len, control.split);
-        Self::halt(dev, control);
-        (control.rx_len, control.tx_len, control.split) = (rx_len, tx_len, split);
-        Self::start(dev, control, rings).inspect_err(|_| {
-            // All memory is there, so this is the device itself.
-            (control.rx_len, control.tx_len, control.split) = old;
-            dev.device().set_carrier(false);
-            extack.set(c"the device did not start again: take the interface down and up");
+        Self::reconfigure(dev, control, settings).inspect_err(|error| {
+            if *error == ETIMEDOUT {
+                extack.set(c"the device did not start again: take the interface down and up");
+            }
         })
     }
 

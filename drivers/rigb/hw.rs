@@ -170,9 +170,16 @@ impl<'bound> Hw<'bound> {
         );
     }
 
+    /// Drops frames that are longer than `len` bytes, without FCS.
+    pub(crate) fn set_max_frame(&self, len: u32) {
+        self.write(
+            regs::RLPML,
+            (len + limits::FRAME_CHECK).min(limits::MAX_FRAME),
+        );
+    }
+
     /// Lets frames in and out. Queues are enabled one by one.
     pub(crate) fn start(&self) {
-        self.write(regs::RLPML, limits::MAX_FRAME);
         // Split NFS over TCP like any other TCP: what is behind its headers is payload.
         self.modify(
             regs::RFCTL,

@@ -3,6 +3,7 @@
 //! The interface: its state, and how it goes up and down.
 
 use i82576::{
+    limits,
     ring,
     rss, //
 };
@@ -42,6 +43,9 @@ use crate::{
 /// Descriptors in a ring at first.
 const RX_RING: u16 = 1024;
 const TX_RING: u16 = 512;
+
+/// The MTU of a new interface, in bytes (`ether_setup()`).
+const MTU: u32 = 1500;
 
 /// What all contexts may read. The interrupt handlers go first.
 pub(crate) struct Adapter<'bound> {
@@ -83,12 +87,35 @@ impl<'bound> Pair<'bound> {
     }
 }
 
+/// What rings depend on.
+#[derive(Copy, Clone)]
+pub(crate) struct Settings {
+    /// Descriptors of RX rings.
+    pub(crate) rx_len: ring::Ring,
+    /// Descriptors of TX rings.
+    pub(crate) tx_len: ring::Ring,
+    /// Headers are split from payload.
+    pub(crate) split: bool,
+    /// The longest packet, in bytes.
+    pub(crate) mtu: u32,
+}
+
+impl Settings {
+    /// How RX rings are laid out.
+    pub(crate) fn layout(&self) -> rx::Layout {
+        rx::Layout::new(self.rx_len, self.mtu, self.split)
+    }
+
+    /// Rings for `other` are the same.
+    fn same_rings(&self, other: &Self) -> bool {
+        self.layout() == other.layout() && self.tx_len == other.tx_len
+    }
+}
+
 /// What the control path works on, under the instance lock.
 pub(crate) struct Control<'bound> {
     pub(crate) pairs: KVec<Pair<'bound>>,
-    pub(crate) rx_len: ring::Ring,
-    pub(crate) tx_len: ring::Ring,
-    pub(crate) split: bool,
+    pub(crate) settings: Settings,
     pub(crate) key: rss::Key,
     pub(crate) table: rss::IndirectionTable,
     mode: RxMode,
@@ -107,9 +134,12 @@ impl<'bound> Control<'bound> {
 
         Ok(Self {
             pairs: KVec::with_capacity(pairs as usize, GFP_KERNEL)?,
-            rx_len: ring::Ring::new(RX_RING).ok_or(EINVAL)?,
-            tx_len: ring::Ring::new(TX_RING).ok_or(EINVAL)?,
-            split: false,
+            settings: Settings {
+                rx_len: ring::Ring::new(RX_RING).ok_or(EINVAL)?,
+                tx_len: ring::Ring::new(TX_RING).ok_or(EINVAL)?,
+                split: false,
+                mtu: MTU,
+            },
             key: rss::Key::new(key),
             table: rss::IndirectionTable::spread(u16::try_from(pairs)?),
             mode: RxMode {
@@ -123,14 +153,6 @@ impl<'bound> Control<'bound> {
         self.pairs.push(Pair::Disabled(napi), GFP_KERNEL)?;
         Ok(())
     }
-
-    /// How RX rings are laid out.
-    pub(crate) fn layouts(&self) -> rx::Layouts {
-        rx::Layouts {
-            len: self.rx_len,
-            split: self.split,
-        }
-    }
 }
 
 impl<'bound> Rings<'bound> {
@@ -138,8 +160,7 @@ impl<'bound> Rings<'bound> {
     pub(crate) fn new(
         dev: Locked<'_, Adapter<'bound>>,
         pairs: usize,
-        layouts: rx::Layouts,
-        tx_len: ring::Ring,
+        settings: &Settings,
     ) -> Result<Self> {
         let parent = dev.device().driver().parent;
         let mut rings = Self {
@@ -151,10 +172,12 @@ impl<'bound> Rings<'bound> {
         for index in 0..pairs as u16 {
             // What is bound to a queue stays bound to it, with the page size that it was given.
             let config = dev.queue_config(index.into())?;
-            let ring = rx::Ring::new(dev, parent, layouts, &config, index)?;
+            let ring = rx::Ring::new(dev, parent, settings.layout(), &config, index)?;
 
             rings.rx.push(ring, GFP_KERNEL)?;
-            rings.tx.push(tx::Ring::new(parent, tx_len)?, GFP_KERNEL)?;
+            rings
+                .tx
+                .push(tx::Ring::new(parent, settings.tx_len)?, GFP_KERNEL)?;
         }
         Ok(rings)
     }
@@ -199,6 +222,7 @@ impl<'bound> Adapter<'bound> {
 
         hw.set_mac_address(&dev.device().mac_address());
         hw.set_rss(&control.key, &control.table);
+        hw.set_max_frame(limits::frame_len(control.settings.mtu));
         hw.start();
         hw.set_rx_mode(control.mode);
 
@@ -257,6 +281,40 @@ impl<'bound> Adapter<'bound> {
         Ok(())
     }
 
+    /// Changes what rings depend on, on new rings if the interface is up and needs them.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and all is as before. Others come from a device that did not start again: the
+    /// interface has to be taken down and up.
+    pub(crate) fn reconfigure(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        settings: Settings,
+    ) -> Result {
+        if !dev.is_running() {
+            control.settings = settings;
+            return Ok(());
+        }
+        if settings.same_rings(&control.settings) {
+            control.settings = settings;
+            dev.device()
+                .driver()
+                .hw
+                .set_max_frame(limits::frame_len(settings.mtu));
+            return Ok(());
+        }
+
+        let rings = Rings::new(dev, control.pairs.len(), &settings)?;
+
+        Self::halt(dev, control);
+        let old = core::mem::replace(&mut control.settings, settings);
+        Self::start(dev, control, rings).inspect_err(|_| {
+            control.settings = old;
+            dev.device().set_carrier(false);
+        })
+    }
+
     /// Stops the interface and frees its rings.
     pub(crate) fn halt(dev: Locked<'_, Self>, control: &mut Control<'bound>) {
         let adapter = dev.device().driver();
@@ -293,7 +351,7 @@ impl<'bound> Driver for Adapter<'bound> {
     type Tx = tx::Transmitter<'bound>;
 
     fn open(dev: Locked<'_, Self>, control: &mut Control<'bound>) -> Result {
-        let rings = Rings::new(dev, control.pairs.len(), control.layouts(), control.tx_len)?;
+        let rings = Rings::new(dev, control.pairs.len(), &control.settings)?;
 
         Self::start(dev, control, rings)
     }
@@ -313,9 +371,13 @@ impl<'bound> Driver for Adapter<'bound> {
         dev.device().driver().hw.set_mac_address(addr);
     }
 
-    fn change_mtu(_dev: Locked<'_, Self>, _control: &mut Control<'bound>, _mtu: u32) -> Result {
-        // The device always takes jumbo frames, over as many buffers as they need.
-        Ok(())
+    fn change_mtu(dev: Locked<'_, Self>, control: &mut Control<'bound>, mtu: u32) -> Result {
+        let settings = Settings {
+            mtu,
+            ..control.settings
+        };
+
+        Self::reconfigure(dev, control, settings)
     }
 
     fn features_check(skb: &SkBuffRef<'_>, features: Features) -> Features {

@@ -55,7 +55,7 @@ impl<'bound> QueueManagement for Adapter<'bound> {
         config: &Config,
         index: u32,
     ) -> Result<rx::Ring> {
-        if dev.has_unreadable_provider(index) && (index == 0 || !control.split) {
+        if dev.has_unreadable_provider(index) && (index == 0 || !control.settings.split) {
             // What is not TCP goes to queue 0, which cannot be split.
             return Err(EOPNOTSUPP);
         }
@@ -64,7 +64,7 @@ impl<'bound> QueueManagement for Adapter<'bound> {
         rx::Ring::new(
             dev,
             adapter.parent,
-            control.layouts(),
+            control.settings.layout(),
             config,
             u16::try_from(index)?,
         )

@@ -2,11 +2,11 @@
 
 //! Receive: from the wire to the core.
 //!
-//! A descriptor has up to two buffers. With header split on, headers go to a fragment of a
-//! readable page that becomes the skb's head, and TCP payload to a buffer of its own, which is
-//! added to the skb as it is: a page, or a `net_iov` of device memory when the queue is bound.
-//! With header split off there is one buffer, and the skb is built around it. Nothing is copied
-//! but the headers of what the device cannot split.
+//! A descriptor has up to two buffers. The first is a fragment of a readable page, around which
+//! the skb is built. With header split off it takes the whole frame. With header split on it takes
+//! the headers, and TCP payload goes to a buffer of its own, which is added to the skb as it is: a
+//! page, or a `net_iov` of device memory when the queue is bound. Nothing is copied but the headers
+//! of what the device cannot split.
 //!
 //! A ring is [`Ring`] (allocated, unknown to the device) or [`Running`]; only [`Running::stop`]
 //! leads back, and it waits for the device. How descriptors become a packet is in [`packet`].
@@ -41,7 +41,7 @@ use self::packet::{
     Packet, //
 };
 pub(crate) use self::ring::{
-    Layouts,
+    Layout,
     Ring, //
 };
 use crate::{

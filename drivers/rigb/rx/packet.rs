@@ -27,6 +27,7 @@ use net::{
 };
 
 use super::ring::{
+    Payloads,
     Pools,
     Slot,
     HEADER_SIZE, //
@@ -60,23 +61,27 @@ impl Packet {
     pub(super) fn add(self, slot: &mut Slot, write_back: &WriteBack, with: &Maker<'_, '_>) -> Self {
         let len = u32::from(write_back.packet_len());
 
-        match (self, &with.pools.headers) {
+        match (self, &with.pools.payloads) {
             (Self::Dropping, _) => Self::Dropping,
-            (Self::Assembling(skb), Some(_)) => with.payload(skb, slot, 0, len),
-            (Self::Assembling(skb), None) => with.payload(skb, slot, skb::HEADROOM, len),
-            (Self::Between, None) => with.whole(slot, len),
-            (Self::Between, Some(headers)) => match write_back.layout() {
+            (Self::Assembling(skb), Some(payloads)) => with.payload(skb, slot, payloads, 0, len),
+            (Self::Assembling(_), None) => {
+                // Longer than the MTU.
+                with.stats.rx_errors.add(1);
+                Self::Dropping
+            }
+            (Self::Between, None) => with.head(slot, len),
+            (Self::Between, Some(payloads)) => match write_back.layout() {
                 Layout::Split { header, payload } => {
-                    with.split(slot, headers, u32::from(header), u32::from(payload))
+                    with.split(slot, payloads, u32::from(header), u32::from(payload))
                 }
                 // Nobody could read its headers; or its payload is where no reader looks for it.
-                _ if with.pools.unreadable => {
+                _ if payloads.unreadable => {
                     with.stats.rx_unsplit_dropped.add(1);
                     Self::Dropping
                 }
-                Layout::HeaderOnly { header } => with.head(slot, headers, u32::from(header)),
+                Layout::HeaderOnly { header } => with.head(slot, u32::from(header)),
                 Layout::Unsplit { .. } | Layout::HeaderOverflow { .. } => {
-                    with.unsplit(slot, headers, len)
+                    with.unsplit(slot, payloads, len)
                 }
             },
         }
@@ -94,7 +99,7 @@ impl Packet {
         let Self::Assembling(mut skb) = self else {
             return None;
         };
-        let unreadable = with.pools.unreadable;
+        let unreadable = with.pools.unreadable();
         let stats = with.stats;
 
         if write_back.frame_error() {
@@ -132,65 +137,40 @@ impl Packet {
 impl Maker<'_, '_> {
     /// Starts an skb for a packet whose headers the device has split from its payload.
     #[inline]
-    fn split(&self, slot: &mut Slot, headers: &PagePool, header: u32, payload: u32) -> Packet {
+    fn split(&self, slot: &mut Slot, payloads: &Payloads, header: u32, payload: u32) -> Packet {
         self.stats.rx_split.add(1);
 
         let payload = if header + payload <= limits::MIN_FRAME {
-            unpadded(slot, headers, header, payload)
+            unpadded(slot, &self.pools.heads, header, payload)
         } else {
             payload
         };
-        match self.head(slot, headers, header) {
-            Packet::Assembling(skb) if payload != 0 => self.payload(skb, slot, 0, payload),
+        match self.head(slot, header) {
+            Packet::Assembling(skb) if payload != 0 => {
+                self.payload(skb, slot, payloads, 0, payload)
+            }
             packet => packet,
         }
     }
 
-    /// Starts an skb around the slot's header buffer.
+    /// Starts an skb around the slot's head buffer.
     #[inline]
-    fn head(&self, slot: &mut Slot, headers: &PagePool, len: u32) -> Packet {
+    fn head(&self, slot: &mut Slot, len: u32) -> Packet {
         if len < limits::ETHERNET_HEADER {
             self.stats.rx_errors.add(1);
             return Packet::Dropping;
         }
-        let Some(header) = slot.header.take() else {
+        let Some(head) = slot.head.take() else {
             return Packet::Dropping;
         };
 
-        headers.sync_for_cpu(header.netmem(), header.offset() + skb::HEADROOM, len);
-        match SkBuff::build(header, len, self.napi) {
+        self.pools
+            .heads
+            .sync_for_cpu(head.netmem(), head.offset() + skb::HEADROOM, len);
+        match SkBuff::build(head, len, self.napi) {
             Ok(skb) => Packet::Assembling(skb),
-            Err(header) => {
-                slot.header = Some(header);
-                self.stats.rx_alloc_dropped.add(1);
-                Packet::Dropping
-            }
-        }
-    }
-
-    /// Starts an skb around a whole page.
-    #[inline]
-    fn whole(&self, slot: &mut Slot, len: u32) -> Packet {
-        if len < limits::ETHERNET_HEADER {
-            self.stats.rx_errors.add(1);
-            return Packet::Dropping;
-        }
-        let Some(page) = slot.payload.take() else {
-            return Packet::Dropping;
-        };
-
-        self.pools.payloads.sync_for_cpu(&page, skb::HEADROOM, len);
-        let page = match Fragment::from_page(page) {
-            Ok(page) => page,
-            Err(netmem) => {
-                slot.payload = Some(netmem);
-                return Packet::Dropping;
-            }
-        };
-        match SkBuff::build(page, len, self.napi) {
-            Ok(skb) => Packet::Assembling(skb),
-            // The page goes back to its pool.
-            Err(_) => {
+            Err(head) => {
+                slot.head = Some(head);
                 self.stats.rx_alloc_dropped.add(1);
                 Packet::Dropping
             }
@@ -198,45 +178,54 @@ impl Maker<'_, '_> {
     }
 
     /// Starts an skb for a packet that the device left in a readable payload buffer: its headers
-    /// are copied to the header buffer, the rest stays where it is.
-    fn unsplit(&self, slot: &mut Slot, headers: &PagePool, len: u32) -> Packet {
-        let (Some(mut header), Some(page)) = (slot.header.take(), slot.payload.take()) else {
+    /// are copied to the head buffer, the rest stays where it is.
+    fn unsplit(&self, slot: &mut Slot, payloads: &Payloads, len: u32) -> Packet {
+        let (Some(mut head), Some(page)) = (slot.head.take(), slot.payload.take()) else {
             return Packet::Dropping;
         };
 
-        self.pools.payloads.sync_for_cpu(&page, 0, len);
+        payloads.pool.sync_for_cpu(&page, 0, len);
         let pull = match Fragment::from_page(page) {
             Ok(page) => {
                 let start = page.bytes(0, len.min(HEADER_SIZE));
                 let pull = skb::header_len(self.dev, start).min(len);
 
-                header.write(skb::HEADROOM, page.bytes(0, pull));
+                head.write(skb::HEADROOM, page.bytes(0, pull));
                 slot.payload = page.into_page().ok();
                 pull
             }
             Err(netmem) => {
-                slot.header = Some(header);
+                slot.head = Some(head);
                 slot.payload = Some(netmem);
                 return Packet::Dropping;
             }
         };
 
-        slot.header = Some(header);
-        match self.head(slot, headers, pull) {
-            Packet::Assembling(skb) if len > pull => self.payload(skb, slot, pull, len - pull),
+        slot.head = Some(head);
+        match self.head(slot, pull) {
+            Packet::Assembling(skb) if len > pull => {
+                self.payload(skb, slot, payloads, pull, len - pull)
+            }
             packet => packet,
         }
     }
 
     /// Adds `len` bytes at `offset` of the slot's payload buffer.
     #[inline]
-    fn payload(&self, mut skb: SkBuff, slot: &mut Slot, offset: u32, len: u32) -> Packet {
+    fn payload(
+        &self,
+        mut skb: SkBuff,
+        slot: &mut Slot,
+        payloads: &Payloads,
+        offset: u32,
+        len: u32,
+    ) -> Packet {
         let Some(payload) = slot.payload.take() else {
             return Packet::Dropping;
         };
 
-        self.pools.payloads.sync_for_cpu(&payload, offset, len);
-        match skb.add_fragment(payload, offset, len, self.pools.page_size.bytes()) {
+        payloads.pool.sync_for_cpu(&payload, offset, len);
+        match skb.add_fragment(payload, offset, len, payloads.size.bytes()) {
             Ok(()) => Packet::Assembling(skb),
             Err(payload) => {
                 slot.payload = Some(payload);
@@ -251,12 +240,12 @@ impl Maker<'_, '_> {
 ///
 /// The padding of a short frame lands in the payload buffer, where on a bound queue it would look
 /// like data.
-fn unpadded(slot: &Slot, headers: &PagePool, header: u32, payload: u32) -> u32 {
-    let Some(buffer) = &slot.header else {
+fn unpadded(slot: &Slot, heads: &PagePool, header: u32, payload: u32) -> u32 {
+    let Some(buffer) = &slot.head else {
         return payload;
     };
 
-    headers.sync_for_cpu(buffer.netmem(), buffer.offset() + skb::HEADROOM, header);
+    heads.sync_for_cpu(buffer.netmem(), buffer.offset() + skb::HEADROOM, header);
     match frame::unpadded_len(buffer.bytes(skb::HEADROOM, header)) {
         Some(len) => payload.min(len.saturating_sub(header)),
         None => payload,

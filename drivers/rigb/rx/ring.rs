@@ -13,7 +13,6 @@ use kernel::{
         Bound,
         Device, //
     },
-    page::PAGE_SIZE,
     prelude::*, //
 };
 use net::{
@@ -38,107 +37,138 @@ use crate::netdev::Adapter;
 /// headers, TCP with options.
 pub(super) const HEADER_SIZE: u32 = 256;
 
-/// A header buffer: room for the skb around the headers.
-const HEADER_BUFFER: u32 = skb::HEADROOM + HEADER_SIZE + skb::TAILROOM;
+/// Buffers for heads are cut from memory of at least as many times their size, so that little is
+/// left over.
+const CUT: u32 = 3;
 
-/// What of a page the device may fill when an skb is built around it, in units of 1 KiB.
-const WHOLE_KIB: u32 = 3;
-
-const _: () = {
-    assert!(HEADER_SIZE % limits::HEADER_BUFFER_UNIT == 0);
-    assert!(
-        skb::HEADROOM + WHOLE_KIB * limits::PAYLOAD_BUFFER_UNIT + skb::TAILROOM <= PAGE_SIZE as u32
-    );
-};
+const _: () = assert!(HEADER_SIZE % limits::HEADER_BUFFER_UNIT == 0);
 
 /// How a ring is laid out.
-#[derive(Copy, Clone)]
-pub(crate) struct Layouts {
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(crate) struct Layout {
     /// Descriptors.
     pub(crate) len: ring::Ring,
+    /// What the device may fill of a head buffer, in bytes.
+    head: u32,
     /// Headers are split from payload.
-    pub(crate) split: bool,
+    split: bool,
+}
+
+impl Layout {
+    /// `mtu` is the longest packet, in bytes.
+    pub(crate) fn new(len: ring::Ring, mtu: u32, split: bool) -> Self {
+        let head = if split {
+            HEADER_SIZE
+        } else {
+            limits::frame_len(mtu).next_multiple_of(limits::PAYLOAD_BUFFER_UNIT)
+        };
+
+        Self { len, head, split }
+    }
+
+    /// A head buffer: what the device fills, and room for the skb around it.
+    fn head_buffer(&self) -> u32 {
+        skb::HEADROOM + self.head + skb::TAILROOM
+    }
 }
 
 /// The buffers behind one descriptor; either may be missing or, after a packet that did not need
 /// it, still there.
 pub(super) struct Slot {
-    pub(super) header: Option<Fragment>,
+    pub(super) head: Option<Fragment>,
     pub(super) payload: Option<Netmem>,
+}
+
+/// Where payload that is split from its headers goes.
+pub(super) struct Payloads {
+    /// Pages, or the memory provider's.
+    pub(super) pool: PagePool,
+    /// The CPU cannot read them.
+    pub(super) unreadable: bool,
+    /// The size of each.
+    pub(super) size: PageSize,
 }
 
 /// Where buffers come from.
 pub(super) struct Pools {
-    /// Fragments for headers; only with header split.
-    pub(super) headers: Option<PagePool>,
-    /// Pages, or the memory provider's.
-    pub(super) payloads: PagePool,
-    /// The CPU cannot read payloads.
-    pub(super) unreadable: bool,
-    /// Size of a payload buffer.
-    pub(super) page_size: PageSize,
+    /// Fragments that skbs are built around: for headers, or for whole packets.
+    pub(super) heads: PagePool,
+    /// Bytes of such a fragment.
+    head_buffer: u32,
+    /// Only with header split.
+    pub(super) payloads: Option<Payloads>,
 }
 
 impl Pools {
     fn new(
         dev: Locked<'_, Adapter<'_>>,
         parent: &Device<Bound>,
-        layouts: Layouts,
+        layout: Layout,
         config: &queue::Config,
         queue: u32,
     ) -> Result<Self> {
-        let size = u32::from(layouts.len.len());
-        // Without split an skb is built around each buffer, for which a page is just right.
-        let page_size = if layouts.split {
-            config.rx_page_size
-        } else {
-            PageSize::PAGE
-        };
-        let payloads = PagePool::new(
-            dev,
-            parent,
-            &page_pool::Config {
-                size,
-                page_size,
-                queue,
-                allow_unreadable: layouts.split,
-            },
-        )?;
-        let headers = layouts
+        let size = u32::from(layout.len.len());
+        let payloads = layout
             .split
             .then(|| {
-                PagePool::new(
+                let pool = PagePool::new(
                     dev,
                     parent,
                     &page_pool::Config {
-                        size: size / (PAGE_SIZE as u32 / HEADER_BUFFER) + 1,
-                        page_size: PageSize::PAGE,
+                        size,
+                        page_size: config.rx_page_size,
                         queue,
-                        allow_unreadable: false,
+                        allow_unreadable: true,
                     },
-                )
+                )?;
+
+                Ok::<_, Error>(Payloads {
+                    unreadable: pool.is_unreadable(),
+                    pool,
+                    size: config.rx_page_size,
+                })
             })
             .transpose()?;
 
+        let head_buffer = layout.head_buffer();
+        let page_size = PageSize::at_least(CUT * head_buffer).ok_or(EINVAL)?;
+        let heads = PagePool::new(
+            dev,
+            parent,
+            &page_pool::Config {
+                size: size / (page_size.bytes() / head_buffer) + 1,
+                page_size,
+                queue,
+                allow_unreadable: false,
+            },
+        )?;
+
         Ok(Self {
-            headers,
-            unreadable: payloads.is_unreadable(),
+            heads,
+            head_buffer,
             payloads,
-            page_size,
         })
     }
 
+    /// The CPU cannot read payloads.
+    #[inline]
+    pub(super) fn unreadable(&self) -> bool {
+        self.payloads
+            .as_ref()
+            .is_some_and(|payloads| payloads.unreadable)
+    }
+
     pub(super) fn enable_direct_recycling<P: napi::Poll>(&mut self, napi: &napi::Disabled<P>) {
-        self.payloads.enable_direct_recycling(napi);
-        if let Some(headers) = &mut self.headers {
-            headers.enable_direct_recycling(napi);
+        self.heads.enable_direct_recycling(napi);
+        if let Some(payloads) = &mut self.payloads {
+            payloads.pool.enable_direct_recycling(napi);
         }
     }
 
     pub(super) fn disable_direct_recycling<P: napi::Poll>(&mut self, napi: &napi::Disabled<P>) {
-        self.payloads.disable_direct_recycling(napi);
-        if let Some(headers) = &mut self.headers {
-            headers.disable_direct_recycling(napi);
+        self.heads.disable_direct_recycling(napi);
+        if let Some(payloads) = &mut self.payloads {
+            payloads.pool.disable_direct_recycling(napi);
         }
     }
 
@@ -146,23 +176,20 @@ impl Pools {
     /// short. What is there stays.
     #[inline]
     fn fill(&mut self, slot: &mut Slot) -> Option<descriptor::Raw> {
+        if slot.head.is_none() {
+            slot.head = self.heads.alloc_fragment(self.head_buffer);
+        }
+        let head = slot.head.as_ref()?.dma_address() + u64::from(skb::HEADROOM);
+
+        let Some(payloads) = &mut self.payloads else {
+            return Some(descriptor::rx_read(head, 0));
+        };
         if slot.payload.is_none() {
-            slot.payload = self.payloads.alloc();
+            slot.payload = payloads.pool.alloc();
         }
         let payload = slot.payload.as_ref()?.dma_address();
 
-        let Some(headers) = &mut self.headers else {
-            return Some(descriptor::rx_read(payload + u64::from(skb::HEADROOM), 0));
-        };
-        if slot.header.is_none() {
-            slot.header = headers.alloc_fragment(HEADER_BUFFER);
-        }
-        let header = slot.header.as_ref()?.dma_address();
-
-        Some(descriptor::rx_read(
-            payload,
-            header + u64::from(skb::HEADROOM),
-        ))
+        Some(descriptor::rx_read(payload, head))
     }
 }
 
@@ -179,6 +206,7 @@ pub(crate) struct Ring {
     pub(super) slots: KVVec<Slot>,
     pub(super) pools: Pools,
     pub(super) descriptors: Descriptors,
+    layout: Layout,
     pub(super) len: ring::Ring,
     pub(super) next_to_use: u16,
     pub(super) next_to_clean: u16,
@@ -194,16 +222,16 @@ impl Ring {
     pub(crate) fn new(
         dev: Locked<'_, Adapter<'_>>,
         parent: &Device<Bound>,
-        layouts: Layouts,
+        layout: Layout,
         config: &queue::Config,
         index: u16,
     ) -> Result<Self> {
-        let len = layouts.len;
+        let len = layout.len;
         let mut slots = KVVec::with_capacity(usize::from(len.len()), GFP_KERNEL)?;
 
         for _ in 0..len.len() {
             let slot = Slot {
-                header: None,
+                head: None,
                 payload: None,
             };
             slots.push(slot, GFP_KERNEL)?;
@@ -212,8 +240,9 @@ impl Ring {
         let mut ring = Self {
             packet: Packet::Between,
             slots,
-            pools: Pools::new(dev, parent, layouts, config, u32::from(index))?,
+            pools: Pools::new(dev, parent, layout, config, u32::from(index))?,
             descriptors: Descriptors::new(parent, u32::from(len.len()))?,
+            layout,
             len,
             next_to_use: 0,
             next_to_clean: 0,
@@ -221,7 +250,7 @@ impl Ring {
         };
         // A provider may still have its memory in the ring that this one replaces; the rest comes
         // when NAPI runs.
-        if ring.fill() == 0 && !ring.pools.unreadable {
+        if ring.fill() == 0 && !ring.pools.unreadable() {
             return Err(ENOMEM);
         }
         Ok(ring)
@@ -230,15 +259,19 @@ impl Ring {
     /// The queue's SRRCTL.
     pub(super) fn srrctl(&self) -> u32 {
         // With DROP_EN a queue without buffers does not hold up the others.
-        if self.pools.headers.is_some() {
-            srrctl::encode(
-                self.pools.page_size.bytes() / limits::PAYLOAD_BUFFER_UNIT,
-                HEADER_SIZE / limits::HEADER_BUFFER_UNIT,
+        match &self.pools.payloads {
+            Some(payloads) => srrctl::encode(
+                payloads.size.bytes() / limits::PAYLOAD_BUFFER_UNIT,
+                self.layout.head / limits::HEADER_BUFFER_UNIT,
                 srrctl::DescType::HeaderSplit,
                 true,
-            )
-        } else {
-            srrctl::encode(WHOLE_KIB, 0, srrctl::DescType::OneBuffer, true)
+            ),
+            None => srrctl::encode(
+                self.layout.head / limits::PAYLOAD_BUFFER_UNIT,
+                0,
+                srrctl::DescType::OneBuffer,
+                true,
+            ),
         }
     }
 
