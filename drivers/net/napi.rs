@@ -28,7 +28,12 @@ use crate::{
         Driver,
         Locked, //
     },
-    skb::SkBuff, //
+    skb::{
+        self,
+        Hash,
+        Received,
+        SkBuff, //
+    }, //
 };
 
 /// How a poll ended.
@@ -259,12 +264,31 @@ fn schedule<P: Poll>(napi: &Napi<P>) {
 pub struct Context<'a>(*mut bindings::napi_struct, PhantomData<&'a ()>);
 
 impl Context<'_> {
-    /// Hands a packet to generic receive offload (`napi_gro_receive()`).
+    /// Hands a frame to generic receive offload (`napi_gro_receive()`); drops it if its linear
+    /// part has no Ethernet header.
     #[inline]
-    pub fn receive(&self, skb: SkBuff) {
-        // SAFETY: The NAPI is being polled, and we own the skb.
+    pub fn receive<T: Driver>(&self, dev: &DeviceRef<T>, skb: SkBuff, received: &Received) {
+        if skb.head_len() < skb::ETH_HLEN {
+            return;
+        }
+        let (hash, hash_type) = match received.hash {
+            Hash::None => (0, bindings::pkt_hash_types_PKT_HASH_TYPE_NONE),
+            Hash::L3(hash) => (hash, bindings::pkt_hash_types_PKT_HASH_TYPE_L3),
+            Hash::L4(hash) => (hash, bindings::pkt_hash_types_PKT_HASH_TYPE_L4),
+        };
+
+        // SAFETY: The NAPI is being polled, the device is valid, and we own the skb, which has an
+        // Ethernet header.
         unsafe {
-            bindings::gro_receive_skb(core::ptr::addr_of_mut!((*self.0).gro), skb.into_raw());
+            bindings::net_shim_skb_receive(
+                self.0,
+                dev.as_raw(),
+                skb.into_raw(),
+                received.queue,
+                received.checksum_verified,
+                hash,
+                hash_type,
+            );
         }
     }
 }

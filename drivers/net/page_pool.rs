@@ -174,23 +174,34 @@ impl PagePool {
     /// Takes one piece of memory; `None` if there is none.
     #[inline]
     pub fn alloc(&mut self) -> Option<Netmem> {
+        let mut dma = 0;
         // SAFETY: The pool is valid, and `&mut self` makes this the only consumer.
-        let raw = unsafe { bindings::net_shim_pp_alloc(self.0.as_ptr()) };
+        let raw = unsafe { bindings::net_shim_pp_alloc(self.0.as_ptr(), &mut dma) };
 
         // INVARIANT: A reference from a pool, which is ours.
-        NonZero::new(raw).map(Netmem)
+        NonZero::new(raw).map(|raw| Netmem { raw, dma })
     }
 
     /// Takes `size` bytes of a page; `None` if there are none. For readable pools.
     #[inline]
     pub fn alloc_fragment(&mut self, size: u32) -> Option<Fragment> {
         let mut offset = 0;
+        let mut dma = 0;
+        let mut start = core::ptr::null_mut();
         // SAFETY: As in `alloc`.
-        let raw = unsafe { bindings::net_shim_pp_alloc_frag(self.0.as_ptr(), &mut offset, size) };
+        let raw = unsafe {
+            bindings::net_shim_pp_alloc_frag(
+                self.0.as_ptr(),
+                size,
+                &mut offset,
+                &mut dma,
+                &mut start,
+            )
+        };
         // INVARIANT: A reference from a pool, which is ours.
-        let netmem = NonZero::new(raw).map(Netmem)?;
+        let netmem = NonZero::new(raw).map(|raw| Netmem { raw, dma })?;
         // SAFETY: The fragment lies inside of the page.
-        let address = unsafe { netmem.address()?.add(offset as usize) };
+        let address = unsafe { NonNull::new(start.cast::<u8>())?.add(offset as usize) };
 
         // INVARIANT: The pool gave us these `size` bytes.
         Some(Fragment {
@@ -201,12 +212,17 @@ impl PagePool {
         })
     }
 
+    #[inline]
+    pub(crate) fn as_raw(&self) -> *mut bindings::page_pool {
+        self.0.as_ptr()
+    }
+
     /// Makes what the device wrote visible to the CPU; does nothing for unreadable memory.
     #[inline]
     pub fn sync_for_cpu(&self, netmem: &Netmem, offset: u32, len: u32) {
         // SAFETY: The pool is valid and the memory is from a pool.
         unsafe {
-            bindings::net_shim_pp_sync_for_cpu(self.0.as_ptr(), netmem.0.get(), offset, len);
+            bindings::net_shim_pp_sync_for_cpu(self.as_raw(), netmem.raw.get(), offset, len);
         }
     }
 }
@@ -222,28 +238,35 @@ impl Drop for PagePool {
 ///
 /// # Invariants
 ///
-/// Holds one reference, which goes back to the pool on drop.
-pub struct Netmem(NonZero<bindings::netmem_ref>);
+/// Holds one reference, which goes back to the pool on drop. `dma` is where the device sees it.
+pub struct Netmem {
+    raw: NonZero<bindings::netmem_ref>,
+    dma: u64,
+}
 
 impl Netmem {
     /// The address as the device sees it.
     #[inline]
     pub fn dma_address(&self) -> u64 {
-        // SAFETY: Valid by the type invariant.
-        unsafe { bindings::net_shim_pp_dma_addr(self.0.get()) }
+        self.dma
     }
 
     /// Where the CPU reads it; `None` for device memory.
     #[inline]
     pub fn address(&self) -> Option<NonNull<u8>> {
         // SAFETY: Valid by the type invariant.
-        NonNull::new(unsafe { bindings::net_shim_netmem_address(self.0.get()) }.cast())
+        NonNull::new(unsafe { bindings::net_shim_netmem_address(self.raw.get()) }.cast())
+    }
+
+    #[inline]
+    pub(crate) fn as_raw(&self) -> bindings::netmem_ref {
+        self.raw.get()
     }
 
     /// Gives the reference away.
     #[inline]
     pub(crate) fn into_raw(self) -> bindings::netmem_ref {
-        let raw = self.0.get();
+        let raw = self.as_raw();
 
         core::mem::forget(self);
         raw
@@ -253,7 +276,7 @@ impl Netmem {
 impl Drop for Netmem {
     fn drop(&mut self) {
         // SAFETY: Valid by the type invariant.
-        unsafe { bindings::net_shim_pp_put(self.0.get(), false) };
+        unsafe { bindings::net_shim_pp_put(self.raw.get(), false) };
     }
 }
 

@@ -16,7 +16,8 @@ use net_bindings as bindings;
 
 use crate::page_pool::{
     Fragment,
-    Netmem, //
+    Netmem,
+    PagePool, //
 };
 
 /// What a buffer that becomes the linear part of an skb needs before the packet, in bytes.
@@ -38,6 +39,28 @@ pub struct Segmentation {
     pub mss: u16,
     /// Segments.
     pub segments: u16,
+}
+
+/// A hash that the device has computed over a received frame.
+#[derive(Copy, Clone)]
+pub enum Hash {
+    /// There is none.
+    None,
+    /// Over addresses.
+    L3(u32),
+    /// Over addresses and ports.
+    L4(u32),
+}
+
+/// What the device says of a frame that it has received.
+#[derive(Copy, Clone)]
+pub struct Received {
+    /// The RX queue.
+    pub queue: u16,
+    /// The device has found all checksums right.
+    pub checksum_verified: bool,
+    /// The hash.
+    pub hash: Hash,
 }
 
 /// A view of an skb that somebody else owns.
@@ -184,12 +207,14 @@ impl SkBuff {
         ManuallyDrop::new(self).as_raw()
     }
 
-    /// Makes an skb around a buffer that holds `len` bytes of a frame from [`HEADROOM`] on.
+    /// Makes an skb around a buffer of `pool` that holds `len` bytes of a frame from [`HEADROOM`]
+    /// on, which the device has written.
     ///
     /// Nothing is copied; the buffer goes back to its pool with the skb. For NAPI context.
     /// Returns the buffer if there is no memory or it is too small.
     #[inline]
     pub fn build(
+        pool: &PagePool,
         buffer: Fragment,
         len: u32,
         _napi: &crate::napi::Context<'_>,
@@ -197,9 +222,19 @@ impl SkBuff {
         if len > buffer.size().saturating_sub(HEADROOM + TAILROOM) {
             return Err(buffer);
         }
-        // SAFETY: The buffer is valid for its size, which has room for the shared info; NAPI
-        // context, as the skb cache wants.
-        let raw = unsafe { bindings::napi_build_skb(buffer.as_ptr().cast(), buffer.size()) };
+        // SAFETY: The buffer is valid for its size, which has room for all three and is from a
+        // pool; NAPI context, as the skb cache wants.
+        let raw = unsafe {
+            bindings::net_shim_skb_build(
+                pool.as_raw(),
+                buffer.netmem().as_raw(),
+                buffer.as_ptr().cast(),
+                buffer.offset(),
+                buffer.size(),
+                HEADROOM,
+                len,
+            )
+        };
         // SAFETY: Just made and owned by nobody else.
         let Some(skb) = (unsafe { Self::from_raw(raw) }) else {
             return Err(buffer);
@@ -207,23 +242,18 @@ impl SkBuff {
 
         // The skb's head holds the reference from here on.
         let _ = buffer.into_raw();
-        // SAFETY: The skb is valid and ours, the head is from a page pool, and the sizes were
-        // checked.
-        unsafe {
-            bindings::net_shim_skb_mark_for_recycle(raw);
-            bindings::net_shim_skb_reserve(raw, HEADROOM as i32);
-            bindings::net_shim_skb_put(raw, len);
-        }
         Ok(skb)
     }
 
-    /// Adds `len` bytes at `offset` of `netmem`, which takes `truesize` bytes of memory.
+    /// Adds `len` bytes, which the device has written at `offset` of `pool`'s `netmem`, which takes
+    /// `truesize` bytes of memory.
     ///
     /// Returns the memory if the skb has no room for another fragment, or the bytes do not lie in
     /// what it takes.
     #[inline]
     pub fn add_fragment(
         &mut self,
+        pool: &PagePool,
         netmem: Netmem,
         offset: u32,
         len: u32,
@@ -236,6 +266,7 @@ impl SkBuff {
         // SAFETY: The skb is ours and has room; it takes the reference.
         unsafe {
             bindings::net_shim_skb_add_rx_frag(
+                pool.as_raw(),
                 self.as_raw(),
                 netmem.into_raw(),
                 offset,
@@ -244,47 +275,6 @@ impl SkBuff {
             );
         }
         Ok(())
-    }
-
-    /// Says that the device has verified the checksums.
-    #[inline]
-    pub fn set_checksum_verified(&mut self) {
-        // SAFETY: The skb is ours. CAST: A two-bit value.
-        unsafe {
-            bindings::net_shim_skb_set_ip_summed(
-                self.as_raw(),
-                bindings::CHECKSUM_UNNECESSARY as u8,
-            );
-        }
-    }
-
-    /// Notes the receive hash; `l4` if ports are part of it.
-    #[inline]
-    pub fn set_hash(&mut self, hash: u32, l4: bool) {
-        // SAFETY: The skb is ours.
-        unsafe { bindings::net_shim_skb_set_hash(self.as_raw(), hash, l4) };
-    }
-
-    /// Notes the RX queue.
-    #[inline]
-    pub fn set_rx_queue(&mut self, queue: u16) {
-        // SAFETY: The skb is ours.
-        unsafe { bindings::net_shim_skb_record_rx_queue(self.as_raw(), queue) };
-    }
-
-    /// Takes the Ethernet header off (`eth_type_trans()`); the last thing before the core.
-    ///
-    /// Does nothing unless the linear part holds that header.
-    #[inline]
-    pub fn set_protocol<T: crate::device::Driver>(&mut self, dev: &crate::device::DeviceRef<T>) {
-        if self.head_len() < ETH_HLEN {
-            return;
-        }
-        // SAFETY: The skb is ours and has the header, and the device is valid.
-        unsafe {
-            let protocol = bindings::eth_type_trans(self.as_raw(), dev.as_raw());
-            bindings::net_shim_skb_set_protocol(self.as_raw(), protocol);
-        }
     }
 
     /// Appends zeroes up to `len` bytes; `None`, and the skb is gone, if there is no memory.

@@ -188,9 +188,9 @@ impl<'bound> Running<'bound> {
             if write_back.end_of_packet() {
                 packets += 1;
                 let done = packet.finish(&write_back, features, ring.index, &with);
-                if let Some((skb, len)) = done {
-                    bytes += u64::from(len);
-                    napi.receive(skb);
+                if let Some((skb, received)) = done {
+                    bytes += u64::from(skb.len());
+                    napi.receive(dev, skb, &received);
                 }
             } else {
                 ring.packet = packet;

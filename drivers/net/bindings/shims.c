@@ -158,19 +158,21 @@ void net_shim_skb_free_any(struct sk_buff *skb)
 	dev_kfree_skb_any(skb);
 }
 
-void net_shim_skb_mark_for_recycle(struct sk_buff *skb)
+/* An skb around @size bytes of @pool's memory, with @len bytes behind @headroom. */
+struct sk_buff *net_shim_skb_build(const struct page_pool *pool, netmem_ref netmem, void *address,
+				   u32 offset, u32 size, u32 headroom, u32 len)
 {
+	struct sk_buff *skb;
+
+	page_pool_dma_sync_netmem_for_cpu(pool, netmem, offset + headroom, len);
+	skb = napi_build_skb(address, size);
+	if (unlikely(!skb))
+		return NULL;
+
 	skb_mark_for_recycle(skb);
-}
-
-void net_shim_skb_reserve(struct sk_buff *skb, int len)
-{
-	skb_reserve(skb, len);
-}
-
-void net_shim_skb_put(struct sk_buff *skb, unsigned int len)
-{
+	skb_reserve(skb, headroom);
 	__skb_put(skb, len);
+	return skb;
 }
 
 unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb)
@@ -183,20 +185,11 @@ unsigned int net_shim_skb_frag_size(const struct sk_buff *skb, unsigned int i)
 	return skb_frag_size(&skb_shinfo(skb)->frags[i]);
 }
 
-void net_shim_skb_add_rx_frag(struct sk_buff *skb, netmem_ref netmem, u32 off, u32 size,
-			      u32 truesize)
+void net_shim_skb_add_rx_frag(const struct page_pool *pool, struct sk_buff *skb, netmem_ref netmem,
+			      u32 off, u32 size, u32 truesize)
 {
+	page_pool_dma_sync_netmem_for_cpu(pool, netmem, off, size);
 	skb_add_rx_frag_netmem(skb, skb_shinfo(skb)->nr_frags, netmem, off, size, truesize);
-}
-
-void net_shim_skb_set_protocol(struct sk_buff *skb, __be16 protocol)
-{
-	skb->protocol = protocol;
-}
-
-void net_shim_skb_set_ip_summed(struct sk_buff *skb, u8 value)
-{
-	skb->ip_summed = value;
 }
 
 bool net_shim_skb_csum_partial(const struct sk_buff *skb)
@@ -204,14 +197,17 @@ bool net_shim_skb_csum_partial(const struct sk_buff *skb)
 	return skb->ip_summed == CHECKSUM_PARTIAL;
 }
 
-void net_shim_skb_set_hash(struct sk_buff *skb, u32 hash, bool l4)
+/* Hands up what the device says of a frame, and the frame. */
+void net_shim_skb_receive(struct napi_struct *napi, struct net_device *dev, struct sk_buff *skb,
+			  u16 queue, bool csum_verified, u32 hash, u32 hash_type)
 {
-	skb_set_hash(skb, hash, l4 ? PKT_HASH_TYPE_L4 : PKT_HASH_TYPE_L3);
-}
-
-void net_shim_skb_record_rx_queue(struct sk_buff *skb, u16 queue)
-{
+	if (csum_verified)
+		skb->ip_summed = CHECKSUM_UNNECESSARY;
+	if (hash_type != PKT_HASH_TYPE_NONE)
+		skb_set_hash(skb, hash, hash_type);
 	skb_record_rx_queue(skb, queue);
+	skb->protocol = eth_type_trans(skb, dev);
+	napi_gro_receive(napi, skb);
 }
 
 u16 net_shim_skb_queue_mapping(const struct sk_buff *skb)
@@ -336,25 +332,32 @@ long net_shim_ptr_err(const void *ptr)
 	return PTR_ERR(ptr);
 }
 
-netmem_ref net_shim_pp_alloc(struct page_pool *pool)
+netmem_ref net_shim_pp_alloc(struct page_pool *pool, dma_addr_t *dma)
 {
-	return page_pool_dev_alloc_netmems(pool);
+	netmem_ref netmem = page_pool_dev_alloc_netmems(pool);
+
+	if (likely(netmem))
+		*dma = page_pool_get_dma_addr_netmem(netmem);
+	return netmem;
 }
 
-netmem_ref net_shim_pp_alloc_frag(struct page_pool *pool, unsigned int *offset,
-				  unsigned int size)
+/* @dma and @address are those of the memory that the fragment is cut from. */
+netmem_ref net_shim_pp_alloc_frag(struct page_pool *pool, unsigned int size, unsigned int *offset,
+				  dma_addr_t *dma, void **address)
 {
-	return page_pool_alloc_frag_netmem(pool, offset, size, GFP_ATOMIC | __GFP_NOWARN);
+	netmem_ref netmem;
+
+	netmem = page_pool_alloc_frag_netmem(pool, offset, size, GFP_ATOMIC | __GFP_NOWARN);
+	if (likely(netmem)) {
+		*dma = page_pool_get_dma_addr_netmem(netmem);
+		*address = netmem_address(netmem);
+	}
+	return netmem;
 }
 
 void net_shim_pp_put(netmem_ref netmem, bool direct)
 {
 	page_pool_put_full_netmem(netmem_get_pp(netmem), netmem, direct);
-}
-
-dma_addr_t net_shim_pp_dma_addr(netmem_ref netmem)
-{
-	return page_pool_get_dma_addr_netmem(netmem);
 }
 
 void net_shim_pp_sync_for_cpu(const struct page_pool *pool, netmem_ref netmem, u32 offset,

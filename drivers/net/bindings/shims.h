@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Static inlines and macros of the networking core as functions, one line of
- * C each, so that Rust can call them. No logic lives here.
+ * Static inlines and macros of the networking core as functions, so that Rust
+ * can call them: one line of C each, but for those of the packet path, where
+ * what always goes together is one call. No logic lives here.
  */
 
 #ifndef NOBOUNCE_NET_SHIMS_H
@@ -50,18 +51,15 @@ void net_shim_napi_retry_after(struct napi_struct *napi, u64 ns);
 
 /* sk_buff */
 void net_shim_skb_free_any(struct sk_buff *skb);
-void net_shim_skb_mark_for_recycle(struct sk_buff *skb);
-void net_shim_skb_reserve(struct sk_buff *skb, int len);
-void net_shim_skb_put(struct sk_buff *skb, unsigned int len);
+struct sk_buff *net_shim_skb_build(const struct page_pool *pool, netmem_ref netmem, void *address,
+				   u32 offset, u32 size, u32 headroom, u32 len);
 unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb);
 unsigned int net_shim_skb_frag_size(const struct sk_buff *skb, unsigned int i);
-void net_shim_skb_add_rx_frag(struct sk_buff *skb, netmem_ref netmem, u32 off, u32 size,
-			      u32 truesize);
-void net_shim_skb_set_protocol(struct sk_buff *skb, __be16 protocol);
-void net_shim_skb_set_ip_summed(struct sk_buff *skb, u8 value);
+void net_shim_skb_add_rx_frag(const struct page_pool *pool, struct sk_buff *skb, netmem_ref netmem,
+			      u32 off, u32 size, u32 truesize);
 bool net_shim_skb_csum_partial(const struct sk_buff *skb);
-void net_shim_skb_set_hash(struct sk_buff *skb, u32 hash, bool l4);
-void net_shim_skb_record_rx_queue(struct sk_buff *skb, u16 queue);
+void net_shim_skb_receive(struct napi_struct *napi, struct net_device *dev, struct sk_buff *skb,
+			  u16 queue, bool csum_verified, u32 hash, u32 hash_type);
 u16 net_shim_skb_queue_mapping(const struct sk_buff *skb);
 int net_shim_skb_pad_min(struct sk_buff *skb, unsigned int len);
 int net_shim_skb_cow_head(struct sk_buff *skb);
@@ -88,11 +86,10 @@ bool net_shim_dma_mapping_error(struct device *dev, dma_addr_t addr);
 /* page_pool and netmem */
 bool net_shim_is_err(const void *ptr);
 long net_shim_ptr_err(const void *ptr);
-netmem_ref net_shim_pp_alloc(struct page_pool *pool);
-netmem_ref net_shim_pp_alloc_frag(struct page_pool *pool, unsigned int *offset,
-				  unsigned int size);
+netmem_ref net_shim_pp_alloc(struct page_pool *pool, dma_addr_t *dma);
+netmem_ref net_shim_pp_alloc_frag(struct page_pool *pool, unsigned int size, unsigned int *offset,
+				  dma_addr_t *dma, void **address);
 void net_shim_pp_put(netmem_ref netmem, bool direct);
-dma_addr_t net_shim_pp_dma_addr(netmem_ref netmem);
 void net_shim_pp_sync_for_cpu(const struct page_pool *pool, netmem_ref netmem, u32 offset,
 			      u32 size);
 bool net_shim_pp_is_unreadable(struct page_pool *pool);

@@ -22,6 +22,8 @@ use net::{
     },
     skb::{
         self,
+        Hash,
+        Received,
         SkBuff, //
     },
 };
@@ -87,7 +89,7 @@ impl Packet {
         }
     }
 
-    /// Ends the packet with what its last descriptor says. Returns the skb and its length.
+    /// Ends the packet with what its last descriptor says of it.
     #[inline]
     pub(super) fn finish(
         self,
@@ -95,8 +97,8 @@ impl Packet {
         features: Features,
         queue: u16,
         with: &Maker<'_, '_>,
-    ) -> Option<(SkBuff, u32)> {
-        let Self::Assembling(mut skb) = self else {
+    ) -> Option<(SkBuff, Received)> {
+        let Self::Assembling(skb) = self else {
             return None;
         };
         let unreadable = with.pools.unreadable();
@@ -118,19 +120,23 @@ impl Packet {
             stats.rx_unverified_dropped.add(1);
             return None;
         }
-        if checksum == Checksum::Verified && (unreadable || features.contains(Features::RXCSUM)) {
-            skb.set_checksum_verified();
-        }
         let rss = write_back.rss_type();
-        if rss.is_hashed() && features.contains(Features::RXHASH) {
-            skb.set_hash(write_back.rss_hash(), rss.has_ports());
-        }
+        let hash = match write_back.rss_hash() {
+            _ if !rss.is_hashed() || !features.contains(Features::RXHASH) => Hash::None,
+            hash if rss.has_ports() => Hash::L4(hash),
+            hash => Hash::L3(hash),
+        };
 
-        let len = skb.len();
         stats.rx_packets.add(1);
-        skb.set_rx_queue(queue);
-        skb.set_protocol(with.dev);
-        Some((skb, len))
+        Some((
+            skb,
+            Received {
+                queue,
+                checksum_verified: checksum == Checksum::Verified
+                    && (unreadable || features.contains(Features::RXCSUM)),
+                hash,
+            },
+        ))
     }
 }
 
@@ -164,10 +170,7 @@ impl Maker<'_, '_> {
             return Packet::Dropping;
         };
 
-        self.pools
-            .heads
-            .sync_for_cpu(head.netmem(), head.offset() + skb::HEADROOM, len);
-        match SkBuff::build(head, len, self.napi) {
+        match SkBuff::build(&self.pools.heads, head, len, self.napi) {
             Ok(skb) => Packet::Assembling(skb),
             Err(head) => {
                 slot.head = Some(head);
@@ -224,8 +227,7 @@ impl Maker<'_, '_> {
             return Packet::Dropping;
         };
 
-        payloads.pool.sync_for_cpu(&payload, offset, len);
-        match skb.add_fragment(payload, offset, len, payloads.size.bytes()) {
+        match skb.add_fragment(&payloads.pool, payload, offset, len, payloads.size.bytes()) {
             Ok(()) => Packet::Assembling(skb),
             Err(payload) => {
                 slot.payload = Some(payload);
