@@ -25,6 +25,7 @@ pub mod descriptors;
 pub mod device;
 pub mod dma;
 pub mod ethtool;
+pub mod fragment;
 pub mod irq;
 pub mod napi;
 pub mod page_pool;

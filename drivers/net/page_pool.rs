@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Page pools and the memory that they hand out: pages, parts of pages, device memory.
+//! Page pools and the memory that they hand out: pages, or device memory.
 //!
 //! C header: `include/net/page_pool/helpers.h`, `include/net/netmem.h`
 
@@ -182,36 +182,6 @@ impl PagePool {
         NonZero::new(raw).map(|raw| Netmem { raw, dma })
     }
 
-    /// Takes `size` bytes of a page; `None` if there are none. For readable pools.
-    #[inline]
-    pub fn alloc_fragment(&mut self, size: u32) -> Option<Fragment> {
-        let mut offset = 0;
-        let mut dma = 0;
-        let mut start = core::ptr::null_mut();
-        // SAFETY: As in `alloc`.
-        let raw = unsafe {
-            bindings::net_shim_pp_alloc_frag(
-                self.0.as_ptr(),
-                size,
-                &mut offset,
-                &mut dma,
-                &mut start,
-            )
-        };
-        // INVARIANT: A reference from a pool, which is ours.
-        let netmem = NonZero::new(raw).map(|raw| Netmem { raw, dma })?;
-        // SAFETY: The fragment lies inside of the page.
-        let address = unsafe { NonNull::new(start.cast::<u8>())?.add(offset as usize) };
-
-        // INVARIANT: The pool gave us these `size` bytes.
-        Some(Fragment {
-            netmem,
-            address,
-            offset,
-            size,
-        })
-    }
-
     #[inline]
     pub(crate) fn as_raw(&self) -> *mut bindings::page_pool {
         self.0.as_ptr()
@@ -251,6 +221,16 @@ impl Netmem {
         self.dma
     }
 
+    /// # Safety
+    ///
+    /// `raw` must be a reference from a pool that the caller gives away, and `dma` where the device
+    /// sees that memory.
+    #[inline]
+    pub(crate) unsafe fn from_raw(raw: NonZero<bindings::netmem_ref>, dma: u64) -> Self {
+        // INVARIANT: As this function requires.
+        Self { raw, dma }
+    }
+
     /// Where the CPU reads it; `None` for device memory.
     #[inline]
     pub fn address(&self) -> Option<NonNull<u8>> {
@@ -277,107 +257,5 @@ impl Drop for Netmem {
     fn drop(&mut self) {
         // SAFETY: Valid by the type invariant.
         unsafe { bindings::net_shim_pp_put(self.raw.get(), false) };
-    }
-}
-
-/// A part of a readable page from a pool.
-///
-/// # Invariants
-///
-/// `address` is valid for `size` bytes that no one else uses, at `offset` in `netmem`.
-pub struct Fragment {
-    netmem: Netmem,
-    address: NonNull<u8>,
-    offset: u32,
-    size: u32,
-}
-
-// SAFETY: The fragment owns its bytes.
-unsafe impl Send for Fragment {}
-
-impl Fragment {
-    /// Makes a page, or the first one of larger memory, into a fragment; gives device memory back.
-    pub fn from_page(netmem: Netmem) -> core::result::Result<Self, Netmem> {
-        match netmem.address() {
-            // INVARIANT: The memory is ours as a whole, and not less than a page.
-            Some(address) => Ok(Self {
-                netmem,
-                address,
-                offset: 0,
-                size: PAGE_SIZE as u32,
-            }),
-            None => Err(netmem),
-        }
-    }
-
-    /// The address as the device sees it.
-    #[inline]
-    pub fn dma_address(&self) -> u64 {
-        self.netmem.dma_address() + u64::from(self.offset)
-    }
-
-    /// The size in bytes.
-    #[inline]
-    pub fn size(&self) -> u32 {
-        self.size
-    }
-
-    /// The offset in its page, in bytes.
-    #[inline]
-    pub fn offset(&self) -> u32 {
-        self.offset
-    }
-
-    /// The page it is part of.
-    #[inline]
-    pub fn netmem(&self) -> &Netmem {
-        &self.netmem
-    }
-
-    /// `len` bytes from `start`, or fewer if the fragment ends before.
-    ///
-    /// The device must have finished writing them.
-    #[inline]
-    pub fn bytes(&self, start: u32, len: u32) -> &[u8] {
-        let start = start.min(self.size);
-        let len = len.min(self.size - start);
-
-        // SAFETY: In bounds, and initialised since pages are; ours by the type invariant.
-        unsafe {
-            core::slice::from_raw_parts(self.address.as_ptr().add(start as usize), len as usize)
-        }
-    }
-
-    /// Writes `bytes` from `start` on, or as many as there is room for.
-    #[inline]
-    pub fn write(&mut self, start: u32, bytes: &[u8]) {
-        let start = start.min(self.size);
-        let len = bytes.len().min((self.size - start) as usize);
-
-        // SAFETY: In bounds, ours alone by the type invariant, and so apart from `bytes`.
-        unsafe {
-            core::ptr::copy_nonoverlapping(
-                bytes.as_ptr(),
-                self.address.as_ptr().add(start as usize),
-                len,
-            );
-        }
-    }
-
-    /// The memory as a whole again, if it was made from a page.
-    pub fn into_page(self) -> core::result::Result<Netmem, Self> {
-        if self.size as usize == PAGE_SIZE {
-            Ok(self.netmem)
-        } else {
-            Err(self)
-        }
-    }
-
-    pub(crate) fn as_ptr(&self) -> *mut u8 {
-        self.address.as_ptr()
-    }
-
-    pub(crate) fn into_raw(self) -> bindings::netmem_ref {
-        self.netmem.into_raw()
     }
 }

@@ -14,10 +14,12 @@ use core::{
 use kernel::prelude::*;
 use net_bindings as bindings;
 
-use crate::page_pool::{
-    Fragment,
-    Netmem,
-    PagePool, //
+use crate::{
+    fragment::Fragment,
+    page_pool::{
+        Netmem,
+        PagePool, //
+    }, //
 };
 
 /// What a buffer that becomes the linear part of an skb needs before the packet, in bytes.

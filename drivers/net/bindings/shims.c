@@ -341,18 +341,24 @@ netmem_ref net_shim_pp_alloc(struct page_pool *pool, dma_addr_t *dma)
 	return netmem;
 }
 
-/* @dma and @address are those of the memory that the fragment is cut from. */
-netmem_ref net_shim_pp_alloc_frag(struct page_pool *pool, unsigned int size, unsigned int *offset,
-				  dma_addr_t *dma, void **address)
+/* Readable memory with @count references. */
+netmem_ref net_shim_pp_alloc_fragments(struct page_pool *pool, long count, dma_addr_t *dma,
+				       void **address)
 {
-	netmem_ref netmem;
+	netmem_ref netmem = page_pool_dev_alloc_netmems(pool);
 
-	netmem = page_pool_alloc_frag_netmem(pool, offset, size, GFP_ATOMIC | __GFP_NOWARN);
 	if (likely(netmem)) {
+		page_pool_fragment_netmem(netmem, count);
 		*dma = page_pool_get_dma_addr_netmem(netmem);
 		*address = netmem_address(netmem);
 	}
 	return netmem;
+}
+
+void net_shim_pp_put_fragments(struct page_pool *pool, netmem_ref netmem, long count)
+{
+	if (page_pool_unref_netmem(netmem, count) == 0)
+		page_pool_put_unrefed_netmem(pool, netmem, -1, false);
 }
 
 void net_shim_pp_put(netmem_ref netmem, bool direct)

@@ -16,6 +16,8 @@
 /* NET_SKB_PAD, without the max() that libclang refuses; shims.c checks it. */
 enum { NET_SHIM_SKB_PAD = L1_CACHE_BYTES > 32 ? L1_CACHE_BYTES : 32 };
 
+enum { NET_SHIM_CACHE_BYTES = SMP_CACHE_BYTES };
+
 /* net_device */
 void *net_shim_netdev_priv(const struct net_device *dev);
 void net_shim_set_netdev_dev(struct net_device *dev, struct device *parent);
@@ -87,8 +89,9 @@ bool net_shim_dma_mapping_error(struct device *dev, dma_addr_t addr);
 bool net_shim_is_err(const void *ptr);
 long net_shim_ptr_err(const void *ptr);
 netmem_ref net_shim_pp_alloc(struct page_pool *pool, dma_addr_t *dma);
-netmem_ref net_shim_pp_alloc_frag(struct page_pool *pool, unsigned int size, unsigned int *offset,
-				  dma_addr_t *dma, void **address);
+netmem_ref net_shim_pp_alloc_fragments(struct page_pool *pool, long count, dma_addr_t *dma,
+				       void **address);
+void net_shim_pp_put_fragments(struct page_pool *pool, netmem_ref netmem, long count);
 void net_shim_pp_put(netmem_ref netmem, bool direct);
 void net_shim_pp_sync_for_cpu(const struct page_pool *pool, netmem_ref netmem, u32 offset,
 			      u32 size);

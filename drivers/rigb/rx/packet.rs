@@ -15,11 +15,9 @@ use net::{
         DeviceRef,
         Features, //
     },
+    fragment::Fragment,
     napi,
-    page_pool::{
-        Fragment,
-        PagePool, //
-    },
+    page_pool::PagePool,
     skb::{
         self,
         Hash,
@@ -147,7 +145,7 @@ impl Maker<'_, '_> {
         self.stats.rx_split.add(1);
 
         let payload = if header + payload <= limits::MIN_FRAME {
-            unpadded(slot, &self.pools.heads, header, payload)
+            unpadded(slot, self.pools.heads.pages(), header, payload)
         } else {
             payload
         };
@@ -170,7 +168,7 @@ impl Maker<'_, '_> {
             return Packet::Dropping;
         };
 
-        match SkBuff::build(&self.pools.heads, head, len, self.napi) {
+        match SkBuff::build(self.pools.heads.pages(), head, len, self.napi) {
             Ok(skb) => Packet::Assembling(skb),
             Err(head) => {
                 slot.head = Some(head);

@@ -18,10 +18,13 @@ use kernel::{
 use net::{
     descriptors::Descriptors,
     device::Locked,
+    fragment::{
+        Fragment,
+        FragmentPool, //
+    },
     napi,
     page_pool::{
         self,
-        Fragment,
         Netmem,
         PagePool,
         PageSize, //
@@ -36,10 +39,6 @@ use crate::netdev::Adapter;
 /// Room for headers in a header buffer, in bytes: Ethernet with VLAN tags, IPv6 with extension
 /// headers, TCP with options.
 pub(super) const HEADER_SIZE: u32 = 256;
-
-/// Buffers for heads are cut from memory of at least as many times their size, so that little is
-/// left over.
-const CUT: u32 = 3;
 
 const _: () = assert!(HEADER_SIZE % limits::HEADER_BUFFER_UNIT == 0);
 
@@ -91,10 +90,8 @@ pub(super) struct Payloads {
 
 /// Where buffers come from.
 pub(super) struct Pools {
-    /// Fragments that skbs are built around: for headers, or for whole packets.
-    pub(super) heads: PagePool,
-    /// Bytes of such a fragment.
-    head_buffer: u32,
+    /// What skbs are built around: buffers for headers, or for whole packets.
+    pub(super) heads: FragmentPool,
     /// Only with header split.
     pub(super) payloads: Option<Payloads>,
 }
@@ -130,24 +127,9 @@ impl Pools {
             })
             .transpose()?;
 
-        let head_buffer = layout.head_buffer();
-        let page_size = PageSize::at_least(CUT * head_buffer).ok_or(EINVAL)?;
-        let heads = PagePool::new(
-            dev,
-            parent,
-            &page_pool::Config {
-                size: size / (page_size.bytes() / head_buffer) + 1,
-                page_size,
-                queue,
-                allow_unreadable: false,
-            },
-        )?;
+        let heads = FragmentPool::new(dev, parent, queue, layout.head_buffer(), size)?;
 
-        Ok(Self {
-            heads,
-            head_buffer,
-            payloads,
-        })
+        Ok(Self { heads, payloads })
     }
 
     /// The CPU cannot read payloads.
@@ -177,7 +159,7 @@ impl Pools {
     #[inline]
     fn fill(&mut self, slot: &mut Slot) -> Option<descriptor::Raw> {
         if slot.head.is_none() {
-            slot.head = self.heads.alloc_fragment(self.head_buffer);
+            slot.head = self.heads.alloc();
         }
         let head = slot.head.as_ref()?.dma_address() + u64::from(skb::HEADROOM);
 

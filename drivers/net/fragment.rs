@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Parts of pages from a page pool, all of one size.
+//!
+//! C header: `include/net/page_pool/helpers.h` (`page_pool_fragment_netmem()`)
+
+use core::{
+    num::NonZero,
+    ptr::NonNull, //
+};
+
+use kernel::{
+    device::{
+        Bound,
+        Device, //
+    },
+    page::PAGE_SIZE,
+    prelude::*, //
+};
+use net_bindings as bindings;
+
+use crate::{
+    device::{
+        Driver,
+        Locked, //
+    },
+    napi,
+    page_pool::{
+        self,
+        Netmem,
+        PagePool,
+        PageSize, //
+    }, //
+};
+
+/// Pages are at least as many times as large as a fragment, so that little of them is left over.
+const MIN_FRAGMENTS: u32 = 3;
+
+/// A page that is being handed out in parts.
+struct Page {
+    raw: NonZero<bindings::netmem_ref>,
+    dma: u64,
+    address: NonNull<u8>,
+    /// Where the next fragment starts.
+    offset: u32,
+    /// Fragments that were not handed out.
+    left: u32,
+}
+
+/// A pool of readable memory in fragments of one size, that one RX queue's device may write.
+///
+/// # Invariants
+///
+/// `size * per_page` is not more than a page of `pool`. Of `page`, `left` references are ours, and
+/// nobody uses it from `offset` on.
+pub struct FragmentPool {
+    page: Option<Page>,
+    pool: PagePool,
+    size: u32,
+    per_page: u32,
+}
+
+// SAFETY: A pool may be used by any one thread at a time, and the page is ours.
+unsafe impl Send for FragmentPool {}
+
+impl FragmentPool {
+    /// Makes a pool for about `count` fragments of at least `size` bytes, mapped for `parent`,
+    /// which serves RX queue `queue`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, or `EINVAL` if `size` is 0 or far too large.
+    pub fn new<T: Driver>(
+        dev: Locked<'_, T>,
+        parent: &Device<Bound>,
+        queue: u32,
+        size: u32,
+        count: u32,
+    ) -> Result<Self> {
+        // What is behind a fragment may be an skb's shared info, which wants a cache line's start.
+        let size = size
+            .checked_next_multiple_of(bindings::NET_SHIM_CACHE_BYTES)
+            .filter(|size| *size != 0)
+            .ok_or(EINVAL)?;
+        let page_size = size
+            .checked_mul(MIN_FRAGMENTS)
+            .and_then(PageSize::at_least)
+            .ok_or(EINVAL)?;
+        let per_page = page_size.bytes() / size;
+        let pool = PagePool::new(
+            dev,
+            parent,
+            &page_pool::Config {
+                size: count / per_page + 1,
+                page_size,
+                queue,
+                allow_unreadable: false,
+            },
+        )?;
+
+        // INVARIANT: No page yet, and as many fragments as fit.
+        Ok(Self {
+            page: None,
+            pool,
+            size,
+            per_page,
+        })
+    }
+
+    /// The pool that the pages are from.
+    #[inline]
+    pub fn pages(&self) -> &PagePool {
+        &self.pool
+    }
+
+    /// See [`PagePool::enable_direct_recycling`].
+    pub fn enable_direct_recycling<P: napi::Poll>(&mut self, napi: &napi::Disabled<P>) {
+        self.pool.enable_direct_recycling(napi);
+    }
+
+    /// See [`PagePool::disable_direct_recycling`].
+    pub fn disable_direct_recycling<P: napi::Poll>(&mut self, napi: &napi::Disabled<P>) {
+        self.pool.disable_direct_recycling(napi);
+    }
+
+    /// Takes a fragment; `None` if there is no memory.
+    #[inline]
+    pub fn alloc(&mut self) -> Option<Fragment> {
+        if self.page.is_none() {
+            self.page = self.alloc_page();
+        }
+        let page = self.page.as_mut()?;
+        let offset = page.offset;
+
+        // SAFETY: One of our references goes to the fragment.
+        let netmem = unsafe { Netmem::from_raw(page.raw, page.dma) };
+        // SAFETY: By the type invariant there is room for a fragment at `offset`.
+        let address = unsafe { page.address.add(offset as usize) };
+
+        page.offset += self.size;
+        page.left -= 1;
+        if page.left == 0 {
+            self.page = None;
+        }
+        // INVARIANT: These bytes of the page are handed out once.
+        Some(Fragment {
+            netmem,
+            address,
+            offset,
+            size: self.size,
+        })
+    }
+
+    fn alloc_page(&mut self) -> Option<Page> {
+        let mut dma = 0;
+        let mut address = core::ptr::null_mut();
+        // SAFETY: The pool is valid, and `&mut self` makes this the only consumer. CAST: A page has
+        // few fragments.
+        let raw = unsafe {
+            bindings::net_shim_pp_alloc_fragments(
+                self.pool.as_raw(),
+                self.per_page as c_long,
+                &mut dma,
+                &mut address,
+            )
+        };
+
+        Some(Page {
+            raw: NonZero::new(raw)?,
+            dma,
+            address: NonNull::new(address.cast())?,
+            offset: 0,
+            left: self.per_page,
+        })
+    }
+}
+
+impl Drop for FragmentPool {
+    fn drop(&mut self) {
+        if let Some(page) = self.page.take() {
+            // SAFETY: By the type invariant these references are ours. CAST: They are few.
+            unsafe {
+                bindings::net_shim_pp_put_fragments(
+                    self.pool.as_raw(),
+                    page.raw.get(),
+                    page.left as c_long,
+                );
+            }
+        }
+    }
+}
+
+/// A part of a readable page from a pool.
+///
+/// # Invariants
+///
+/// `address` is valid for `size` bytes that no one else uses, at `offset` in `netmem`.
+pub struct Fragment {
+    netmem: Netmem,
+    address: NonNull<u8>,
+    offset: u32,
+    size: u32,
+}
+
+// SAFETY: The fragment owns its bytes.
+unsafe impl Send for Fragment {}
+
+impl Fragment {
+    /// Makes a page, or the first one of larger memory, into a fragment; gives device memory back.
+    pub fn from_page(netmem: Netmem) -> core::result::Result<Self, Netmem> {
+        match netmem.address() {
+            // INVARIANT: The memory is ours as a whole, and not less than a page.
+            Some(address) => Ok(Self {
+                netmem,
+                address,
+                offset: 0,
+                size: PAGE_SIZE as u32,
+            }),
+            None => Err(netmem),
+        }
+    }
+
+    /// The address as the device sees it.
+    #[inline]
+    pub fn dma_address(&self) -> u64 {
+        self.netmem.dma_address() + u64::from(self.offset)
+    }
+
+    /// The size in bytes.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The offset in its page, in bytes.
+    #[inline]
+    pub fn offset(&self) -> u32 {
+        self.offset
+    }
+
+    /// The page it is part of.
+    #[inline]
+    pub fn netmem(&self) -> &Netmem {
+        &self.netmem
+    }
+
+    /// `len` bytes from `start`, or fewer if the fragment ends before.
+    ///
+    /// The device must have finished writing them.
+    #[inline]
+    pub fn bytes(&self, start: u32, len: u32) -> &[u8] {
+        let start = start.min(self.size);
+        let len = len.min(self.size - start);
+
+        // SAFETY: In bounds, and initialised since pages are; ours by the type invariant.
+        unsafe {
+            core::slice::from_raw_parts(self.address.as_ptr().add(start as usize), len as usize)
+        }
+    }
+
+    /// Writes `bytes` from `start` on, or as many as there is room for.
+    #[inline]
+    pub fn write(&mut self, start: u32, bytes: &[u8]) {
+        let start = start.min(self.size);
+        let len = bytes.len().min((self.size - start) as usize);
+
+        // SAFETY: In bounds, ours alone by the type invariant, and so apart from `bytes`.
+        unsafe {
+            core::ptr::copy_nonoverlapping(
+                bytes.as_ptr(),
+                self.address.as_ptr().add(start as usize),
+                len,
+            );
+        }
+    }
+
+    /// The memory as a whole again, if it was made from a page.
+    pub fn into_page(self) -> core::result::Result<Netmem, Self> {
+        if self.size as usize == PAGE_SIZE {
+            Ok(self.netmem)
+        } else {
+            Err(self)
+        }
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut u8 {
+        self.address.as_ptr()
+    }
+
+    pub(crate) fn into_raw(self) -> bindings::netmem_ref {
+        self.netmem.into_raw()
+    }
+}
