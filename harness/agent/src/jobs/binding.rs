@@ -4,74 +4,36 @@
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use devmem::{
+    memory::Memory,
     netdev::{RxBinding, bind_rx},
-    udmabuf::Udmabuf,
 };
-use protocol::{
-    Binding, Command, Event, JobId, Ns,
-    job::{BindingReport, PhysicalRange},
+use protocol::{Binding, Command, JobId, Ns, job::BindingReport};
+
+use super::{
+    Control, Ready,
+    memory::{allocate, report_place},
+    not_understood,
 };
+use crate::{control::lock, netns, rtnetlink};
 
-use super::{Control, Ready, not_understood};
-use crate::{
-    control::{lock, send_event},
-    netns, rtnetlink,
-};
-
-/// A dma-buf and what binds it to the queues.
-pub(super) struct Bound {
-    pub(super) dmabuf: Udmabuf,
-    pub(super) binding: RxBinding,
-}
-
-/// Makes a dma-buf of `bytes` and binds it to `queues`. Reports where its pages are.
+/// Binds a dma-buf to receive queues.
 pub(super) fn bind(
-    job: JobId,
     ns: Ns,
     interface: &str,
     queues: &[u32],
-    bytes: u64,
-) -> Result<Bound> {
-    let dmabuf = dmabuf(bytes)?;
-    let binding = netns::within(ns, || {
-        Ok(bind_rx(
-            rtnetlink::index_of(interface)?,
-            dmabuf.dmabuf(),
-            queues,
-        )?)
-    })?;
-    report_pages(job, &dmabuf)?;
-    Ok(Bound { dmabuf, binding })
-}
-
-/// Makes a dma-buf.
-pub(super) fn dmabuf(bytes: u64) -> Result<Udmabuf> {
-    let bytes = bytes
-        .try_into()
-        .context("the dma-buf is larger than the address space")?;
-    Ok(Udmabuf::create(bytes)?)
-}
-
-/// Tells the host where a dma-buf lies.
-pub(super) fn report_pages(job: JobId, dmabuf: &Udmabuf) -> Result<()> {
-    let pages = dmabuf.physical_pages()?.into_iter();
-    let ranges = pages
-        .map(|range| PhysicalRange {
-            offset: range.offset,
-            address: range.address,
-            len: range.len,
-        })
-        .collect();
-    send_event(job, Event::DmaBuf { ranges });
-    Ok(())
+    dmabuf: &Memory,
+) -> Result<RxBinding> {
+    netns::within(ns, || {
+        Ok(bind_rx(rtnetlink::index_of(interface)?, dmabuf, queues)?)
+    })
 }
 
 /// Holds the binding until it shall go.
 struct Holder {
     // The dma-buf stays until the job is joined, as with the other devmem jobs.
-    _dmabuf: Udmabuf,
+    _dmabuf: Memory,
     binding: Mutex<Option<RxBinding>>,
     closed: Condvar,
 }
@@ -90,19 +52,15 @@ impl Control for Holder {
 }
 
 pub(super) fn set_up(id: JobId, spec: &Binding) -> Result<Ready> {
-    let bound = bind(
-        id,
-        spec.ns,
-        &spec.interface,
-        &spec.queues,
-        spec.dmabuf_bytes,
-    )?;
+    let dmabuf = allocate(spec.memory, spec.dmabuf_bytes)?;
+    let binding = bind(spec.ns, &spec.interface, &spec.queues, &dmabuf)?;
+    report_place(id, &dmabuf)?;
     let report = BindingReport {
-        dmabuf: bound.binding.id(),
+        dmabuf: binding.id(),
     };
     let holder = Arc::new(Holder {
-        _dmabuf: bound.dmabuf,
-        binding: Mutex::new(Some(bound.binding)),
+        _dmabuf: dmabuf,
+        binding: Mutex::new(Some(binding)),
         closed: Condvar::new(),
     });
     let control = Arc::clone(&holder);

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The dma-bufs of jobs: where their memory comes from, and where it is.
+
+use anyhow::{Context, Result};
+use devmem::{accelerator::Accelerator, memory::Memory, udmabuf};
+use protocol::{Event, JobId, job::PhysicalRange};
+
+use crate::control::send_event;
+
+/// Makes a dma-buf.
+pub(super) fn allocate(from: protocol::Memory, bytes: u64) -> Result<Memory> {
+    let bytes = bytes
+        .try_into()
+        .context("the dma-buf is larger than the address space")?;
+    Ok(match from {
+        protocol::Memory::Udmabuf => udmabuf::create(bytes)?,
+        protocol::Memory::Accelerator { device } => Accelerator::open(device)?.allocate(bytes)?,
+    })
+}
+
+/// Tells the host where a dma-buf lies.
+pub(super) fn report_place(job: JobId, dmabuf: &Memory) -> Result<()> {
+    let pieces = dmabuf.physical_ranges()?.into_iter();
+    let ranges = pieces
+        .map(|range| PhysicalRange {
+            offset: range.offset,
+            address: range.address,
+            len: range.len,
+        })
+        .collect();
+    send_event(job, Event::DmaBuf { ranges });
+    Ok(())
+}
