@@ -18,7 +18,7 @@ use protocol::{
         WaitInterface,
     },
 };
-use vm::{End, Guest, Images, Machine, Topology, Verdict, Wire};
+use vm::{Accelerator, End, Guest, Images, Machine, Topology, Verdict, Wire};
 
 use crate::Result;
 
@@ -152,6 +152,10 @@ impl Options {
             machine = machine
                 .topology(topology)
                 .accelerator_memory_mib(ACCELERATOR_MIB);
+            if topology != Topology::Switch {
+                // What the root complex does is the processor's property: it must not be the host's.
+                machine = machine.accelerator(Accelerator::Tcg);
+            }
         }
         let guest = machine.boot()?;
         let bed = Testbed {

@@ -95,7 +95,8 @@ pub enum Event {
         /// Bytes received, or accepted by the socket for sending.
         bytes: u64,
     },
-    /// Where a dma-buf lies in the guest's physical memory; the first event of a devmem job.
+    /// Where a dma-buf lies in the guest's physical memory, if that can be known; the first event
+    /// of a devmem job.
     DmaBuf {
         /// Pieces in order of their offset; together they are the whole dma-buf.
         ranges: Vec<PhysicalRange>,
@@ -126,6 +127,9 @@ pub enum Memory {
     /// The guest's RAM, exported by the udmabuf driver.
     #[default]
     Udmabuf,
+    /// The guest's RAM, exported by the dma-heap `system`. The CPU's view of it does not tell where
+    /// it is, so there is no [`Event::DmaBuf`].
+    SystemHeap,
     /// Memory behind the BAR of an accelerator, exported by its driver, which must be loaded.
     Accelerator {
         /// Number of the accelerator, from 0.
