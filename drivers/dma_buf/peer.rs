@@ -64,7 +64,7 @@ impl PeerMemory {
     /// Reserves BAR `bar` of `pdev` under the driver's `name`, and sets up peer-to-peer DMA to it.
     /// Nothing is mapped for the CPU.
     ///
-    /// Unbinding will wait for all that is exported of it (see the [crate](crate)).
+    /// Unbinding will wait for all that is exported of it (see the [crate]).
     ///
     /// # Errors
     ///
@@ -269,12 +269,12 @@ impl PeerRange {
 
             dev_err!(
                 self.memory.pdev,
-                "no DMA from {} to {:#x}, {:#x} bytes: {:?}; swiotlb=force and a DMA mask that \
-                 is too narrow for the address are in the way of it\n",
+                "no DMA from {} to {:#x} bytes at {:#x}, error {}: swiotlb=force does that, or a \
+                 DMA mask too narrow for the address\n",
                 importer.name(),
-                self.start(),
                 self.size,
-                err
+                self.start(),
+                err.to_errno()
             );
         })
     }

@@ -84,6 +84,19 @@ fn giving_back_twice_or_beyond_the_end_changes_nothing() {
     assert_eq!(region.take(100, 1), Some(0));
 }
 
+#[test]
+fn only_what_was_taken_counts_as_given_back() {
+    let mut region = region(100);
+    assert_eq!(region.take(80, 1), Some(0));
+    region.give_back(10, 10);
+    region.give_back(30, 10);
+    assert_eq!(region.free(), 40);
+    region.give_back(0, 50);
+    assert_eq!(region.free(), 70);
+    region.give_back(0, 100);
+    assert_eq!(region.free(), 100);
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Take { count: usize, align: usize },
