@@ -6,6 +6,8 @@
 //! The payload is made up by the host, which writes it into accelerator memory; a NIC sends it from
 //! there. So any trace in RAM was left by what the case looks at.
 
+use std::time::Duration;
+
 use cases::{Family, Result, Stream, Testbed, place};
 use protocol::{Release, net::DataSplit};
 use vm::{
@@ -15,6 +17,9 @@ use vm::{
 
 const MIB: u64 = 1 << 20;
 const BYTES: u64 = 16 * MIB;
+
+/// A job that says nothing for so long has stalled.
+const PAUSE: Duration = Duration::from_secs(1);
 
 fn testbed(name: &str) -> Result<Testbed> {
     Testbed::accelerator(Topology::Switch, name)
@@ -102,9 +107,12 @@ fn payload_is_passed_on_from_device_to_device_and_leaves_no_trace_in_ram() -> Re
     let onward = onward.reaching_with_acknowledgements_apart(&bed, 1)?;
 
     // Three pieces of the accelerator's memory: sent from, passed on from, received in.
-    let mut sink = onward.devmem_sink(&bed, 1, 16 * MIB, Release::OnRequest)?;
-    let relay = inward.relay(&bed, 1, 8 * MIB, &onward)?;
+    let mut sink = onward.devmem_sink(&bed, 1, 4 * MIB, Release::OnRequest)?;
+    let mut relay = inward.relay(&bed, 1, 8 * MIB, &onward)?;
     let source = inward.source_filled_by_host(&bed, BYTES)?;
+    // The last one is too small, and nobody empties it: the relay has to keep what it received.
+    while relay.next_event(PAUSE)?.is_some() {}
+    assert!(!relay.ended(), "the relay waits for its receiver");
     let verified = onward.verify(&bed, &mut sink, |_| ())?;
 
     let traces = inward.traces_in_ram(&bed, BYTES)?;

@@ -8,6 +8,10 @@ use protocol::{Event, JobId, job::PhysicalRange};
 
 use crate::control::send_event;
 
+/// Alignment of an accelerator's memory in bytes: that of the largest receive buffer that a NIC may
+/// be asked for.
+const ALIGNMENT: usize = 32 << 10;
+
 /// Makes a dma-buf.
 pub(super) fn allocate(from: protocol::Memory, bytes: u64) -> Result<Memory> {
     let bytes = bytes
@@ -16,7 +20,9 @@ pub(super) fn allocate(from: protocol::Memory, bytes: u64) -> Result<Memory> {
     Ok(match from {
         protocol::Memory::Udmabuf => udmabuf::create(bytes)?,
         protocol::Memory::SystemHeap => Memory::map(heap::allocate("system", bytes)?)?,
-        protocol::Memory::Accelerator { device } => Accelerator::open(device)?.allocate(bytes)?,
+        protocol::Memory::Accelerator { device } => {
+            Accelerator::open(device)?.allocate_aligned(bytes, ALIGNMENT)?
+        }
     })
 }
 
