@@ -147,7 +147,7 @@ impl Drop for HoldOff {
         let users = memory.users.close();
 
         if users > 0 {
-            dev_info!(
+            dev_warn!(
                 memory.pdev,
                 "unbinding waits for the dma-bufs of BAR {}: {} in use\n",
                 memory.bar,
