@@ -33,6 +33,8 @@ pub struct Stream {
     pub bind: Option<SocketAddr>,
     /// Bytes of a hop-by-hop header in every packet of payload; IPv6 only.
     pub hop_by_hop: u16,
+    /// Size of the buffers that a bound queue receives into, in bytes; `None` is the base page.
+    pub rx_page_size: Option<u32>,
 }
 
 /// What came of [`Stream::receive_devmem`].
@@ -68,6 +70,7 @@ impl Testbed {
             memory: Memory::Udmabuf,
             bind: None,
             hop_by_hop: 0,
+            rx_page_size: None,
         }
     }
 
@@ -85,6 +88,7 @@ impl Testbed {
             queues: vec![queue],
             memory,
             dmabuf_bytes,
+            rx_page_size: None,
         })
     }
 }
@@ -149,6 +153,21 @@ impl Stream {
         Err(CaseError::new("no flow reaches the queue"))
     }
 
+    /// The same stream; a bound queue receives it into buffers of this many bytes. A dma-heap's
+    /// memory has room for them, where a udmabuf's pages have not.
+    #[must_use]
+    pub fn in_buffers_of(self, bytes: u32) -> Self {
+        let memory = match self.memory {
+            Memory::Udmabuf => Memory::SystemHeap,
+            other => other,
+        };
+        Self {
+            memory,
+            rx_page_size: Some(bytes),
+            ..self
+        }
+    }
+
     /// Receives it in ordinary memory.
     pub fn sink<'g>(&self, bed: &'g Testbed) -> Result<JobHandle<'g, TcpSink>> {
         Ok(bed.guest.start(TcpSink {
@@ -193,6 +212,7 @@ impl Stream {
             queues: vec![queue],
             memory: self.memory,
             dmabuf_bytes,
+            rx_page_size: self.rx_page_size,
             listen: self.to.socket(self.family, self.port),
             // A guest that does not check has no use for the seed, and could not foresee the
             // payload if it wanted.
