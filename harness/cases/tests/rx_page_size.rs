@@ -4,7 +4,7 @@
 
 use cases::{Family, Result, Testbed};
 use protocol::{
-    Binding, Release,
+    Binding, Memory, Release,
     job::DevmemSinkReport,
     net::{PagePool, QueueKind},
     request::{ListPagePools, SetRings},
@@ -58,8 +58,9 @@ fn whole(report: &DevmemSinkReport, bytes: u64) {
 fn fragments_per_packet(bed: &Testbed, family: Family, kib: u32) -> Result<f64> {
     let bytes = 16 * MIB;
     let before = packets(bed)?;
-    let mut stream = bed.stream(bed.peer, bed.local, family);
-    stream.rx_page_size = Some(kib * KIB);
+    let stream = bed
+        .stream(bed.peer, bed.local, family)
+        .in_buffers_of(kib * KIB);
     let sink = stream.devmem_sink(bed, 1, 16 * MIB, Release::Immediate)?;
     let source = stream.source(bed, Some(bytes), &[256 << 10], 0)?.join()?;
     let report = sink.join()?;
@@ -98,8 +99,9 @@ fn small_frames_arrive_in_buffers_that_are_far_too_large_for_them() -> Result {
         .header_split()
         .boot("page-size-small-frames")?;
     bed.steer(bed.local, &[1])?;
-    let mut stream = bed.stream(bed.peer, bed.local, Family::V4);
-    stream.rx_page_size = Some(64 * KIB);
+    let stream = bed
+        .stream(bed.peer, bed.local, Family::V4)
+        .in_buffers_of(64 * KIB);
     // No more than 64 buffers, which is fewer than the ring has descriptors.
     let sink = stream.devmem_sink(&bed, 1, 4 * MIB, Release::Immediate)?;
     let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?.join()?;
@@ -119,6 +121,7 @@ fn only_the_bound_queue_has_large_buffers_and_only_while_it_is_bound() -> Result
         ns: bed.local.ns,
         interface: bed.local.name(),
         queues: vec![1],
+        memory: Memory::SystemHeap,
         dmabuf_bytes: 8 * MIB,
         rx_page_size: Some(32 * KIB),
     })?;
@@ -174,6 +177,7 @@ fn a_page_size_that_is_not_possible_is_refused_and_the_old_queue_runs_on() -> Re
             ns: bed.local.ns,
             interface: bed.local.name(),
             queues: vec![1],
+            memory: Memory::SystemHeap,
             dmabuf_bytes,
             rx_page_size: Some(rx_page_size),
         });
@@ -191,8 +195,9 @@ fn a_page_size_that_is_not_possible_is_refused_and_the_old_queue_runs_on() -> Re
 #[test]
 fn a_bound_queue_keeps_its_page_size_when_the_rings_are_made_anew() -> Result {
     let bed = Testbed::devmem("page-size-kept")?;
-    let mut stream = bed.stream(bed.peer, bed.local, Family::V4);
-    stream.rx_page_size = Some(16 * KIB);
+    let stream = bed
+        .stream(bed.peer, bed.local, Family::V4)
+        .in_buffers_of(16 * KIB);
     let before = packets(&bed)?;
     let mut sink = stream.devmem_sink(&bed, 1, 16 * MIB, Release::Immediate)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
@@ -237,8 +242,9 @@ fn a_queue_that_is_bound_while_the_interface_is_down_has_its_page_size_when_it_i
     let bytes = 8 * MIB;
     let bed = Testbed::devmem("page-size-down")?;
     bed.set_interface(bed.local, false)?;
-    let mut stream = bed.stream(bed.peer, bed.local, Family::V4);
-    stream.rx_page_size = Some(16 * KIB);
+    let stream = bed
+        .stream(bed.peer, bed.local, Family::V4)
+        .in_buffers_of(16 * KIB);
     let sink = stream.devmem_sink(&bed, 1, 16 * MIB, Release::Immediate)?;
     bed.set_interface(bed.local, true)?;
     bed.wait_carrier(true)?;

@@ -18,8 +18,8 @@ pub mod payload;
 pub mod request;
 
 pub use job::{
-    Binding, Command, DevmemSink, DevmemSource, Event, Job, JobSpec, Release, TcpSink, TcpSource,
-    UdpSink, UdpSource,
+    Binding, Command, CopySink, DevmemRelay, DevmemSink, DevmemSource, Event, Fill, Job, JobSpec,
+    Memory, Release, TcpSink, TcpSource, UdpSink, UdpSource,
 };
 pub use message::{Call, Failure, JobId, Message};
 pub use net::Ns;
@@ -32,4 +32,4 @@ pub const PORT_NAME: &str = "nobounce.control";
 /// Number that both sides compare at the start; raised with every change of a message.
 ///
 /// The agent sits in an initramfs that may be older than the host's program.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
