@@ -6,9 +6,11 @@
 //! fails when the kernel complained. The cases are in `tests/`, one file per feature.
 
 mod error;
+mod frame;
 mod testbed;
 mod transfer;
 
 pub use error::{CaseError, Result};
+pub use frame::Frame;
 pub use testbed::{Family, Options, Station, Testbed};
 pub use transfer::{Received, Sent, Stream, finish};
