@@ -8,6 +8,7 @@
 //!
 //! * [`regs`]: where the registers are and what their bits mean.
 //! * [`rx`] and [`tx`]: advanced receive and transmit descriptors.
+//! * [`offload`]: how a frame to send becomes descriptors.
 //! * [`ring`]: the indices of a descriptor ring.
 //! * [`rss`]: Toeplitz hash, hash key and redirection table.
 //! * [`frame`]: how long a padded frame really is.
@@ -33,6 +34,7 @@
 
 pub mod frame;
 pub mod limits;
+pub mod offload;
 pub mod pci;
 pub mod regs;
 pub mod ring;

@@ -381,16 +381,7 @@ impl<'bound> Driver for Adapter<'bound> {
     }
 
     fn features_check(skb: &SkBuffRef<'_>, features: Features) -> Features {
-        if tx::can_offload(skb) {
-            features
-        } else {
-            features.without(
-                Features::IP_CSUM
-                    .with(Features::IPV6_CSUM)
-                    .with(Features::TSO)
-                    .with(Features::TSO6),
-            )
-        }
+        tx::supported(skb, features)
     }
 
     fn link_stats(&self) -> LinkStats {

@@ -11,11 +11,14 @@ mod offload;
 use core::mem::MaybeUninit;
 
 use i82576::{
-    limits, regs, ring,
-    tx::{
-        self as descriptor,
-        Data, //
+    limits,
+    offload::{
+        Offload,
+        Pieces, //
     },
+    regs,
+    ring,
+    tx as descriptor, //
 };
 use kernel::{
     device::{
@@ -46,8 +49,7 @@ use net::{
     },
 };
 
-pub(crate) use self::offload::can_offload;
-use self::offload::Offload;
+pub(crate) use self::offload::supported;
 use crate::{
     hw::Hw,
     stats::QueueStats, //
@@ -179,18 +181,17 @@ pub(crate) struct Transmitter<'bound> {
 impl<'bound> Transmitter<'bound> {
     /// Puts `skb` on the ring. On an error nothing is.
     fn enqueue(&mut self, mut skb: SkBuff) -> Result<u32> {
-        let offload = Offload::prepare(&mut skb)?;
-        let pieces = |len: u32| len.div_ceil(limits::MAX_TX_FRAGMENT);
-        let mut count = pieces(skb.head_len());
+        let offload = offload::prepare(&mut skb)?;
+        let mut count = Pieces::count(skb.head_len());
         for index in 0..skb.fragments() {
-            count += pieces(skb.fragment_len(index).unwrap_or(0));
+            count += Pieces::count(skb.fragment_len(index).unwrap_or(0));
         }
-        count += u32::from(offload.context.is_some());
+        count += u32::from(offload.context().is_some());
         if count == 0 || count > self.slots.available() {
             return Err(ENOSPC);
         }
 
-        let bytes = skb.len() + (offload.segments - 1) * offload.header;
+        let bytes = offload.wire_len(skb.len());
         let result = self.map(&skb, &offload, count);
 
         // The frame goes on its last slot, so that one is pushed when all else is done.
@@ -202,17 +203,17 @@ impl<'bound> Transmitter<'bound> {
                     frame: Some(Frame {
                         skb,
                         bytes,
-                        packets: offload.segments,
+                        packets: offload.packets(),
                     }),
                 };
                 if self.slots.push(slot).is_err() {
                     return Err(ENOSPC);
                 }
-                if offload.tso {
+                if offload.segments() {
                     self.stats.tx_tso.add(1);
                 }
-                if offload.l4_checksum {
-                    self.stats.tx_csum.add(u64::from(offload.segments));
+                if offload.checksums() {
+                    self.stats.tx_csum.add(u64::from(offload.packets()));
                 }
                 Ok(bytes)
             }
@@ -231,12 +232,13 @@ impl<'bound> Transmitter<'bound> {
         offload: &Offload,
         count: u32,
     ) -> Result<Option<TxMapping<'bound>>> {
+        let paylen = offload.paylen(skb.len()).ok_or(EINVAL)?;
         let last = self.slots.index_after(count - 1);
         let ring = &self.queue.descriptors;
         let mut net_iovs = 0;
         let mut held = None;
 
-        if let Some(context) = &offload.context {
+        if let Some(context) = offload.context() {
             ring.write(self.slots.next_index(), context.encode());
             self.slots
                 .push(Slot {
@@ -247,45 +249,24 @@ impl<'bound> Transmitter<'bound> {
                 .map_err(|_| ENOSPC)?;
         }
 
-        // PAYLEN of a segmented frame leaves the headers out.
-        let paylen = skb.len() - if offload.tso { offload.header } else { 0 };
-
         for part in 0..=skb.fragments() {
             let mapping = match part {
                 0 => TxMapping::head(self.parent, skb)?,
                 _ => TxMapping::fragment(self.parent, skb, part - 1)?,
             };
-            let mut address = mapping.address();
-            let mut left = mapping.len();
+            let pieces = Pieces::new(mapping.address(), mapping.len());
 
             net_iovs += u64::from(mapping.is_net_iov());
             // The mapping goes with the last of its pieces.
             held = Some(mapping);
-            while left != 0 {
-                let len = left.min(limits::MAX_TX_FRAGMENT);
+            for piece in pieces {
                 let index = self.slots.next_index();
                 let end = index == last;
-                let data = Data {
-                    address,
-                    // CAST: At most `MAX_TX_FRAGMENT`.
-                    len: len as u16,
-                    paylen,
-                    end_of_packet: end,
-                    report_status: end,
-                    tso: offload.tso,
-                    ip_checksum: offload.ip_checksum,
-                    l4_checksum: offload.l4_checksum,
-                    vlan: false,
-                    context: false,
-                    queue_index: 0,
-                };
 
-                ring.write(index, data.encode());
-                address += u64::from(len);
-                left -= len;
+                ring.write(index, offload.data(piece, paylen, end).encode());
                 if !end {
                     let slot = Slot {
-                        mapping: if left == 0 { held.take() } else { None },
+                        mapping: if piece.last { held.take() } else { None },
                         last,
                         frame: None,
                     };

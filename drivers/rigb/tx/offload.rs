@@ -1,99 +1,84 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the device does with a frame beside sending it: checksums and segmentation.
+//! What the core wants done with a frame, in the device's terms: checksums and segmentation.
 
 use i82576::{
-    limits,
+    offload::{
+        l4_by_checksum_offset,
+        Headers,
+        Offload,
+        Segmentation,
+        UDP_HEADER, //
+    },
     tx::{
-        Context,
         IpVersion,
         L4, //
     },
 };
 use kernel::prelude::*;
-use net::skb::{
-    self,
-    SkBuff,
-    SkBuffRef, //
+use net::{
+    device::Features,
+    skb::{
+        self,
+        SkBuff,
+        SkBuffRef, //
+    },
 };
 
-/// Where the checksum is in its header, in bytes.
-const TCP_CHECKSUM: u16 = 16;
-const UDP_CHECKSUM: u16 = 6;
+const CHECKSUMS: Features = Features::IP_CSUM.with(Features::IPV6_CSUM);
+const SEGMENTATION: Features = Features::TSO.with(Features::TSO6);
 
-/// Length of a UDP header in bytes.
-const UDP_HEADER: u32 = 8;
+/// The headers of a frame that needs a checksum; `None` for a protocol that the device does not
+/// know.
+fn headers(skb: &SkBuffRef<'_>) -> Option<Headers> {
+    let l4 = l4_by_checksum_offset(skb.checksum_offset())?;
 
-/// What the device shall do with a frame beside sending it.
-pub(super) struct Offload {
-    pub(super) context: Option<Context>,
-    pub(super) tso: bool,
-    pub(super) ip_checksum: bool,
-    pub(super) l4_checksum: bool,
-    /// Bytes before the payload, for segmentation.
-    pub(super) header: u32,
-    pub(super) segments: u32,
+    Some(Headers {
+        network: skb.network_offset(),
+        transport: skb.transport_offset(),
+        l4_len: match l4 {
+            L4::Tcp => skb.tcp_header_len(),
+            _ => UDP_HEADER,
+        },
+        ip: if skb.protocol() == skb::ETH_P_IP {
+            IpVersion::V4
+        } else {
+            IpVersion::V6
+        },
+        l4,
+    })
 }
 
-impl Offload {
-    /// # Errors
-    ///
-    /// `ENOMEM`, and `EINVAL` for what `features_check` should have kept away.
-    pub(super) fn prepare(skb: &mut SkBuff) -> Result<Self> {
-        if !skb.needs_checksum() {
-            return Ok(Self {
-                context: None,
-                tso: false,
-                ip_checksum: false,
-                l4_checksum: false,
-                header: 0,
-                segments: 1,
-            });
-        }
-
-        let segmentation = skb.segmentation();
-        let network = skb.network_offset();
-        let transport = skb.transport_offset();
-        let ipv4 = skb.protocol() == skb::ETH_P_IP;
-        let (l4, l4_len) = match skb.checksum_offset() {
-            TCP_CHECKSUM => (L4::Tcp, skb.tcp_header_len()),
-            UDP_CHECKSUM => (L4::Udp, UDP_HEADER),
-            _ => return Err(EINVAL),
-        };
-        if segmentation.is_some() {
-            skb.prepare_segmentation()?;
-        }
-
-        Ok(Self {
-            context: Some(Context {
-                vlan: 0,
-                mac_len: u8::try_from(network)?,
-                ip_len: u16::try_from(transport.checked_sub(network).ok_or(EINVAL)?)?,
-                ip: Some(if ipv4 { IpVersion::V4 } else { IpVersion::V6 }),
-                l4,
-                l4_len: u8::try_from(l4_len)?,
-                mss: segmentation.as_ref().map_or(0, |gso| gso.mss),
-                queue_index: 0,
-            }),
-            tso: segmentation.is_some(),
-            ip_checksum: ipv4 && segmentation.is_some(),
-            l4_checksum: true,
-            header: transport + l4_len,
-            segments: segmentation.map_or(1, |gso| u32::from(gso.segments).max(1)),
-        })
-    }
-}
-
-/// Returns whether the device can do for `skb` what the core would have it do.
-pub(crate) fn can_offload(skb: &SkBuffRef<'_>) -> bool {
+/// Makes a frame ready for the device.
+///
+/// # Errors
+///
+/// `ENOMEM`, and `EINVAL` for what [`supported`] should have kept away.
+pub(super) fn prepare(skb: &mut SkBuff) -> Result<Offload> {
     if !skb.needs_checksum() {
-        return true;
+        return Ok(Offload::NONE);
     }
-    let network = skb.network_offset();
-    let transport = skb.transport_offset();
+    let segmentation = skb.segmentation().map(|gso| Segmentation {
+        mss: gso.mss,
+        segments: gso.segments,
+    });
+    let headers = headers(skb).ok_or(EINVAL)?;
+    let offload = Offload::new(&headers, segmentation).ok_or(EINVAL)?;
 
-    network <= u32::from(limits::MAX_MAC_LEN)
-        && transport >= network
-        && transport - network <= u32::from(limits::MAX_IP_LEN)
-        && matches!(skb.checksum_offset(), TCP_CHECKSUM | UDP_CHECKSUM)
+    if offload.segments() {
+        skb.prepare_segmentation()?;
+    }
+    Ok(offload)
+}
+
+/// Those of `features` that the device has for `skb`; the core does the rest.
+pub(crate) fn supported(skb: &SkBuffRef<'_>, features: Features) -> Features {
+    if !skb.needs_checksum() {
+        return features;
+    }
+    match headers(skb) {
+        Some(headers) if headers.can_segment() => features,
+        Some(headers) if headers.can_checksum() => features.without(SEGMENTATION),
+        _ => features.without(CHECKSUMS.with(SEGMENTATION)),
+    }
 }

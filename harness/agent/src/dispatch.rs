@@ -11,7 +11,9 @@ use protocol::{
 };
 use serde_json::Value;
 
-use crate::{ethtool, files, interfaces, jobs::Jobs, modules, netdev, netns, ping, rtnetlink};
+use crate::{
+    ethtool, files, interfaces, jobs::Jobs, modules, netdev, netns, packet, ping, rtnetlink,
+};
 
 /// Who this is.
 pub(crate) fn hello() -> Result<AgentInfo> {
@@ -138,6 +140,9 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         }
         R::Ping(r) => reply::<request::Ping>(netns::within(r.ns, || {
             ping::ping(r.to, r.count, r.size, milliseconds(r.timeout_ms))
+        })?),
+        R::SendFrame(r) => reply::<request::SendFrame>(netns::within(r.ns, || {
+            packet::send(&r.interface, &r.frame)
         })?),
         R::StartJob(r) => reply::<request::StartJob>(jobs.start(r.job)?),
         R::Tell(r) => reply::<request::Tell>(jobs.tell(r.job, &r.command)?),

@@ -17,6 +17,7 @@ mod jobs;
 mod modules;
 mod netdev;
 mod netns;
+mod packet;
 mod ping;
 mod rtnetlink;
 

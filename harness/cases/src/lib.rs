@@ -7,10 +7,12 @@
 
 mod accelerator;
 mod error;
+mod frame;
 mod testbed;
 mod transfer;
 
 pub use accelerator::{ACCELERATOR, place};
 pub use error::{CaseError, Result};
+pub use frame::Frame;
 pub use testbed::{ACCELERATOR_MIB, Family, Options, Station, Testbed};
 pub use transfer::{Received, Sent, Stream, finish};

@@ -11,11 +11,11 @@ use std::{
 
 use protocol::{
     Ns,
-    net::{DataSplit, LinkStats, Prefix, QueueKind},
+    net::{DataSplit, LinkStats, Mac, Prefix, QueueKind},
     request::{
         AddAddress, GetDriverStats, GetLinkStats, GetQueueStats, GetRss, ListPagePools, LoadModule,
-        MoveInterface, SetFeatures, SetMtu, SetRings, SetRss, SetUp, UnloadModule, WaitCarrier,
-        WaitInterface,
+        MoveInterface, ReadFile, SetFeatures, SetMtu, SetRings, SetRss, SetUp, UnloadModule,
+        WaitCarrier, WaitInterface,
     },
 };
 use vm::{Accelerator, End, Guest, Images, Machine, Topology, Verdict, Wire};
@@ -92,6 +92,12 @@ impl Station {
     #[must_use]
     pub fn socket(&self, family: Family, port: u16) -> SocketAddr {
         (self.address(family), port).into()
+    }
+
+    /// Its Ethernet address.
+    #[must_use]
+    pub fn mac(&self) -> Mac {
+        WIRE.mac(self.end)
     }
 
     /// The interface's name as requests want it.
@@ -401,6 +407,36 @@ impl Testbed {
             .collect())
     }
 
+    /// A counter of the stack (RFC 4293 and others), as `/proc/net/snmp` of the namespace names it:
+    /// `("Tcp", "InCsumErrors")`.
+    pub fn counter(&self, ns: Ns, protocol: &str, name: &str) -> Result<u64> {
+        let text = self.guest.call(ReadFile {
+            ns,
+            path: "/proc/thread-self/net/snmp".to_owned(),
+        })?;
+        snmp(&text, protocol, name)
+            .ok_or_else(|| crate::CaseError::new(format!("no counter {protocol} {name} in {text}")))
+    }
+
+    /// Looks at a number again and again until it is at least `wanted`; returns it. Fails when that
+    /// does not happen.
+    pub fn wait_until(&self, wanted: u64, mut look: impl FnMut() -> Result<u64>) -> Result<u64> {
+        let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
+        loop {
+            let now = look()?;
+            if now >= wanted {
+                return Ok(now);
+            }
+            if Instant::now() > deadline {
+                return Err(crate::CaseError::new(format!(
+                    "waited for {wanted}, but it stays {now}; logs are in {}",
+                    self.guest.directory().display()
+                )));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Waits until no piece of a dma-buf is out of its page pool, with the driver, the stack or a
     /// user; returns how many are still out when that does not happen.
     ///
@@ -454,5 +490,33 @@ impl Testbed {
     /// Ends the guest; fails when the kernel complained.
     pub fn finish(self) -> Result<Verdict> {
         Ok(self.guest.finish()?)
+    }
+}
+
+/// A value of `/proc/net/snmp`: lines come in pairs, the names and then the numbers.
+fn snmp(text: &str, protocol: &str, name: &str) -> Option<u64> {
+    let mut lines = text
+        .lines()
+        .filter_map(|line| line.strip_prefix(protocol)?.strip_prefix(':'));
+    let names = lines.next()?.split_whitespace();
+    let (_, value) = names
+        .zip(lines.next()?.split_whitespace())
+        .find(|(of, _)| *of == name)?;
+    value.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::snmp;
+
+    #[test]
+    fn counters_are_found_by_protocol_and_name() {
+        let text = "Udp: InDatagrams NoPorts\nUdp: 7 1\nUdpLite: InDatagrams\nUdpLite: 3\n\
+                    Tcp: MaxConn OutRsts\nTcp: -1 5\n";
+        assert_eq!(snmp(text, "Udp", "NoPorts"), Some(1));
+        assert_eq!(snmp(text, "UdpLite", "InDatagrams"), Some(3));
+        assert_eq!(snmp(text, "Tcp", "OutRsts"), Some(5));
+        assert_eq!(snmp(text, "Tcp", "InDatagrams"), None);
+        assert_eq!(snmp(text, "Icmp", "OutRsts"), None);
     }
 }

@@ -65,6 +65,57 @@ fn each_write_in_a_packet_of_its_own_arrives_with_a_right_checksum() -> Result {
 }
 
 #[test]
+fn packets_with_extension_headers_are_segmented_and_checksummed_by_the_kernel() -> Result {
+    let bed = Testbed::options().boot("offloads-extensions")?;
+    bed.set_features(bed.peer, &[("rx-checksum", false)])?;
+
+    for hop_by_hop in [8, 248] {
+        let mut stream = bed.stream(bed.local, bed.peer, Family::V6);
+        stream.hop_by_hop = hop_by_hop;
+        let tso = bed.statistic(bed.local, "tx_tso")?;
+        let checksums = bed.statistic(bed.local, "tx_csum")?;
+        stream.transfer(&bed, BYTES, &[64 << 10])?;
+        assert_eq!(
+            bed.statistic(bed.local, "tx_tso")?,
+            tso,
+            "{hop_by_hop} bytes of options"
+        );
+        // NETIF_F_IPV6_CSUM is for plain IPv6 headers only; the handshake has such.
+        let checksums = bed.statistic(bed.local, "tx_csum")? - checksums;
+        assert!(
+            checksums < BYTES / 1500,
+            "{checksums} with {hop_by_hop} bytes of options"
+        );
+    }
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_feature_that_the_device_lacks_can_be_turned_neither_on_nor_off() -> Result {
+    let bed = Testbed::options().boot("offloads-lacking")?;
+    // One that the kernel knows and the driver does not have, one that nobody knows.
+    for feature in ["rx-gro-hw", "no-such-feature"] {
+        for on in [true, false] {
+            let refused = bed.set_features(bed.local, &[(feature, on)]);
+            let said = refused.err().map(|error| error.to_string());
+            assert!(
+                said.as_ref().is_some_and(|said| said.contains(feature)),
+                "{feature} {on}: {said:?}"
+            );
+        }
+    }
+    // What is fixed can be asked for as it is.
+    bed.set_features(bed.local, &[("tx-scatter-gather", true)])?;
+    assert!(
+        bed.set_features(bed.local, &[("tx-scatter-gather", false)])
+            .is_err()
+    );
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
 fn traffic_passes_with_offloads_off_that_can_be_off() -> Result {
     let bed = Testbed::options().boot("offloads-off")?;
     bed.set_features(

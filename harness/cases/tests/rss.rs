@@ -4,6 +4,7 @@
 
 use cases::{Family, Result, Testbed};
 use protocol::{
+    Memory, UdpSink, UdpSource,
     net::QueueKind,
     request::{GetRss, SetRss},
 };
@@ -91,6 +92,47 @@ fn a_table_with_a_queue_that_does_not_exist_is_refused() -> Result {
     assert!(error.is_err(), "two processors make two queues");
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, MIB, &[64 << 10])?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn what_is_not_tcp_stays_on_queue_0_when_all_tcp_goes_to_a_bound_queue() -> Result {
+    let bed = Testbed::devmem("rss-not-tcp")?;
+    let bound = bed.bind(bed.local, 1, Memory::Udmabuf, 4 * MIB)?;
+    let packets = || bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets");
+
+    for family in Family::BOTH {
+        // Whole datagrams, and such as come in fragments.
+        for size in [200, 8000, 20_000] {
+            let before = packets()?;
+            let listen = bed.local.socket(family, bed.port());
+            let sink = bed.guest.start(UdpSink {
+                ns: bed.local.ns,
+                listen,
+                seed: 3,
+            })?;
+            let source = bed.guest.start(UdpSource {
+                ns: bed.peer.ns,
+                bind: None,
+                connect: listen,
+                seed: 3,
+                datagrams: Some(20),
+                size,
+                pause_us: 1000,
+            })?;
+            assert_eq!(source.join()?.sent, 20);
+            bed.wait_until(before[0] + 20, || Ok(packets()?[0]))?;
+            let received = sink.stop()?;
+            let after = packets()?;
+            assert!(
+                after[0] - before[0] >= 20 && after[1] == before[1],
+                "{family:?}, {size} bytes: {before:?} then {after:?}"
+            );
+            assert_eq!(received.corrupt, 0, "{received:?}");
+        }
+    }
+    bound.stop()?;
     bed.finish()?;
     Ok(())
 }

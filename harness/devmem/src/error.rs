@@ -291,6 +291,14 @@ pub enum Error {
         /// The name that was asked for.
         feature: String,
     },
+    /// The device lacks a feature that the kernel knows.
+    #[error("{interface} has no feature {feature}; see what it has: ethtool -k <interface>")]
+    FeatureLacking {
+        /// Name and index of the interface.
+        interface: String,
+        /// Name of the feature, as in `ethtool -k`.
+        feature: String,
+    },
     /// A feature did not take the value that was asked for.
     #[error("{interface}: feature {feature} stays {}; the device fixes it or another feature \
      requires it: ethtool -k <interface>", if *.wanted { "off" } else { "on" })]

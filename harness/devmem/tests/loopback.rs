@@ -64,6 +64,27 @@ fn an_interface_that_does_not_exist_is_an_error_of_its_own() {
 }
 
 #[test]
+fn a_feature_that_an_interface_lacks_cannot_be_set_to_anything() {
+    let mut ethtool = Ethtool::new();
+    if known(ethtool.features(loopback())).is_none() {
+        return;
+    }
+    // The loopback has no hardware that could aggregate packets.
+    for on in [true, false] {
+        let refused = ethtool.set_features(loopback(), &[("rx-gro-hw", on)]);
+        assert!(
+            matches!(&refused, Err(Error::FeatureLacking { feature, .. }) if feature == "rx-gro-hw"),
+            "got {refused:?}"
+        );
+    }
+    let refused = ethtool.set_features(loopback(), &[("no-such-feature", false)]);
+    assert!(
+        matches!(&refused, Err(Error::NoSuchFeature { feature }) if feature == "no-such-feature"),
+        "got {refused:?}"
+    );
+}
+
+#[test]
 fn the_loopback_interface_has_link_queues_and_known_features() {
     let ifindex = loopback();
     let mut ethtool = Ethtool::new();

@@ -93,6 +93,7 @@ requests! {
     ListPagePools -> Vec<PagePool>,
     ListNapis -> Vec<Napi>,
     Ping -> PingReport,
+    SendFrame -> (),
     StartJob -> JobId,
     Tell -> (),
     Join -> serde_json::Value,
@@ -430,6 +431,19 @@ pub struct PingReport {
     pub lost: u32,
     /// What the first request that could not be sent met.
     pub error: Option<crate::Failure>,
+}
+
+/// Sends a frame as it is, past the whole stack: also one that is wrong.
+///
+/// When this returns, the driver has it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SendFrame {
+    /// Namespace of the interface.
+    pub ns: Ns,
+    /// Interface that sends.
+    pub interface: String,
+    /// From the Ethernet header on, without padding and frame check sequence.
+    pub frame: Vec<u8>,
 }
 
 /// Sets a job up and starts it.

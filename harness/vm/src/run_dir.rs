@@ -1,17 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The directory of one boot. It is never deleted here: whoever looks for a failure needs it.
+//! The directory of one boot.
+//!
+//! Whoever looks for a failure needs it, so it outlives the boot; but directories of the same name
+//! do not pile up: those of the last few runs are kept. A directory whose boot goes on is locked
+//! and never removed.
 
 use std::{
-    fs, io,
+    collections::BTreeMap,
+    fs::{self, File},
+    io,
     path::{Path, PathBuf},
     process,
+    sync::Arc,
+    time::SystemTime,
 };
+
+use rustix::fs::{FlockOperation, flock};
 
 use crate::{Error, Logs, Result};
 
 /// Room that a run may need: captures with a snap length and a chatty log.
 const NEEDED: u64 = 64 << 20;
+
+/// Runs whose directories stay, beside those of this process. A run is a process: it may boot
+/// several guests of one name.
+const EARLIER_RUNS: usize = 2;
 
 /// How much of the console an error shows.
 const TAIL_LINES: usize = 25;
@@ -19,17 +33,29 @@ const TAIL_LINES: usize = 25;
 #[derive(Debug, Clone)]
 pub(crate) struct RunDir {
     path: PathBuf,
+    /// Locked as long as the boot goes on.
+    _lock: Option<Arc<File>>,
 }
 
 impl RunDir {
-    /// Makes a directory below `root` that no other boot has, named after the run.
+    /// Makes a directory below `root` that no other boot has, named after the run, and removes
+    /// what is left of old runs of that name.
     pub(crate) fn create(root: &Path, name: &str) -> Result<Self> {
         let failed = |error| Error::RunDirectory {
             path: root.to_owned(),
             error,
         };
         fs::create_dir_all(root).map_err(failed)?;
-        let room = rustix::fs::statvfs(root).map_err(|error| failed(error.into()))?;
+        // QEMU changes nothing, but relative paths would depend on who starts it.
+        let canonical = root.canonicalize().map_err(failed)?;
+        // Nobody else makes or removes directories meanwhile: a new one is not locked at once.
+        let alone = File::open(&canonical).map_err(failed)?;
+        let locked = flock(&alone, FlockOperation::LockExclusive).is_ok();
+        if locked {
+            prune(&canonical, name);
+        }
+
+        let room = rustix::fs::statvfs(&canonical).map_err(|error| failed(error.into()))?;
         let free = room.f_bavail.saturating_mul(room.f_frsize);
         if free < NEEDED {
             return Err(Error::DiskFull {
@@ -38,12 +64,13 @@ impl RunDir {
                 needed: NEEDED,
             });
         }
-        // QEMU changes nothing, but relative paths would depend on who starts it.
-        let root = root.canonicalize().map_err(failed)?;
         for attempt in 0.. {
-            let path = root.join(format!("{name}-{}-{attempt}", process::id()));
+            let path = canonical.join(format!("{name}-{}-{attempt}", process::id()));
             match fs::create_dir(&path) {
-                Ok(()) => return Ok(Self { path }),
+                Ok(()) => {
+                    let _lock = try_lock(&path).map(Arc::new);
+                    return Ok(Self { path, _lock });
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(failed(error)),
             }
@@ -95,6 +122,62 @@ impl RunDir {
     }
 }
 
+/// Locks a directory; `None` if somebody else has, or it cannot be locked.
+fn try_lock(path: &Path) -> Option<File> {
+    let directory = File::open(path).ok()?;
+    flock(&directory, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(directory)
+}
+
+/// Removes directories of earlier runs of `name`, but for those of the last ones. What cannot be
+/// removed stays: that is no reason not to boot.
+fn prune(root: &Path, name: &str) {
+    let Ok(entries) = fs::read_dir(root) else {
+        return;
+    };
+    // By run: when something was last made in one of its directories, and the directories.
+    let mut runs: BTreeMap<u32, (SystemTime, Vec<PathBuf>)> = BTreeMap::new();
+    for entry in entries.flatten() {
+        let Some(run) = entry
+            .file_name()
+            .to_str()
+            .and_then(|file| run_of(file, name))
+        else {
+            continue;
+        };
+        let Ok(modified) = entry.metadata().and_then(|metadata| metadata.modified()) else {
+            continue;
+        };
+        let (last, paths) = runs.entry(run).or_insert((modified, Vec::new()));
+        *last = modified.max(*last);
+        paths.push(entry.path());
+    }
+    runs.remove(&process::id());
+
+    let mut runs: Vec<_> = runs.into_values().collect();
+    runs.sort_by_key(|(last, _)| std::cmp::Reverse(*last));
+    for path in runs
+        .into_iter()
+        .skip(EARLIER_RUNS)
+        .flat_map(|(_, paths)| paths)
+    {
+        if let Some(_lock) = try_lock(&path) {
+            let removed = fs::remove_dir_all(&path);
+            tracing::debug!(directory = %path.display(), ?removed, "logs of an old run");
+        }
+    }
+}
+
+/// The process that made a directory `<name>-<process>-<attempt>`; `None` for any other.
+fn run_of(file: &str, name: &str) -> Option<u32> {
+    let (run, attempt) = file
+        .strip_prefix(name)?
+        .strip_prefix('-')?
+        .split_once('-')?;
+    attempt.parse::<u32>().ok()?;
+    run.parse().ok()
+}
+
 fn read_lossy(path: &Path) -> String {
     // A log that is not there yet is empty.
     String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
@@ -102,16 +185,106 @@ fn read_lossy(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    /// A place for the directories of boots.
+    struct Root(tempfile::TempDir);
+
+    impl Root {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn path(&self) -> &Path {
+            self.0.path()
+        }
+
+        /// A directory as another process left it, `age` seconds ago.
+        fn left(&self, name: &str, age: u64) -> PathBuf {
+            let path = self.path().join(name);
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("console.log"), "a log").unwrap();
+            let then = SystemTime::now() - Duration::from_secs(age);
+            File::open(&path).unwrap().set_modified(then).unwrap();
+            path
+        }
+
+        fn names(&self) -> Vec<String> {
+            let entries = fs::read_dir(self.path()).unwrap();
+            let mut names: Vec<_> = entries
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            names.sort();
+            names
+        }
+    }
+
+    /// Processes that do not exist: beyond the largest that the kernel gives.
+    const NOBODY: [&str; 4] = ["4194305", "4194306", "4194307", "4194308"];
 
     #[test]
     fn two_boots_of_the_same_name_get_directories_of_their_own() {
-        let root = std::env::temp_dir().join(format!("nobounce-run-dir-{}", process::id()));
-        let one = RunDir::create(&root, "case").unwrap();
-        let two = RunDir::create(&root, "case").unwrap();
+        let root = Root::new();
+        let one = RunDir::create(root.path(), "case").unwrap();
+        let two = RunDir::create(root.path(), "case").unwrap();
         assert_ne!(one.path(), two.path());
         assert!(one.path().is_dir() && two.path().is_dir());
-        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn directories_of_the_last_runs_are_kept_and_older_ones_removed() {
+        let root = Root::new();
+        let [oldest, old, late, latest] = NOBODY;
+        root.left(&format!("case-{oldest}-0"), 400);
+        root.left(&format!("case-{old}-0"), 300);
+        // A run that booted twice is one run, as old as its last boot.
+        root.left(&format!("case-{late}-0"), 500);
+        root.left(&format!("case-{late}-1"), 200);
+        root.left(&format!("case-{latest}-0"), 100);
+        // Other names, and what is no run.
+        let others = [
+            format!("case-long-{old}-0"),
+            "case-7".into(),
+            "case-a-b".into(),
+        ];
+        for other in &others {
+            root.left(other, 1000);
+        }
+
+        let mine: Vec<_> = (0..5)
+            .map(|_| RunDir::create(root.path(), "case").unwrap())
+            .collect();
+        let mut kept: Vec<_> = others.into();
+        kept.extend([
+            format!("case-{late}-0"),
+            format!("case-{late}-1"),
+            format!("case-{latest}-0"),
+        ]);
+        let own = mine.iter().map(|run| run.path().file_name().unwrap());
+        kept.extend(own.map(|name| name.to_str().unwrap().to_owned()));
+        kept.sort();
+        assert_eq!(root.names(), kept);
+    }
+
+    #[test]
+    fn a_directory_whose_boot_goes_on_is_not_removed_however_old() {
+        let root = Root::new();
+        let running = root.left(&format!("case-{}-0", NOBODY[0]), 1000);
+        let lock = try_lock(&running).expect("nobody has it");
+        let over = root.left(&format!("case-{}-0", NOBODY[1]), 900);
+        for nobody in &NOBODY[2..] {
+            root.left(&format!("case-{nobody}-0"), 10);
+        }
+        let mine = RunDir::create(root.path(), "case").unwrap();
+        assert!(running.join("console.log").is_file() && !over.exists());
+        // So it is with a boot of this process, for others.
+        assert!(try_lock(mine.path()).is_none());
+
+        drop(lock);
+        RunDir::create(root.path(), "case").unwrap();
+        assert!(!running.exists(), "its boot is over");
     }
 
     #[test]

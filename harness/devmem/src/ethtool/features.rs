@@ -27,6 +27,14 @@ pub struct Features {
     pub active: BTreeSet<String>,
 }
 
+impl Features {
+    /// Whether the device has a feature: it is on, or can be.
+    #[must_use]
+    pub fn has(&self, feature: &str) -> bool {
+        self.active.contains(feature) || self.changeable.contains(feature)
+    }
+}
+
 impl Ethtool {
     /// Features of an interface.
     ///
@@ -65,14 +73,23 @@ impl Ethtool {
     ///
     /// # Errors
     ///
-    /// [`Error::FeatureUnchanged`] for the first that did not, [`Error::NotPrivileged`] without
-    /// `CAP_NET_ADMIN`, [`Error::NoSuchFeature`] for a name that it
-    /// does not know.
+    /// [`Error::NoSuchFeature`] for a name that the kernel does not know, and
+    /// [`Error::FeatureLacking`] for one that the device does not have, on or off: then nothing is
+    /// changed. [`Error::FeatureUnchanged`] for the first that did not take effect,
+    /// [`Error::NotPrivileged`] without `CAP_NET_ADMIN`.
     pub fn set_features(&mut self, ifindex: u32, changes: &[(&str, bool)]) -> Result<()> {
         let names = self.feature_names(ifindex)?;
         let known = |feature: &str| names.iter().any(|name| name == feature);
         if let Some(&(feature, _)) = changes.iter().find(|(feature, _)| !known(feature)) {
             return Err(Error::NoSuchFeature {
+                feature: feature.to_owned(),
+            });
+        }
+        // The kernel ignores these, and "off" would look obeyed.
+        let features = self.features(ifindex)?;
+        if let Some(&(feature, _)) = changes.iter().find(|(name, _)| !features.has(name)) {
+            return Err(Error::FeatureLacking {
+                interface: interface::label(ifindex),
                 feature: feature.to_owned(),
             });
         }
@@ -188,6 +205,24 @@ mod tests {
     use netlink_bindings::ethtool::{Bitset, PushBitset};
 
     use super::*;
+
+    #[test]
+    fn a_device_has_what_is_on_or_can_be_changed() {
+        let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let features = Features {
+            changeable: set(&["off-for-now"]),
+            wanted: set(&["only-wanted"]),
+            active: set(&["fixed-on"]),
+        };
+        for (name, has) in [
+            ("off-for-now", true),
+            ("fixed-on", true),
+            ("only-wanted", false),
+            ("fixed-off", false),
+        ] {
+            assert_eq!(features.has(name), has, "{name}");
+        }
+    }
 
     #[test]
     fn bits_of_every_word_get_their_names() {

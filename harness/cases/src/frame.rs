@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Frames made by hand: what no stack would send.
+
+use std::net::IpAddr;
+
+use etherparse::{IpHeaders, PacketBuilder, PacketBuilderStep};
+use protocol::request::SendFrame;
+
+use crate::{Family, Result, Station, Testbed};
+
+/// Bytes of an Ethernet header.
+const ETHERNET: usize = 14;
+/// Where the time to live is in an IPv4 header. No other checksum covers it.
+const TIME_TO_LIVE: usize = 8;
+
+/// A frame from one station to the other, with right checksums until it is damaged.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    from: Station,
+    bytes: Vec<u8>,
+}
+
+impl Frame {
+    /// A TCP segment without options of a connection that does not exist: a receiver that believes
+    /// it answers with a reset.
+    pub fn tcp(
+        from: Station,
+        to: Station,
+        family: Family,
+        port: u16,
+        payload: &[u8],
+    ) -> Result<Self> {
+        let packet = ip(from, to, family).tcp(port, port, 1, 65_535).ack(1);
+        let mut bytes = Vec::with_capacity(packet.size(payload.len()));
+        packet.write(&mut bytes, payload)?;
+        Ok(Self { from, bytes })
+    }
+
+    /// A UDP datagram.
+    pub fn udp(
+        from: Station,
+        to: Station,
+        family: Family,
+        port: u16,
+        payload: &[u8],
+    ) -> Result<Self> {
+        let packet = ip(from, to, family).udp(port, port);
+        let mut bytes = Vec::with_capacity(packet.size(payload.len()));
+        packet.write(&mut bytes, payload)?;
+        Ok(Self { from, bytes })
+    }
+
+    /// The same with a wrong last byte of payload: the TCP or UDP checksum is wrong.
+    #[must_use]
+    pub fn with_wrong_payload(mut self) -> Self {
+        if let Some(byte) = self.bytes.last_mut() {
+            *byte ^= 0x55;
+        }
+        self
+    }
+
+    /// The same with another time to live: the IPv4 header's checksum, and only that, is wrong.
+    #[must_use]
+    pub fn with_wrong_ipv4_header(mut self) -> Self {
+        self.bytes[ETHERNET + TIME_TO_LIVE] ^= 1;
+        self
+    }
+
+    /// Bytes without padding and frame check sequence.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Puts it on the wire.
+    pub fn send(self, bed: &Testbed) -> Result {
+        Ok(bed.guest.call(SendFrame {
+            ns: self.from.ns,
+            interface: self.from.name(),
+            frame: self.bytes,
+        })?)
+    }
+}
+
+/// The headers up to and including IP.
+fn ip(from: Station, to: Station, family: Family) -> PacketBuilderStep<IpHeaders> {
+    const HOPS: u8 = 64;
+    let ethernet = PacketBuilder::ethernet2(from.mac().0, to.mac().0);
+    match (from.address(family), to.address(family)) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => ethernet.ipv4(from.octets(), to.octets(), HOPS),
+        (IpAddr::V6(from), IpAddr::V6(to)) => ethernet.ipv6(from.octets(), to.octets(), HOPS),
+        _ => unreachable!("a station's address is of the family that was asked for"),
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the driver says of checksums is true: frames made by hand, with right ones and wrong ones.
+
+use cases::{Family, Frame, Result, Testbed};
+use protocol::{
+    Memory, Payload, UdpSink,
+    net::{DataSplit, QueueKind},
+};
+
+const MIB: u64 = 1 << 20;
+
+/// More than the stack verifies at once (include/linux/skbuff.h, CHECKSUM_BREAK).
+const PAYLOAD: &[u8] = &[0x5a; 500];
+
+/// Sums over all queues of the NIC under test: checksums that the device found right, and wrong.
+fn verdicts(bed: &Testbed) -> Result<[u64; 2]> {
+    let sum = |name| -> Result<u64> {
+        Ok(bed
+            .queue_stats(bed.local, QueueKind::Rx, name)?
+            .iter()
+            .sum())
+    };
+    Ok([sum("rx-csum-unnecessary")?, sum("rx-csum-bad")?])
+}
+
+/// Resets that the stack sent: it answers with one to each segment that it believes.
+fn believed(bed: &Testbed) -> Result<u64> {
+    bed.counter(bed.local.ns, "Tcp", "OutRsts")
+}
+
+/// Segments that the stack dropped because of their checksum.
+fn disbelieved(bed: &Testbed) -> Result<u64> {
+    bed.counter(bed.local.ns, "Tcp", "InCsumErrors")
+}
+
+#[test]
+fn the_stack_drops_tcp_segments_with_a_wrong_checksum_and_takes_right_ones() -> Result {
+    let bed = Testbed::options().boot("checksum-tcp")?;
+    for split in [DataSplit::Off, DataSplit::On] {
+        bed.set_header_split(bed.local, split)?;
+        for family in Family::BOTH {
+            let segment = || Frame::tcp(bed.peer, bed.local, family, bed.port(), PAYLOAD);
+            let (dropped, taken) = (disbelieved(&bed)?, believed(&bed)?);
+            let [right, wrong] = verdicts(&bed)?;
+
+            // They come in on one queue at most in this order; each is waited for.
+            segment()?.with_wrong_payload().send(&bed)?;
+            bed.wait_until(wrong + 1, || Ok(verdicts(&bed)?[1]))?;
+            bed.wait_until(dropped + 1, || disbelieved(&bed))?;
+            assert_eq!(believed(&bed)?, taken, "{family:?}, split {split:?}");
+            segment()?.send(&bed)?;
+            bed.wait_until(taken + 1, || believed(&bed))?;
+
+            assert_eq!(
+                (verdicts(&bed)?, disbelieved(&bed)?, believed(&bed)?),
+                ([right + 1, wrong + 1], dropped + 1, taken + 1),
+                "{family:?}, split {split:?}"
+            );
+        }
+    }
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_datagram_with_a_wrong_checksum_is_not_delivered() -> Result {
+    let bed = Testbed::options().boot("checksum-udp")?;
+    let (seed, number) = (7, 0u64);
+    // As `UdpSource` makes them: a number and the seed's payload.
+    let mut datagram = number.to_le_bytes().to_vec();
+    datagram.resize(datagram.len() + PAYLOAD.len(), 0);
+    Payload::new(seed).fill(0, &mut datagram[8..]);
+
+    for (family, protocol) in [(Family::V4, "Udp"), (Family::V4, "Ip")] {
+        let port = bed.port();
+        let sink = bed.guest.start(UdpSink {
+            ns: bed.local.ns,
+            listen: bed.local.socket(family, port),
+            seed,
+        })?;
+        let frame = || Frame::udp(bed.peer, bed.local, family, port, &datagram);
+        let (bad, counter) = match protocol {
+            "Udp" => (frame()?.with_wrong_payload(), "InCsumErrors"),
+            _ => (frame()?.with_wrong_ipv4_header(), "InHdrErrors"),
+        };
+        let errors = bed.counter(bed.local.ns, protocol, counter)?;
+        let delivered = bed.counter(bed.local.ns, "Udp", "InDatagrams")?;
+        let [_, wrong] = verdicts(&bed)?;
+
+        bad.send(&bed)?;
+        bed.wait_until(wrong + 1, || Ok(verdicts(&bed)?[1]))?;
+        bed.wait_until(errors + 1, || bed.counter(bed.local.ns, protocol, counter))?;
+        frame()?.send(&bed)?;
+        bed.wait_until(delivered + 1, || {
+            bed.counter(bed.local.ns, "Udp", "InDatagrams")
+        })?;
+        let report = sink.stop()?;
+        assert_eq!(
+            (report.received, report.corrupt, report.missing),
+            (1, 0, 0),
+            "only the right one was delivered: {report:?}"
+        );
+    }
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn what_the_device_did_not_verify_is_dropped_and_counted_on_a_bound_queue() -> Result {
+    let bed = Testbed::devmem("checksum-bound")?;
+    let bound = bed.bind(bed.local, 1, Memory::Udmabuf, 4 * MIB)?;
+    let unverified = || bed.statistic(bed.local, "rx_unverified_dropped");
+    let (dropped, refused) = (unverified()?, disbelieved(&bed)?);
+    let rx_dropped = bed.link_stats(bed.local)?.rx_dropped;
+    let mut taken = believed(&bed)?;
+    let mut bad = 0;
+
+    for family in Family::BOTH {
+        let segment = || Frame::tcp(bed.peer, bed.local, family, bed.port(), PAYLOAD);
+        let mut wrong = vec![segment()?.with_wrong_payload()];
+        if family == Family::V4 {
+            wrong.push(segment()?.with_wrong_ipv4_header());
+        }
+        for frame in wrong {
+            bad += 1;
+            frame.send(&bed)?;
+            bed.wait_until(dropped + bad, unverified)?;
+            assert_eq!(believed(&bed)?, taken, "{family:?}");
+        }
+        taken += 1;
+        segment()?.send(&bed)?;
+        bed.wait_until(taken, || believed(&bed))?;
+    }
+    assert_eq!(
+        (unverified()?, believed(&bed)?, disbelieved(&bed)?),
+        (dropped + bad, taken, refused),
+        "the driver dropped the wrong ones, the stack none"
+    );
+    assert_eq!(bed.link_stats(bed.local)?.rx_dropped, rx_dropped + bad);
+    bound.stop()?;
+    assert_eq!(bed.net_iovs_left(bed.local)?, 0);
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn the_padding_of_short_frames_is_no_payload_on_a_bound_queue() -> Result {
+    let bed = Testbed::devmem("checksum-padding")?;
+    let bound = bed.bind(bed.local, 1, Memory::Udmabuf, 4 * MIB)?;
+    let bytes = || -> Result<u64> { Ok(bed.queue_stats(bed.local, QueueKind::Rx, "rx-bytes")?[1]) };
+
+    // Headers of 54 bytes, frames of at least 60.
+    for payload in [0, 1, 5, 6, 7] {
+        let frame = Frame::tcp(
+            bed.peer,
+            bed.local,
+            Family::V4,
+            bed.port(),
+            &PAYLOAD[..payload],
+        )?;
+        let (size, before, taken) = (frame.size() as u64, bytes()?, believed(&bed)?);
+        assert_eq!(size, 54 + payload as u64);
+        frame.send(&bed)?;
+        bed.wait_until(taken + 1, || believed(&bed))?;
+        bed.wait_until(before + 1, bytes)?;
+        assert_eq!(bytes()? - before, size, "{payload} bytes of payload");
+    }
+    bound.stop()?;
+    assert_eq!(bed.net_iovs_left(bed.local)?, 0);
+    bed.finish()?;
+    Ok(())
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A guest with two NICs on a wire. The in-tree C driver `igb` carries the traffic, so a failure here
+//! is the harness's and not the driver's.
+
+#![allow(dead_code, reason = "no test uses all of it")]
+
+use std::net::SocketAddr;
+
+use protocol::{
+    Ns,
+    request::{AddAddress, LoadModule, MoveInterface, SetMtu, SetUp, WaitCarrier, WaitInterface},
+};
+use vm::{End, Guest, Images, Machine, Wire};
+
+pub(crate) const WIRE: Wire = Wire(0);
+const MODULES: [&str; 3] = ["i2c-core", "i2c-algo-bit", "igb"];
+
+/// A machine. Without anything to boot the test fails: it has not shown anything.
+pub(crate) fn machine(name: &str) -> Machine {
+    match Images::from_env() {
+        Ok(images) => Machine::new(images, name),
+        Err(error) => panic!("nothing to boot: {error}"),
+    }
+}
+
+/// Loads igb, puts the peer's NIC into its namespace and gives both ends addresses.
+pub(crate) fn bring_up(guest: &Guest, mtu: u32) {
+    for name in MODULES {
+        let parameters = String::new();
+        guest
+            .call(LoadModule {
+                name: name.into(),
+                parameters,
+            })
+            .unwrap();
+    }
+    let peer = interface(guest, End::Peer);
+    let rename = Some("peer".to_owned());
+    guest
+        .call(MoveInterface {
+            from: Ns::Local,
+            interface: peer,
+            to: Ns::Peer,
+            rename,
+        })
+        .unwrap();
+    let local = interface(guest, End::Local);
+    for (ns, interface, host) in [(Ns::Local, local.as_str(), 1), (Ns::Peer, "peer", 2)] {
+        let name = || interface.to_owned();
+        guest
+            .call(SetMtu {
+                ns,
+                interface: name(),
+                mtu,
+            })
+            .unwrap();
+        guest
+            .call(SetUp {
+                ns,
+                interface: name(),
+                up: true,
+            })
+            .unwrap();
+        for prefix in [format!("192.0.2.{host}/24"), format!("2001:db8::{host}/64")] {
+            let prefix = prefix.parse().unwrap();
+            guest
+                .call(AddAddress {
+                    ns,
+                    interface: name(),
+                    prefix,
+                })
+                .unwrap();
+        }
+    }
+    for (ns, interface) in [(Ns::Local, local.as_str()), (Ns::Peer, "peer")] {
+        let interface = interface.to_owned();
+        let timeout_ms = 60_000;
+        guest
+            .call(WaitCarrier {
+                ns,
+                interface,
+                carrier: true,
+                timeout_ms,
+            })
+            .unwrap();
+    }
+}
+
+pub(crate) fn interface(guest: &Guest, end: End) -> String {
+    let (ns, mac) = (Ns::Local, WIRE.mac(end));
+    guest
+        .call(WaitInterface {
+            ns,
+            mac,
+            timeout_ms: 60_000,
+        })
+        .unwrap()
+        .name
+}
+
+pub(crate) fn address(text: &str) -> SocketAddr {
+    text.parse().unwrap()
+}

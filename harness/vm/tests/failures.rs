@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a guest that goes wrong is called.
+
+mod common;
+
+use std::time::Duration;
+
+use common::machine;
+use protocol::{
+    Ns,
+    request::{Hello, LogLine, Panic, WriteFile},
+};
+use vm::{Error, Guest};
+
+#[test]
+fn a_complaint_of_the_kernel_fails_the_run_unless_it_was_expected() {
+    let machine = machine("complaint");
+    let complain = |guest: &Guest| {
+        let text = "WARNING: this is only a test".to_owned();
+        guest.call(LogLine { text }).unwrap();
+    };
+    let guest = machine.clone().boot().unwrap();
+    complain(&guest);
+    let error = guest.finish().unwrap_err();
+    assert!(matches!(error, Error::KernelComplained { .. }), "{error}");
+    assert!(error.to_string().contains("only a test"), "{error}");
+
+    let guest = machine.clone().boot().unwrap();
+    guest.expect_log("only a test");
+    complain(&guest);
+    assert_eq!(guest.finish().unwrap().allowed.len(), 1);
+
+    let guest = machine.boot().unwrap();
+    guest.expect_log("something that never comes");
+    let error = guest.finish().unwrap_err();
+    assert!(matches!(error, Error::LogLineMissing { .. }), "{error}");
+}
+
+#[test]
+fn a_kernel_panic_is_called_one() {
+    let machine = machine("panic");
+    let guest = machine.boot().unwrap();
+    let path = "/proc/sysrq-trigger".to_owned();
+    let crash = WriteFile {
+        ns: Ns::Local,
+        path,
+        contents: "c".to_owned(),
+    };
+    let error = guest.call(crash).unwrap_err();
+    assert!(matches!(error, Error::KernelPanic { .. }), "{error}");
+    assert!(error.to_string().contains("sysrq"), "{error}");
+}
+
+#[test]
+fn a_panic_of_the_agent_is_called_one_and_leaves_a_line_in_the_log() {
+    let machine = machine("agent-panic");
+    let guest = machine.boot().unwrap();
+    let message = "on request".to_owned();
+    let error = guest.call(Panic { message }).unwrap_err();
+    assert!(matches!(error, Error::AgentPanicked { .. }), "{error}");
+    assert!(error.to_string().contains("on request"), "{error}");
+    let log = guest.console_text();
+    assert!(log.contains("agent panicked"), "{log}");
+}
+
+#[test]
+fn a_qemu_that_does_not_start_is_quoted() {
+    let machine = machine("bad-argument");
+    let error = machine.qemu_argument("-no-such-option").boot().unwrap_err();
+    assert!(matches!(error, Error::QemuEnded { .. }), "{error}");
+    assert!(error.to_string().contains("no-such-option"), "{error}");
+}
+
+#[test]
+fn a_guest_that_does_not_answer_is_a_timeout_that_names_the_call() {
+    let machine = machine("silence");
+    let guest = machine.boot().unwrap();
+    guest.monitor("stop", serde_json::json!({})).unwrap();
+    let error = guest
+        .call_within(Hello {}, Duration::from_secs(1))
+        .unwrap_err();
+    assert!(matches!(error, Error::Timeout { .. }), "{error}");
+    assert!(error.to_string().contains("Hello"), "{error}");
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a guest does when asked, and how it says no.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{WIRE, address, bring_up, machine};
+use protocol::{
+    Ns, TcpSink,
+    request::{
+        AddNeighbour, GetFeatures, Hello, ListInterfaces, ListModules, ReadFile, SetFeatures,
+        SetUp, UnloadModule, WaitInterface,
+    },
+};
+use vm::{End, Error, Wire};
+
+#[test]
+fn a_guest_boots_answers_and_powers_off() {
+    let machine = machine("boots");
+    let guest = machine.cpus(2).boot().unwrap();
+    let info = guest.call(Hello {}).unwrap();
+    assert_eq!(&info, guest.info());
+    assert_eq!(info.cpus, 2);
+    let path = "/proc/sys/net/ipv4/ping_group_range".to_owned();
+    for ns in [Ns::Local, Ns::Peer] {
+        let text = guest
+            .call(ReadFile {
+                ns,
+                path: path.clone(),
+            })
+            .unwrap();
+        assert_eq!(text.split_whitespace().last(), Some("2147483647"));
+    }
+    let verdict = guest.finish().unwrap();
+    for file in [&verdict.console, &verdict.transcript] {
+        assert!(
+            file.metadata().unwrap().len() > 0,
+            "{} is empty",
+            file.display()
+        );
+    }
+}
+
+#[test]
+fn the_kernel_says_why_it_refuses() {
+    let machine = machine("refusals");
+    let guest = machine.boot().unwrap();
+    let errno = |error: Error| error.errno();
+    let path = "/proc/no-such-file".to_owned();
+    let missing = guest
+        .call(ReadFile {
+            ns: Ns::Local,
+            path,
+        })
+        .unwrap_err();
+    assert!(
+        missing.to_string().contains("/proc/no-such-file"),
+        "{missing}"
+    );
+    assert_eq!(errno(missing), Some(2));
+    let (ns, interface) = (Ns::Peer, "eth7".to_owned());
+    let missing = guest
+        .call(SetUp {
+            ns,
+            interface: interface.clone(),
+            up: true,
+        })
+        .unwrap_err();
+    assert_eq!(errno(missing), Some(19));
+    let listen = address("192.0.2.1:5000");
+    let no_address = guest
+        .start(TcpSink {
+            ns: Ns::Local,
+            listen,
+            seed: 0,
+        })
+        .unwrap_err();
+    assert_eq!(errno(no_address), Some(99));
+    let timeout_ms = 10;
+    let waited = guest.call(WaitInterface {
+        ns: Ns::Local,
+        mac: WIRE.mac(End::Local),
+        timeout_ms,
+    });
+    assert_eq!(errno(waited.unwrap_err()), Some(110));
+    guest.finish().unwrap();
+}
+
+#[test]
+fn modules_load_and_unload_and_devices_follow() {
+    let machine = machine("modules");
+    let guest = machine.wire_count(2).boot().unwrap();
+    bring_up(&guest, 1500);
+    let unload = |name: &str| {
+        guest.call(UnloadModule {
+            name: name.to_owned(),
+        })
+    };
+    let busy = unload("i2c-core").unwrap_err();
+    assert_eq!(busy.errno(), Some(11), "{busy}");
+    let modules = guest.call(ListModules {}).unwrap();
+    assert_eq!(modules.len(), 3);
+
+    let all = guest.call(ListInterfaces { ns: Ns::Local }).unwrap();
+    let igb: Vec<_> = all
+        .iter()
+        .filter(|i| i.driver.as_deref() == Some("igb"))
+        .collect();
+    assert_eq!(igb.len(), 3, "four NICs, of which one was moved: {all:?}");
+    let interface = igb[0].name.clone();
+    let feature = "tx-tcp-segmentation";
+    let get = || {
+        guest
+            .call(GetFeatures {
+                ns: Ns::Local,
+                interface: interface.clone(),
+            })
+            .unwrap()
+    };
+    assert!(get().active.iter().any(|name| name == feature));
+    let features = BTreeMap::from([(feature.to_owned(), false)]);
+    let set = SetFeatures {
+        ns: Ns::Local,
+        interface: interface.clone(),
+        features,
+    };
+    guest.call(set).unwrap();
+    assert!(!get().active.iter().any(|name| name == feature));
+
+    let neighbour = AddNeighbour {
+        ns: Ns::Local,
+        interface,
+        address: "192.0.2.9".parse().unwrap(),
+        mac: Wire(7).mac(End::Peer),
+    };
+    guest.call(neighbour).unwrap();
+    unload("igb").unwrap();
+    let left = guest.call(ListInterfaces { ns: Ns::Local }).unwrap();
+    assert!(
+        left.iter().all(|interface| interface.driver.is_none()),
+        "{left:?}"
+    );
+    guest.finish().unwrap();
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Traffic between the two ends of the wire, and jobs that carry it.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{WIRE, address, bring_up, interface, machine};
+use protocol::{
+    Command, Event, Ns, TcpSink, TcpSource, UdpSink, UdpSource,
+    request::{GetLinkStats, Ping, WaitCarrier},
+};
+use vm::{End, Guest};
+
+fn ping(guest: &Guest, to: &str, size: u32) {
+    let to = to.parse().unwrap();
+    let report = guest
+        .call(Ping {
+            ns: Ns::Local,
+            to,
+            count: 5,
+            size,
+            timeout_ms: 10_000,
+        })
+        .unwrap();
+    assert_eq!(
+        (report.sent, report.received, report.lost),
+        (5, 5, 0),
+        "{report:?}"
+    );
+}
+
+/// Sends `bytes` from the peer to the local end, or the other way, and checks both reports.
+fn transfer(guest: &Guest, sink: (Ns, &str), source: (Ns, &str), bytes: u64, chunks: &[u32]) {
+    let seed = bytes;
+    let listen = address(sink.1);
+    let receiver = guest
+        .start(TcpSink {
+            ns: sink.0,
+            listen,
+            seed,
+        })
+        .unwrap();
+    let sender = guest
+        .start(TcpSource {
+            ns: source.0,
+            bind: Some(address(source.1)),
+            connect: listen,
+            seed,
+            bytes: Some(bytes),
+            chunks: chunks.to_vec(),
+            pause_us: 0,
+            hop_by_hop: 0,
+        })
+        .unwrap();
+    let sent = sender.join().unwrap();
+    let received = receiver.join().unwrap();
+    assert_eq!(
+        (sent.bytes, sent.delivered, &sent.error),
+        (bytes, true, &None),
+        "{sent:?}"
+    );
+    assert_eq!(received.bytes, bytes, "{received:?}");
+    assert_eq!(
+        (received.mismatch, &received.error),
+        (None, &None),
+        "{received:?}"
+    );
+    assert!(received.end_of_stream, "{received:?}");
+}
+
+#[test]
+fn traffic_crosses_the_wire_both_ways_over_both_families() {
+    let machine = machine("traffic");
+    let guest = machine.boot().unwrap();
+    bring_up(&guest, 1500);
+    ping(&guest, "192.0.2.2", 56);
+    ping(&guest, "2001:db8::2", 1400);
+    let (local, peer) = (Ns::Local, Ns::Peer);
+    let odd = [1, 7, 1447, 1449, 65_536, 3];
+    transfer(
+        &guest,
+        (local, "192.0.2.1:5000"),
+        (peer, "192.0.2.2:4000"),
+        8 << 20,
+        &[65_536],
+    );
+    transfer(
+        &guest,
+        (peer, "192.0.2.2:5001"),
+        (local, "192.0.2.1:4001"),
+        1_000_003,
+        &odd,
+    );
+    transfer(
+        &guest,
+        (local, "[2001:db8::1]:5002"),
+        (peer, "[2001:db8::2]:4002"),
+        1_000_003,
+        &odd,
+    );
+    transfer(
+        &guest,
+        (peer, "[2001:db8::2]:5003"),
+        (local, "[2001:db8::1]:4003"),
+        4 << 20,
+        &[65_536],
+    );
+
+    let interface = interface(&guest, End::Local);
+    let stats = guest
+        .call(GetLinkStats {
+            ns: local,
+            interface,
+        })
+        .unwrap();
+    assert!(
+        stats.rx_bytes > 9_000_000,
+        "the payload did not cross the wire: {stats:?}"
+    );
+    let pcap = guest.pcap(WIRE);
+    guest.finish().unwrap();
+    assert!(
+        pcap.metadata().unwrap().len() > 100_000,
+        "{} is too small",
+        pcap.display()
+    );
+}
+
+#[test]
+fn numbered_datagrams_arrive_once_each() {
+    let machine = machine("datagrams");
+    let guest = machine.boot().unwrap();
+    bring_up(&guest, 9000);
+    let listen = address("192.0.2.1:6000");
+    let sink = guest
+        .start(UdpSink {
+            ns: Ns::Local,
+            listen,
+            seed: 5,
+        })
+        .unwrap();
+    let source = UdpSource {
+        ns: Ns::Peer,
+        bind: None,
+        connect: listen,
+        seed: 5,
+        datagrams: Some(500),
+        size: 8000,
+        pause_us: 1000,
+    };
+    let sent = guest.start(source).unwrap().join().unwrap();
+    assert_eq!((sent.sent, &sent.error), (500, &None));
+    // The last datagram was sent, not necessarily received.
+    std::thread::sleep(Duration::from_millis(500));
+    let received = sink.stop().unwrap();
+    assert_eq!(received.received + received.missing, 500, "{received:?}");
+    assert_eq!(
+        (received.missing, received.corrupt, received.duplicates),
+        (0, 0, 0)
+    );
+    guest.finish().unwrap();
+}
+
+#[test]
+fn a_pulled_cable_is_seen_and_endless_traffic_goes_on_after_it() {
+    let machine = machine("cable");
+    let guest = machine.boot().unwrap();
+    bring_up(&guest, 1500);
+    let listen = address("192.0.2.2:5000");
+    let sink = guest
+        .start(TcpSink {
+            ns: Ns::Peer,
+            listen,
+            seed: 1,
+        })
+        .unwrap();
+    let mut source = guest
+        .start(TcpSource {
+            ns: Ns::Local,
+            bind: None,
+            connect: listen,
+            seed: 1,
+            bytes: None,
+            chunks: vec![10_000],
+            pause_us: 0,
+            hop_by_hop: 0,
+        })
+        .unwrap();
+    let before = source.wait_bytes(1).unwrap();
+    let carrier = |carrier| {
+        guest.set_link(WIRE, End::Local, carrier).unwrap();
+        let interface = interface(&guest, End::Local);
+        let wait = WaitCarrier {
+            ns: Ns::Local,
+            interface,
+            carrier,
+            timeout_ms: 60_000,
+        };
+        guest.call(wait).unwrap();
+    };
+    carrier(false);
+    carrier(true);
+    // More than what fits into buffers.
+    source.wait_bytes(before + (80 << 20)).unwrap();
+    let sent = source.finish().unwrap();
+    let received = sink.join().unwrap();
+    assert_eq!((received.bytes, received.mismatch), (sent.bytes, None));
+    assert!(sent.delivered && received.end_of_stream);
+    guest.finish().unwrap();
+}
+
+#[test]
+fn a_stopped_job_says_how_far_it_came() {
+    let machine = machine("stop");
+    let guest = machine.boot().unwrap();
+    bring_up(&guest, 1500);
+    let listen = address("192.0.2.2:5000");
+    let idle = guest
+        .start(TcpSink {
+            ns: Ns::Peer,
+            listen,
+            seed: 1,
+        })
+        .unwrap();
+    let report = idle.stop().unwrap();
+    assert_eq!(
+        (report.bytes, report.end_of_stream, report.error),
+        (0, false, None)
+    );
+
+    let mut sink = guest
+        .start(TcpSink {
+            ns: Ns::Peer,
+            listen,
+            seed: 1,
+        })
+        .unwrap();
+    let source = TcpSource {
+        ns: Ns::Local,
+        bind: None,
+        connect: listen,
+        seed: 2,
+        bytes: None,
+        chunks: vec![1000],
+        pause_us: 0,
+        hop_by_hop: 0,
+    };
+    let source = guest.start(source).unwrap();
+    let connected = sink.wait_event(|event| match event {
+        Event::Connected { peer } => Some(peer),
+        _ => None,
+    });
+    assert_eq!(connected.unwrap().ip(), address("192.0.2.1:0").ip());
+    sink.wait_bytes(1).unwrap();
+    let refused = sink.tell(Command::CloseBinding).unwrap_err();
+    assert!(refused.to_string().contains("CloseBinding"), "{refused}");
+    let received = sink.stop().unwrap();
+    let mismatch = received.mismatch.expect("another seed must not verify");
+    assert_eq!(mismatch.offset, 0);
+    let sent = source.stop().unwrap();
+    assert!(!sent.delivered, "{sent:?}");
+    guest.finish().unwrap();
+}
