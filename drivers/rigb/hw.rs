@@ -29,8 +29,9 @@ use net::device::{
 const TRIES: u32 = 1000;
 const PAUSE: Delta = Delta::from_micros(20);
 
-/// Interrupt moderation: at most one interrupt of a vector in this time, in microseconds.
-const MODERATION_US: u32 = 50;
+/// Interrupt moderation: at most one interrupt of a vector in this time, in microseconds. The first
+/// one after a pause comes at once. In this time the wire brings 50 KB, which fit any ring.
+const MODERATION_US: u32 = 400;
 
 /// Prefetch, host and write-back thresholds of the queues, in descriptors.
 const RX_THRESHOLDS: u32 = regs::thresholds(8, 8, 1);
