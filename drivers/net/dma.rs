@@ -15,6 +15,9 @@ use net_bindings as bindings;
 
 use crate::skb::SkBuff;
 
+/// `DMA_MAPPING_ERROR`.
+const MAPPING_ERROR: u64 = u64::MAX;
+
 /// How a mapping was made, and so how it is undone.
 #[derive(Copy, Clone)]
 enum Kind {
@@ -68,28 +71,29 @@ impl<'bound> TxMapping<'bound> {
     ///
     /// `EINVAL` if there is no such fragment, `ENOMEM` if the mapping failed.
     pub fn fragment(dev: &'bound Device<Bound>, skb: &SkBuff, index: u32) -> Result<Self> {
-        let len = skb.fragment_len(index).ok_or(EINVAL)?;
-
+        if index >= skb.fragments() {
+            return Err(EINVAL);
+        }
+        let mut len = 0;
+        let mut net_iov = false;
         // SAFETY: The fragment exists, and the device is bound.
-        let (addr, net_iov) = unsafe {
-            (
-                bindings::net_shim_skb_frag_dma_map(as_raw(dev), skb.as_raw(), index),
-                bindings::net_shim_skb_frag_is_net_iov(skb.as_raw(), index),
+        let addr = unsafe {
+            bindings::net_shim_skb_frag_dma_map(
+                as_raw(dev),
+                skb.as_raw(),
+                index,
+                &mut len,
+                &mut net_iov,
             )
         };
+        let kind = if net_iov { Kind::NetIov } else { Kind::Page };
 
-        Self::checked(
-            dev,
-            addr,
-            len,
-            if net_iov { Kind::NetIov } else { Kind::Page },
-        )
+        Self::checked(dev, addr, len, kind)
     }
 
+    #[inline]
     fn checked(dev: &'bound Device<Bound>, addr: u64, len: u32, kind: Kind) -> Result<Self> {
-        // SAFETY: The device is bound and `addr` is what the mapping returned.
-        let failed = unsafe { bindings::net_shim_dma_mapping_error(as_raw(dev), addr) };
-        if failed && !matches!(kind, Kind::NetIov) {
+        if addr == MAPPING_ERROR {
             return Err(ENOMEM);
         }
 

@@ -76,9 +76,15 @@ impl PageSize {
     }
 }
 
+/// How many times its ring's memory a pool keeps for reuse, at most.
+///
+/// What the stack holds comes back in bursts, when an application reads; a pool without room for
+/// it would free it, and allocate it again.
+const KEEP: u32 = 8;
+
 /// What a pool is for.
 pub struct Config {
-    /// How many pieces of memory it keeps for reuse.
+    /// How many pieces of memory the ring takes.
     pub size: u32,
     /// The size of each.
     pub page_size: PageSize,
@@ -121,7 +127,7 @@ impl PagePool {
             // SAFETY: Both members of the union are the same fields.
             let fast = unsafe { &mut params.__bindgen_anon_1.fast };
             fast.order = config.page_size.order();
-            fast.pool_size = config.size;
+            fast.pool_size = config.size.saturating_mul(KEEP);
             fast.nid = -1;
             fast.dev = core::ptr::from_ref(parent).cast_mut().cast();
             fast.dma_dir = bindings::dma_data_direction::DMA_FROM_DEVICE;

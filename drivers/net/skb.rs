@@ -107,12 +107,11 @@ impl SkBuffRef<'_> {
         unsafe { bindings::net_shim_skb_nr_frags(self.as_raw()) }
     }
 
-    /// Bytes of fragment `index`.
+    /// Pieces of at most `max` bytes, not 0, that the linear part and the fragments make.
     #[inline]
-    pub fn fragment_len(&self, index: u32) -> Option<u32> {
-        // SAFETY: The skb is valid and the fragment exists.
-        (index < self.fragments())
-            .then(|| unsafe { bindings::net_shim_skb_frag_size(self.as_raw(), index) })
+    pub fn pieces(&self, max: u32) -> u32 {
+        // SAFETY: The skb is valid.
+        unsafe { bindings::net_shim_skb_pieces(self.as_raw(), max.max(1)) }
     }
 
     /// The queue that the core chose.
@@ -261,21 +260,25 @@ impl SkBuff {
         len: u32,
         truesize: u32,
     ) -> core::result::Result<(), Netmem> {
-        let inside = offset.checked_add(len).is_some_and(|end| end <= truesize);
-        if !inside || self.fragments() >= MAX_FRAGMENTS {
+        if offset.checked_add(len).is_none_or(|end| end > truesize) {
             return Err(netmem);
         }
-        // SAFETY: The skb is ours and has room; it takes the reference.
-        unsafe {
+        // SAFETY: The skb is ours; it takes the reference if it has room.
+        let added = unsafe {
             bindings::net_shim_skb_add_rx_frag(
                 pool.as_raw(),
                 self.as_raw(),
-                netmem.into_raw(),
+                netmem.as_raw(),
                 offset,
                 len,
                 truesize,
-            );
+            )
+        };
+        if !added {
+            return Err(netmem);
         }
+
+        let _ = netmem.into_raw();
         Ok(())
     }
 

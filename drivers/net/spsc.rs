@@ -26,8 +26,8 @@ use kernel::{
 /// # Invariants
 ///
 /// - `slots` is not empty, `head` and `tail` are below its length.
-/// - The slots from `head` up to `tail` are initialised and belong to the consumer, all others to
-///   the producer.
+/// - The slots from `head` up to `tail` belong to the consumer, all others to the producer. When
+///   both are gone, those are initialised, and no others.
 struct Shared<S> {
     /// The oldest slot that the consumer has not taken; written by the consumer.
     head: Atomic<u32>,
@@ -114,8 +114,13 @@ pub fn new<S: Send>(len: u32) -> Result<(Producer<S>, Consumer<S>)> {
         Producer {
             shared: shared.clone(),
             next: 0,
+            head: 0,
         },
-        Consumer { shared },
+        Consumer {
+            shared,
+            head: 0,
+            tail: 0,
+        },
     ))
 }
 
@@ -123,10 +128,13 @@ pub fn new<S: Send>(len: u32) -> Result<(Producer<S>, Consumer<S>)> {
 ///
 /// # Invariants
 ///
-/// The slots from `shared.tail` up to `next` are initialised.
+/// The slots from `shared.tail` up to `next` are initialised, those from there up to `head` are
+/// free.
 pub struct Producer<S> {
     shared: Arc<Shared<S>>,
     next: u32,
+    /// What `shared.head` was when it was last looked at.
+    head: u32,
 }
 
 impl<S> Producer<S> {
@@ -150,17 +158,18 @@ impl<S> Producer<S> {
 
     /// How many slots are free.
     #[inline]
-    pub fn available(&self) -> u32 {
-        let head = self.shared.head.load(Acquire);
-
-        self.shared.len() - 1 - self.shared.distance(head, self.next)
+    pub fn available(&mut self) -> u32 {
+        self.head = self.shared.head.load(Acquire);
+        self.shared.len() - 1 - self.shared.distance(self.head, self.next)
     }
 
     /// Fills the next slot; the consumer sees it after [`Self::publish`]. Returns the value if
     /// the queue is full.
     #[inline]
     pub fn push(&mut self, value: S) -> core::result::Result<(), S> {
-        if self.available() == 0 {
+        let next = self.shared.next(self.next);
+
+        if next == self.head && self.available() == 0 {
             return Err(value);
         }
         let Some(slot) = self.shared.slot(self.next) else {
@@ -170,7 +179,7 @@ impl<S> Producer<S> {
         // SAFETY: The slot is free, so it belongs to the producer, and `&mut self` makes this the
         // only access.
         unsafe { (*slot).write(value) };
-        self.next = self.shared.next(self.next);
+        self.next = next;
         Ok(())
     }
 
@@ -205,44 +214,64 @@ impl<S> Drop for Producer<S> {
 }
 
 /// The side that takes slots.
+///
+/// # Invariants
+///
+/// The slots from `shared.head` up to `head` were taken, those from there up to `tail` are
+/// initialised.
 pub struct Consumer<S> {
     shared: Arc<Shared<S>>,
+    head: u32,
+    /// What `shared.tail` was when it was last looked at.
+    tail: u32,
 }
 
 impl<S> Consumer<S> {
     /// The oldest slot and its index.
     #[inline]
     pub fn peek(&mut self) -> Option<(u32, &S)> {
-        let head = self.shared.head.load(Relaxed);
-
-        if head == self.shared.tail.load(Acquire) {
-            return None;
+        if self.head == self.tail {
+            self.tail = self.shared.tail.load(Acquire);
+            if self.head == self.tail {
+                return None;
+            }
         }
         // SAFETY: By the type invariant the slot is initialised and belongs to the consumer; it
         // stays so while `self` is borrowed.
         self.shared
-            .slot(head)
-            .map(|slot| (head, unsafe { (*slot).assume_init_ref() }))
+            .slot(self.head)
+            .map(|slot| (self.head, unsafe { (*slot).assume_init_ref() }))
     }
 
-    /// Takes the oldest slot.
+    /// Takes the oldest slot; the producer may use it again after [`Self::give_back`].
     #[inline]
     pub fn pop(&mut self) -> Option<S> {
         let (head, _) = self.peek()?;
-        // SAFETY: `peek` found it initialised and the consumer's own; the store below gives it
-        // back as uninitialised.
+        // SAFETY: `peek` found it initialised and the consumer's own, and it is taken once.
         let value = unsafe { (*self.shared.slot(head)?).assume_init_read() };
 
-        self.shared.head.store(self.shared.next(head), Release);
+        self.head = self.shared.next(head);
         Some(value)
     }
 
-    /// How many slots are free for the producer, less what it has not published.
+    /// Gives all that was taken to the producer.
+    #[inline]
+    pub fn give_back(&mut self) {
+        self.shared.head.store(self.head, Release);
+    }
+
+    /// How many slots are free for the producer once all that was taken is given back, less what
+    /// it has not published.
     #[inline]
     pub fn available(&self) -> u32 {
-        let head = self.shared.head.load(Relaxed);
         let tail = self.shared.tail.load(Acquire);
 
-        self.shared.len() - 1 - self.shared.distance(head, tail)
+        self.shared.len() - 1 - self.shared.distance(self.head, tail)
+    }
+}
+
+impl<S> Drop for Consumer<S> {
+    fn drop(&mut self) {
+        self.give_back();
     }
 }

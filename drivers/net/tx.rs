@@ -93,7 +93,7 @@ impl TxQueue<'_> {
     /// at once if `wake_at` descriptors have become free (`netif_txq_maybe_stop()`). Returns
     /// whether it was stopped: the doorbell must ring now.
     #[inline]
-    pub fn maybe_stop(self, available: impl Fn() -> u32, needed: u32, wake_at: u32) -> bool {
+    pub fn maybe_stop(self, mut available: impl FnMut() -> u32, needed: u32, wake_at: u32) -> bool {
         if available() >= needed {
             return false;
         }

@@ -388,7 +388,7 @@ impl<'bound> Driver for Adapter<'bound> {
         let mut sum = LinkStats::default();
 
         for (index, stats) in (0u32..).zip(self.stats.iter()) {
-            stats.rx_missed.add_shared(self.hw.take_rx_drops(index));
+            stats.rx_missed.add(self.hw.take_rx_drops(index));
             sum.rx_packets += stats.rx_packets.get();
             sum.rx_bytes += stats.rx_bytes.get();
             sum.rx_dropped += stats.rx_dropped();

@@ -2,7 +2,10 @@
 
 //! What is counted: for each queue, over the life of the device.
 
-use net::stats::Counter;
+use net::stats::{
+    Counter,
+    SharedCounter, //
+};
 
 /// A queue pair's counters. NAPI writes those of RX, `tx_packets` and `tx_bytes`; the transmit path
 /// writes the others of TX.
@@ -26,8 +29,8 @@ pub(crate) struct QueueStats {
     pub(crate) rx_csum_verified: Counter,
     pub(crate) rx_csum_none: Counter,
     pub(crate) rx_csum_bad: Counter,
-    /// Packets that the device had no descriptor for.
-    pub(crate) rx_missed: Counter,
+    /// Packets that the device had no descriptor for; whoever asks for statistics adds to it.
+    pub(crate) rx_missed: SharedCounter,
     pub(crate) tx_packets: Counter,
     pub(crate) tx_bytes: Counter,
     pub(crate) tx_csum: Counter,
@@ -54,7 +57,7 @@ impl QueueStats {
             rx_csum_verified: Counter::new(),
             rx_csum_none: Counter::new(),
             rx_csum_bad: Counter::new(),
-            rx_missed: Counter::new(),
+            rx_missed: SharedCounter::new(),
             tx_packets: Counter::new(),
             tx_bytes: Counter::new(),
             tx_csum: Counter::new(),

@@ -182,10 +182,7 @@ impl<'bound> Transmitter<'bound> {
     /// Puts `skb` on the ring. On an error nothing is.
     fn enqueue(&mut self, mut skb: SkBuff) -> Result<u32> {
         let offload = offload::prepare(&mut skb)?;
-        let mut count = Pieces::count(skb.head_len());
-        for index in 0..skb.fragments() {
-            count += Pieces::count(skb.fragment_len(index).unwrap_or(0));
-        }
+        let mut count = skb.pieces(limits::MAX_TX_FRAGMENT);
         count += u32::from(offload.context().is_some());
         if count == 0 || count > self.slots.available() {
             return Err(ENOSPC);
@@ -357,6 +354,7 @@ impl Completion<'_> {
             }
         }
 
+        self.slots.give_back();
         self.stats.tx_packets.add(u64::from(packets));
         self.stats.tx_bytes.add(u64::from(bytes));
         queue.completed(packets, bytes, || self.slots.available(), WAKE);

@@ -180,16 +180,27 @@ unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb)
 	return skb_shinfo(skb)->nr_frags;
 }
 
-unsigned int net_shim_skb_frag_size(const struct sk_buff *skb, unsigned int i)
+/* Pieces of at most @max bytes that the linear part and the fragments make. */
+unsigned int net_shim_skb_pieces(const struct sk_buff *skb, unsigned int max)
 {
-	return skb_frag_size(&skb_shinfo(skb)->frags[i]);
+	unsigned int count = DIV_ROUND_UP(skb_headlen(skb), max);
+	unsigned int i;
+
+	for (i = 0; i < skb_shinfo(skb)->nr_frags; i++)
+		count += DIV_ROUND_UP(skb_frag_size(&skb_shinfo(skb)->frags[i]), max);
+	return count;
 }
 
-void net_shim_skb_add_rx_frag(const struct page_pool *pool, struct sk_buff *skb, netmem_ref netmem,
+/* False if @skb has no room for it. */
+bool net_shim_skb_add_rx_frag(const struct page_pool *pool, struct sk_buff *skb, netmem_ref netmem,
 			      u32 off, u32 size, u32 truesize)
 {
+	if (unlikely(skb_shinfo(skb)->nr_frags >= MAX_SKB_FRAGS))
+		return false;
+
 	page_pool_dma_sync_netmem_for_cpu(pool, netmem, off, size);
 	skb_add_rx_frag_netmem(skb, skb_shinfo(skb)->nr_frags, netmem, off, size, truesize);
+	return true;
 }
 
 bool net_shim_skb_csum_partial(const struct sk_buff *skb)
@@ -291,9 +302,12 @@ void net_shim_skb_tx_timestamp(struct sk_buff *skb)
 	skb_tx_timestamp(skb);
 }
 
+/* DMA_MAPPING_ERROR if the mapping failed; as DMA debugging wants, somebody looks. */
 dma_addr_t net_shim_dma_map_single(struct device *dev, void *ptr, size_t size)
 {
-	return dma_map_single(dev, ptr, size, DMA_TO_DEVICE);
+	dma_addr_t addr = dma_map_single(dev, ptr, size, DMA_TO_DEVICE);
+
+	return dma_mapping_error(dev, addr) ? DMA_MAPPING_ERROR : addr;
 }
 
 void net_shim_dma_unmap_single(struct device *dev, dma_addr_t addr, size_t size)
@@ -301,25 +315,23 @@ void net_shim_dma_unmap_single(struct device *dev, dma_addr_t addr, size_t size)
 	dma_unmap_single(dev, addr, size, DMA_TO_DEVICE);
 }
 
+/* A net_iov is mapped already. DMA_MAPPING_ERROR if the mapping failed. */
 dma_addr_t net_shim_skb_frag_dma_map(struct device *dev, const struct sk_buff *skb,
-				     unsigned int i)
+				     unsigned int i, unsigned int *size, bool *net_iov)
 {
-	return skb_frag_dma_map(dev, &skb_shinfo(skb)->frags[i]);
-}
+	const skb_frag_t *frag = &skb_shinfo(skb)->frags[i];
+	dma_addr_t addr = skb_frag_dma_map(dev, frag);
 
-bool net_shim_skb_frag_is_net_iov(const struct sk_buff *skb, unsigned int i)
-{
-	return skb_frag_is_net_iov(&skb_shinfo(skb)->frags[i]);
+	*size = skb_frag_size(frag);
+	*net_iov = skb_frag_is_net_iov(frag);
+	if (!*net_iov && dma_mapping_error(dev, addr))
+		return DMA_MAPPING_ERROR;
+	return addr;
 }
 
 void net_shim_dma_unmap_page(struct device *dev, dma_addr_t addr, size_t size)
 {
 	dma_unmap_page(dev, addr, size, DMA_TO_DEVICE);
-}
-
-bool net_shim_dma_mapping_error(struct device *dev, dma_addr_t addr)
-{
-	return dma_mapping_error(dev, addr);
 }
 
 bool net_shim_is_err(const void *ptr)

@@ -56,8 +56,8 @@ void net_shim_skb_free_any(struct sk_buff *skb);
 struct sk_buff *net_shim_skb_build(const struct page_pool *pool, netmem_ref netmem, void *address,
 				   u32 offset, u32 size, u32 headroom, u32 len);
 unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb);
-unsigned int net_shim_skb_frag_size(const struct sk_buff *skb, unsigned int i);
-void net_shim_skb_add_rx_frag(const struct page_pool *pool, struct sk_buff *skb, netmem_ref netmem,
+unsigned int net_shim_skb_pieces(const struct sk_buff *skb, unsigned int max);
+bool net_shim_skb_add_rx_frag(const struct page_pool *pool, struct sk_buff *skb, netmem_ref netmem,
 			      u32 off, u32 size, u32 truesize);
 bool net_shim_skb_csum_partial(const struct sk_buff *skb);
 void net_shim_skb_receive(struct napi_struct *napi, struct net_device *dev, struct sk_buff *skb,
@@ -80,10 +80,8 @@ void net_shim_skb_tx_timestamp(struct sk_buff *skb);
 dma_addr_t net_shim_dma_map_single(struct device *dev, void *ptr, size_t size);
 void net_shim_dma_unmap_single(struct device *dev, dma_addr_t addr, size_t size);
 dma_addr_t net_shim_skb_frag_dma_map(struct device *dev, const struct sk_buff *skb,
-				     unsigned int i);
-bool net_shim_skb_frag_is_net_iov(const struct sk_buff *skb, unsigned int i);
+				     unsigned int i, unsigned int *size, bool *net_iov);
 void net_shim_dma_unmap_page(struct device *dev, dma_addr_t addr, size_t size);
-bool net_shim_dma_mapping_error(struct device *dev, dma_addr_t addr);
 
 /* page_pool and netmem */
 bool net_shim_is_err(const void *ptr);
