@@ -103,6 +103,18 @@ fn cause_by_evidence(refusal: &Refusal, asked: &BindRx<'_>, evidence: &Evidence)
     }
 }
 
+/// Names the precondition behind an errno without words, if the interface gives it away.
+pub(super) fn by_evidence(
+    refusal: &Refusal,
+    asked: &BindRx<'_>,
+    look: impl FnOnce() -> Evidence,
+) -> Option<Error> {
+    let evidence = look();
+    let cause = cause_by_evidence(refusal, asked, &evidence)?;
+    let interface = interface::label(asked.ifindex);
+    Some(explain(cause, interface, refusal.clone(), asked, &evidence))
+}
+
 /// Those of the queues asked for that have a memory provider.
 fn bound_queues(asked: &BindRx<'_>, evidence: &Evidence) -> Vec<u32> {
     let bound = evidence
