@@ -139,7 +139,7 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::Ping(r) => reply::<request::Ping>(netns::within(r.ns, || {
             ping::ping(r.to, r.count, r.size, milliseconds(r.timeout_ms))
         })?),
-        R::StartJob(r) => reply::<request::StartJob>(jobs.start(r.job)?),
+        R::StartJob(r) => reply::<request::StartJob>(jobs.start(r.job, r.process)?),
         R::Tell(r) => reply::<request::Tell>(jobs.tell(r.job, &r.command)?),
         R::Join(r) => reply::<request::Join>(jobs.join(r.job)?),
     }

@@ -8,7 +8,9 @@
 mod error;
 mod testbed;
 mod transfer;
+mod zcrx;
 
 pub use error::{CaseError, Result};
 pub use testbed::{Family, Options, Station, Testbed};
 pub use transfer::{Received, Sent, Stream, finish};
+pub use zcrx::ReceivedByRing;

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 
 use protocol::{
-    Command, DevmemSink, DevmemSource, Event, Payload, Release, TcpSink, TcpSource,
+    Command, DevmemSink, DevmemSource, Event, JobSpec, Payload, Release, TcpSink, TcpSource,
     job::{DevmemSinkReport, DevmemSourceReport, SinkReport, SourceReport},
     request::FlowQueue,
 };
@@ -200,10 +200,10 @@ impl Stream {
     }
 
     /// Checks all fragments that a sink reports, until it ends; returns the bytes that were right.
-    pub fn verify(
+    pub fn verify<J: JobSpec>(
         &self,
         bed: &Testbed,
-        sink: &mut JobHandle<'_, DevmemSink>,
+        sink: &mut JobHandle<'_, J>,
         mut progress: impl FnMut(u64),
     ) -> Result<u64> {
         let payload = Payload::new(self.seed);

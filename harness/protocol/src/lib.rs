@@ -16,6 +16,7 @@ pub mod message;
 pub mod net;
 pub mod payload;
 pub mod request;
+pub mod zcrx;
 
 pub use job::{
     Binding, Command, DevmemSink, DevmemSource, Event, Job, JobSpec, Release, TcpSink, TcpSource,
@@ -25,6 +26,7 @@ pub use message::{Call, Failure, JobId, Message};
 pub use net::Ns;
 pub use payload::Payload;
 pub use request::{Join, Query, Request, StartJob, Tell};
+pub use zcrx::{ZcrxMemory, ZcrxSink};
 
 /// Name of the virtio-serial port that carries the messages.
 pub const PORT_NAME: &str = "nobounce.control";
@@ -32,4 +34,4 @@ pub const PORT_NAME: &str = "nobounce.control";
 /// Number that both sides compare at the start; raised with every change of a message.
 ///
 /// The agent sits in an initramfs that may be older than the host's program.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;

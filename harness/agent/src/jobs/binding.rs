@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use anyhow::{Context, Result};
 use devmem::{
     netdev::{RxBinding, bind_rx},
+    pagemap,
     udmabuf::Udmabuf,
 };
 use protocol::{
@@ -56,8 +57,14 @@ pub(super) fn dmabuf(bytes: u64) -> Result<Udmabuf> {
 
 /// Tells the host where a dma-buf lies.
 pub(super) fn report_pages(job: JobId, dmabuf: &Udmabuf) -> Result<()> {
-    let pages = dmabuf.physical_pages()?.into_iter();
-    let ranges = pages
+    report_ranges(job, dmabuf.physical_pages()?);
+    Ok(())
+}
+
+/// Tells the host where memory to receive into lies.
+pub(super) fn report_ranges(job: JobId, ranges: Vec<pagemap::PhysicalRange>) {
+    let ranges = ranges
+        .into_iter()
         .map(|range| PhysicalRange {
             offset: range.offset,
             address: range.address,
@@ -65,7 +72,6 @@ pub(super) fn report_pages(job: JobId, dmabuf: &Udmabuf) -> Result<()> {
         })
         .collect();
     send_event(job, Event::DmaBuf { ranges });
-    Ok(())
 }
 
 /// Holds the binding until it shall go.

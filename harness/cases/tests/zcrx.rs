@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Receive through io_uring zero-copy receive.
+
+use std::time::Duration;
+
+use cases::{Family, ReceivedByRing, Result, Testbed};
+use protocol::{Binding, Command, Release, ZcrxMemory, net::QueueKind, request::UnloadModule};
+
+const MIB: u64 = 1 << 20;
+
+const EEXIST: i32 = 17;
+const EINVAL: i32 = 22;
+const ERANGE: i32 = 34;
+const EOPNOTSUPP: i32 = 95;
+
+/// How long to listen before the next look.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// All bytes are in the area, and right, and no CPU put them there.
+fn assert_zero_copy(received: &ReceivedByRing, bytes: u64) {
+    assert_eq!(
+        (
+            received.verified,
+            received.sink.bytes,
+            received.sink.copied_bytes
+        ),
+        (bytes, bytes, 0),
+        "{received:?}"
+    );
+    assert_eq!(received.sink.error, None, "{received:?}");
+    assert!(received.sink.end_of_stream, "{received:?}");
+    assert!(received.source.delivered, "{received:?}");
+}
+
+/// The interface works as if there had been no ring.
+fn assert_ordinary(bed: &Testbed) -> Result {
+    bed.wait_rings_gone(bed.local)?;
+    for family in Family::BOTH {
+        bed.stream(bed.peer, bed.local, family)
+            .transfer(bed, 4 * MIB, &[64 << 10])?;
+    }
+    assert_eq!(bed.net_iovs_left(bed.local)?, 0);
+    Ok(())
+}
+
+fn payload_is_received(memory: ZcrxMemory, mtu: u32, family: Family, name: &str) -> Result {
+    let bytes = 16 * MIB;
+    let bed = Testbed::options().mtu(mtu).header_split().boot(name)?;
+    bed.steer(bed.local, &[1])?;
+    let before = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
+
+    let stream = bed.stream(bed.peer, bed.local, family);
+    let received = stream.receive_zcrx(&bed, 1, memory, bytes, 16 * MIB)?;
+
+    assert_zero_copy(&received, bytes);
+    assert_eq!(received.sink.rx_buf_len, 4096);
+    let after = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
+    assert!(
+        after[1] - before[1] > bytes / u64::from(mtu),
+        "the flow came in on queue 1: {before:?} then {after:?}"
+    );
+    assert_eq!(bed.statistic(bed.local, "rx_unsplit_dropped")?, 0);
+    assert_ordinary(&bed)?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn payload_over_ipv4_is_in_user_memory_byte_by_byte() -> Result {
+    payload_is_received(ZcrxMemory::User, 9000, Family::V4, "zcrx-user-v4")
+}
+
+#[test]
+fn payload_over_ipv6_is_in_user_memory_byte_by_byte() -> Result {
+    payload_is_received(ZcrxMemory::User, 1500, Family::V6, "zcrx-user-v6")
+}
+
+#[test]
+fn payload_over_ipv4_is_in_the_dma_buf_byte_by_byte() -> Result {
+    payload_is_received(ZcrxMemory::DmaBuf, 1500, Family::V4, "zcrx-dmabuf-v4")
+}
+
+#[test]
+fn payload_over_ipv6_is_in_the_dma_buf_byte_by_byte() -> Result {
+    payload_is_received(ZcrxMemory::DmaBuf, 9000, Family::V6, "zcrx-dmabuf-v6")
+}
+
+#[test]
+fn payload_that_comes_in_on_another_queue_is_copied_and_counted() -> Result {
+    let bytes = 4 * MIB;
+    let bed = Testbed::devmem("zcrx-copied")?;
+    bed.steer(bed.local, &[0])?;
+
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let received = stream.receive_zcrx(&bed, 1, ZcrxMemory::User, bytes, 16 * MIB)?;
+    assert_eq!(
+        (
+            received.verified,
+            received.sink.bytes,
+            received.sink.copied_bytes
+        ),
+        (bytes, bytes, bytes),
+        "{received:?}"
+    );
+
+    // Nothing can be copied where the CPU may not write.
+    bed.wait_rings_gone(bed.local)?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let sink = stream.zcrx_sink(&bed, 1, ZcrxMemory::DmaBuf, 16 * MIB, Release::Immediate)?;
+    let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?;
+    let report = sink.join()?;
+    source.stop()?;
+    let error = report.error.map(|error| error.message).unwrap_or_default();
+    assert!(error.contains("arrived in host memory"), "{error}");
+    assert_eq!(report.bytes, 0);
+    bed.finish()?;
+    Ok(())
+}
+
+/// The errno and the words with which a ring is refused a queue; `None` if it is not.
+fn refusal(bed: &Testbed, queue: u32) -> Option<(i32, String)> {
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let ring = stream.zcrx(queue, ZcrxMemory::User, MIB, Release::Immediate);
+    match bed.guest.start(ring) {
+        Ok(sink) => {
+            drop(sink.stop());
+            None
+        }
+        Err(error) => {
+            let errno = error.errno().unwrap_or_else(|| panic!("no errno: {error}"));
+            Some((errno, error.to_string()))
+        }
+    }
+}
+
+fn assert_refused(bed: &Testbed, queue: u32, errno: i32, words: &str) {
+    let Some((found, message)) = refusal(bed, queue) else {
+        panic!("a ring got queue {queue}; expected: {words}");
+    };
+    assert_eq!(found, errno, "{message}");
+    assert!(message.contains(words), "{message}");
+}
+
+#[test]
+fn a_ring_is_refused_while_header_split_is_off() -> Result {
+    let bed = Testbed::options().boot("zcrx-no-split")?;
+    assert_refused(&bed, 1, EINVAL, "header split is off");
+    assert_ordinary(&bed)?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_ring_is_refused_a_queue_that_does_not_exist_or_takes_unsplit_packets() -> Result {
+    let bed = Testbed::options().header_split().boot("zcrx-no-queue")?;
+    assert_refused(&bed, 2, ERANGE, "there is no RX queue 2");
+    assert_refused(&bed, 0, EOPNOTSUPP, "does not offer");
+    assert_ordinary(&bed)?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_queue_has_one_provider_be_it_a_ring_or_a_binding() -> Result {
+    let bed = Testbed::options().header_split().boot("zcrx-twice")?;
+    let binding = Binding {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        queues: vec![1],
+        dmabuf_bytes: 4 * MIB,
+    };
+
+    let bound = bed.guest.start(binding.clone())?;
+    assert_refused(&bed, 1, EEXIST, "already belongs to a memory provider");
+    bound.stop()?;
+
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let ring = stream.zcrx_sink(&bed, 1, ZcrxMemory::User, MIB, Release::Immediate)?;
+    assert_refused(&bed, 1, EEXIST, "already belongs to a memory provider");
+    let refused = bed.guest.start(binding.clone());
+    assert_eq!(refused.err().and_then(|error| error.errno()), Some(EEXIST));
+    ring.stop()?;
+
+    bed.wait_rings_gone(bed.local)?;
+    bed.guest.start(binding)?.stop()?;
+    assert_ordinary(&bed)?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_receiver_that_keeps_its_buffers_stalls_and_goes_on_when_it_gives_them_back() -> Result {
+    let bytes = 24 * MIB;
+    let bed = Testbed::devmem("zcrx-kept")?;
+
+    // More payload than the area has room for.
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let mut sink = stream.zcrx_sink(&bed, 1, ZcrxMemory::User, 8 * MIB, Release::Never)?;
+    let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?;
+
+    // It stalls: the area is in use, and nothing comes back through the refill ring.
+    while bed.statistic(bed.local, "rx_starved")? == 0 {
+        let event = sink.next_event(PAUSE)?;
+        assert!(!sink.ended(), "the receiver ended: {event:?}");
+    }
+    assert!(bed.net_iovs_outstanding(bed.local)? > 0);
+
+    // It goes on whenever buffers come back, until all is there. Nothing was copied meanwhile: a
+    // queue without buffers receives nothing.
+    while !sink.ended() {
+        sink.tell(Command::ReleaseAll)?;
+        while sink.next_event(PAUSE)?.is_some() {}
+    }
+    let (report, source) = (sink.join()?, source.join()?);
+    assert_eq!(
+        (
+            report.bytes,
+            report.copied_bytes,
+            report.error.clone(),
+            report.mismatch
+        ),
+        (bytes, 0, None, None),
+        "{report:?} {source:?}"
+    );
+    assert!(source.delivered, "{source:?}");
+    assert_ordinary(&bed)?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn buffers_that_are_never_given_back_come_back_when_the_ring_closes() -> Result {
+    let bed = Testbed::devmem("zcrx-closed")?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let mut sink = stream.zcrx_sink(&bed, 1, ZcrxMemory::DmaBuf, 8 * MIB, Release::Never)?;
+    let source = stream.source(&bed, None, &[64 << 10], 0)?;
+    while bed.statistic(bed.local, "rx_starved")? == 0 {
+        sink.next_event(PAUSE)?;
+    }
+    let report = sink.stop()?;
+    source.stop()?;
+    assert!(report.fragments_held > 0, "{report:?}");
+    assert_ordinary(&bed)?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn two_rings_receive_on_two_queues_at_once() -> Result {
+    let bytes = 16 * MIB;
+    let bed = Testbed::options()
+        .cpus(3)
+        .mtu(9000)
+        .header_split()
+        .boot("zcrx-two")?;
+    bed.steer(bed.local, &[1, 2])?;
+
+    let mut running = Vec::new();
+    for (queue, family, memory) in [
+        (1, Family::V4, ZcrxMemory::User),
+        (2, Family::V6, ZcrxMemory::DmaBuf),
+    ] {
+        let stream = bed.stream(bed.peer, bed.local, family);
+        let stream = stream.reaching(&bed, queue)?;
+        let sink = stream.zcrx_sink(&bed, queue, memory, 16 * MIB, Release::Immediate)?;
+        running.push((stream, sink));
+    }
+    let mut sources = Vec::new();
+    for (stream, _) in &running {
+        sources.push(stream.source(&bed, Some(bytes), &[64 << 10], 0)?);
+    }
+    for (_, sink) in running {
+        let report = sink.join()?;
+        assert_eq!(
+            (report.bytes, report.copied_bytes, report.mismatch),
+            (bytes, 0, None),
+            "{report:?}"
+        );
+    }
+    for source in sources {
+        assert!(source.join()?.delivered);
+    }
+    assert_ordinary(&bed)?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_queue_returns_to_host_memory_when_its_ring_closes_under_traffic() -> Result {
+    for memory in [ZcrxMemory::User, ZcrxMemory::DmaBuf] {
+        let bed = Testbed::devmem(&format!("zcrx-closes-{memory:?}"))?;
+        let stream = bed.stream(bed.peer, bed.local, Family::V4);
+        let mut sink = stream.zcrx_sink(&bed, 1, memory, 8 * MIB, Release::Immediate)?;
+        let source = stream.source(&bed, None, &[64 << 10], 0)?;
+        sink.wait_bytes(4 * MIB)?;
+
+        sink.tell(Command::CloseBinding)?;
+        let report = sink.join()?;
+        source.stop()?;
+        assert_eq!(
+            (report.mismatch, report.copied_bytes),
+            (None, 0),
+            "{report:?}"
+        );
+        assert_ordinary(&bed)?;
+        bed.finish()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_queue_returns_to_host_memory_when_the_rings_owner_is_killed_under_traffic() -> Result {
+    for memory in [ZcrxMemory::User, ZcrxMemory::DmaBuf] {
+        let bed = Testbed::devmem(&format!("zcrx-killed-{memory:?}"))?;
+        let stream = bed.stream(bed.peer, bed.local, Family::V4);
+        let ring = stream.zcrx(1, memory, 8 * MIB, Release::Immediate);
+        let mut sink = bed.guest.start_process(ring)?;
+        let source = stream.source(&bed, None, &[64 << 10], 0)?;
+        sink.wait_bytes(4 * MIB)?;
+
+        sink.tell(Command::Kill)?;
+        let killed = sink.join();
+        assert!(killed.is_err(), "the owner lives: {killed:?}");
+        source.stop()?;
+        assert_ordinary(&bed)?;
+        bed.finish()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_ring_goes_on_after_the_interface_was_down() -> Result {
+    let bytes = 16 * MIB;
+    let bed = Testbed::devmem("zcrx-down-up")?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let mut sink = stream.zcrx_sink(&bed, 1, ZcrxMemory::User, 8 * MIB, Release::Immediate)?;
+    let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?;
+    sink.wait_bytes(2 * MIB)?;
+    bed.set_interface(bed.local, false)?;
+    bed.set_interface(bed.local, true)?;
+    let (report, source) = (sink.join()?, source.join()?);
+    assert_eq!(
+        (report.bytes, report.copied_bytes, report.mismatch),
+        (bytes, 0, None),
+        "{report:?} {source:?}"
+    );
+    assert_ordinary(&bed)?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn the_driver_unloads_with_a_ring_on_a_queue() -> Result {
+    for memory in [ZcrxMemory::User, ZcrxMemory::DmaBuf] {
+        let bed = Testbed::devmem(&format!("zcrx-unload-{memory:?}"))?;
+        let stream = bed.stream(bed.peer, bed.local, Family::V4);
+        let mut sink = stream.zcrx_sink(&bed, 1, memory, 8 * MIB, Release::Immediate)?;
+        let source = stream.source(&bed, None, &[64 << 10], 0)?;
+        sink.wait_bytes(4 * MIB)?;
+
+        bed.guest.call(UnloadModule {
+            name: "rigb".to_owned(),
+        })?;
+        source.stop()?;
+        // No error comes: the ring is told nothing, and the connection is only silent.
+        let report = sink.stop()?;
+        assert_eq!(report.mismatch, None, "{report:?}");
+
+        bed.load_driver()?;
+        bed.set_up()?;
+        bed.stream(bed.local, bed.peer, Family::V4)
+            .transfer(&bed, MIB, &[64 << 10])?;
+        bed.finish()?;
+    }
+    Ok(())
+}
