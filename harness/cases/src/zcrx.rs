@@ -46,6 +46,8 @@ impl Stream {
             memory,
             area_bytes,
             rx_buf_len: None,
+            refill_entries: None,
+            completions: None,
             listen: self.to.socket(self.family, self.port),
             seed: self.seed,
             verify: release == Release::Immediate,

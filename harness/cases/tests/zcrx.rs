@@ -5,7 +5,10 @@
 use std::time::Duration;
 
 use cases::{Family, ReceivedByRing, Result, Testbed};
-use protocol::{Binding, Command, Release, ZcrxMemory, net::QueueKind, request::UnloadModule};
+use protocol::{
+    Binding, Command, Release, ZcrxMemory, net::QueueKind, request::UnloadModule,
+    zcrx::ZcrxSinkReport,
+};
 
 const MIB: u64 = 1 << 20;
 
@@ -13,6 +16,8 @@ const EEXIST: i32 = 17;
 const EINVAL: i32 = 22;
 const ERANGE: i32 = 34;
 const EOPNOTSUPP: i32 = 95;
+
+const MEMORY: [ZcrxMemory; 2] = [ZcrxMemory::User, ZcrxMemory::DmaBuf];
 
 /// How long to listen before the next look.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -31,6 +36,21 @@ fn assert_zero_copy(received: &ReceivedByRing, bytes: u64) {
     assert_eq!(received.sink.error, None, "{received:?}");
     assert!(received.sink.end_of_stream, "{received:?}");
     assert!(received.source.delivered, "{received:?}");
+}
+
+/// The same of a receiver that checked the payload itself.
+fn assert_whole(report: &ZcrxSinkReport, bytes: u64) {
+    assert_eq!(
+        (
+            report.bytes,
+            report.copied_bytes,
+            report.mismatch,
+            &report.error
+        ),
+        (bytes, 0, None, &None),
+        "{report:?}"
+    );
+    assert!(report.end_of_stream, "{report:?}");
 }
 
 /// The interface works as if there had been no ring.
@@ -213,16 +233,7 @@ fn a_receiver_that_keeps_its_buffers_stalls_and_goes_on_when_it_gives_them_back(
         while sink.next_event(PAUSE)?.is_some() {}
     }
     let (report, source) = (sink.join()?, source.join()?);
-    assert_eq!(
-        (
-            report.bytes,
-            report.copied_bytes,
-            report.error.clone(),
-            report.mismatch
-        ),
-        (bytes, 0, None, None),
-        "{report:?} {source:?}"
-    );
+    assert_whole(&report, bytes);
     assert!(source.delivered, "{source:?}");
     assert_ordinary(&bed)?;
     bed.finish()?;
@@ -241,6 +252,26 @@ fn buffers_that_are_never_given_back_come_back_when_the_ring_closes() -> Result 
     let report = sink.stop()?;
     source.stop()?;
     assert!(report.fragments_held > 0, "{report:?}");
+    assert_ordinary(&bed)?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn rings_that_are_always_full_lose_nothing() -> Result {
+    let bytes = 16 * MIB;
+    let bed = Testbed::devmem("zcrx-small")?;
+    for memory in MEMORY {
+        let stream = bed.stream(bed.peer, bed.local, Family::V4);
+        // A receive ends whenever the completion queue is full, and is asked for again.
+        let mut ring = stream.zcrx(1, memory, 8 * MIB, Release::Immediate);
+        (ring.refill_entries, ring.completions) = (Some(8), Some(16));
+        let sink = bed.guest.start(ring)?;
+        let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?.join()?;
+        assert_whole(&sink.join()?, bytes);
+        assert!(source.delivered, "{source:?}");
+        bed.wait_rings_gone(bed.local)?;
+    }
     assert_ordinary(&bed)?;
     bed.finish()?;
     Ok(())
@@ -271,12 +302,7 @@ fn two_rings_receive_on_two_queues_at_once() -> Result {
         sources.push(stream.source(&bed, Some(bytes), &[64 << 10], 0)?);
     }
     for (_, sink) in running {
-        let report = sink.join()?;
-        assert_eq!(
-            (report.bytes, report.copied_bytes, report.mismatch),
-            (bytes, 0, None),
-            "{report:?}"
-        );
+        assert_whole(&sink.join()?, bytes);
     }
     for source in sources {
         assert!(source.join()?.delivered);
@@ -288,7 +314,7 @@ fn two_rings_receive_on_two_queues_at_once() -> Result {
 
 #[test]
 fn a_queue_returns_to_host_memory_when_its_ring_closes_under_traffic() -> Result {
-    for memory in [ZcrxMemory::User, ZcrxMemory::DmaBuf] {
+    for memory in MEMORY {
         let bed = Testbed::devmem(&format!("zcrx-closes-{memory:?}"))?;
         let stream = bed.stream(bed.peer, bed.local, Family::V4);
         let mut sink = stream.zcrx_sink(&bed, 1, memory, 8 * MIB, Release::Immediate)?;
@@ -311,7 +337,7 @@ fn a_queue_returns_to_host_memory_when_its_ring_closes_under_traffic() -> Result
 
 #[test]
 fn a_queue_returns_to_host_memory_when_the_rings_owner_is_killed_under_traffic() -> Result {
-    for memory in [ZcrxMemory::User, ZcrxMemory::DmaBuf] {
+    for memory in MEMORY {
         let bed = Testbed::devmem(&format!("zcrx-killed-{memory:?}"))?;
         let stream = bed.stream(bed.peer, bed.local, Family::V4);
         let ring = stream.zcrx(1, memory, 8 * MIB, Release::Immediate);
@@ -330,6 +356,57 @@ fn a_queue_returns_to_host_memory_when_the_rings_owner_is_killed_under_traffic()
 }
 
 #[test]
+fn the_memory_of_a_starved_ring_comes_back_when_its_owner_is_killed() -> Result {
+    let bed = Testbed::devmem("zcrx-killed-starved")?;
+    for memory in MEMORY {
+        let stream = bed.stream(bed.peer, bed.local, Family::V6);
+        let ring = stream.zcrx(1, memory, 4 * MIB, Release::Never);
+        let before = bed.statistic(bed.local, "rx_starved")?;
+        let mut sink = bed.guest.start_process(ring)?;
+        let source = stream.source(&bed, None, &[64 << 10], 0)?;
+        while bed.statistic(bed.local, "rx_starved")? == before {
+            sink.next_event(PAUSE)?;
+        }
+        sink.tell(Command::Kill)?;
+        assert!(sink.join().is_err());
+        source.stop()?;
+        assert_ordinary(&bed)?;
+    }
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_ring_may_come_and_go_while_the_interface_is_down() -> Result {
+    let bytes = 8 * MIB;
+    let bed = Testbed::devmem("zcrx-down")?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+
+    bed.set_interface(bed.local, false)?;
+    let sink = stream.zcrx_sink(&bed, 1, ZcrxMemory::User, 8 * MIB, Release::Immediate)?;
+    bed.set_interface(bed.local, true)?;
+    bed.wait_carrier(true)?;
+    let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?.join()?;
+    assert_whole(&sink.join()?, bytes);
+    assert!(source.delivered, "{source:?}");
+    bed.wait_rings_gone(bed.local)?;
+
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let mut sink = stream.zcrx_sink(&bed, 1, ZcrxMemory::User, 8 * MIB, Release::Immediate)?;
+    let source = stream.source(&bed, None, &[64 << 10], 0)?;
+    sink.wait_bytes(2 * MIB)?;
+    bed.set_interface(bed.local, false)?;
+    sink.stop()?;
+    source.stop()?;
+    bed.wait_pools_gone(bed.local)?;
+    bed.set_interface(bed.local, true)?;
+    bed.wait_carrier(true)?;
+    assert_ordinary(&bed)?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
 fn a_ring_goes_on_after_the_interface_was_down() -> Result {
     let bytes = 16 * MIB;
     let bed = Testbed::devmem("zcrx-down-up")?;
@@ -339,12 +416,8 @@ fn a_ring_goes_on_after_the_interface_was_down() -> Result {
     sink.wait_bytes(2 * MIB)?;
     bed.set_interface(bed.local, false)?;
     bed.set_interface(bed.local, true)?;
-    let (report, source) = (sink.join()?, source.join()?);
-    assert_eq!(
-        (report.bytes, report.copied_bytes, report.mismatch),
-        (bytes, 0, None),
-        "{report:?} {source:?}"
-    );
+    assert_whole(&sink.join()?, bytes);
+    assert!(source.join()?.delivered);
     assert_ordinary(&bed)?;
     bed.finish()?;
     Ok(())
@@ -352,7 +425,7 @@ fn a_ring_goes_on_after_the_interface_was_down() -> Result {
 
 #[test]
 fn the_driver_unloads_with_a_ring_on_a_queue() -> Result {
-    for memory in [ZcrxMemory::User, ZcrxMemory::DmaBuf] {
+    for memory in MEMORY {
         let bed = Testbed::devmem(&format!("zcrx-unload-{memory:?}"))?;
         let stream = bed.stream(bed.peer, bed.local, Family::V4);
         let mut sink = stream.zcrx_sink(&bed, 1, memory, 8 * MIB, Release::Immediate)?;

@@ -38,6 +38,10 @@ pub struct ZcrxSink {
     pub area_bytes: u64,
     /// Size of a receive buffer in bytes; `None` is the base page.
     pub rx_buf_len: Option<u32>,
+    /// Entries of the refill ring; `None` is enough for every buffer.
+    pub refill_entries: Option<u32>,
+    /// Entries of the completion queue; `None` is plenty.
+    pub completions: Option<u32>,
     /// Where to listen.
     pub listen: SocketAddr,
     /// Seed of the payload.

@@ -93,6 +93,12 @@ pub(super) fn set_up(id: JobId, spec: ZcrxSink) -> Result<Ready> {
         if let Some(bytes) = spec.rx_buf_len {
             config = config.rx_buf_len(bytes);
         }
+        if let Some(entries) = spec.refill_entries {
+            config = config.refill_entries(entries);
+        }
+        if let Some(entries) = spec.completions {
+            config = config.completions(entries);
+        }
         Ok(InterfaceQueue::register(&config, memory.area())?)
     })?;
     binding::report_ranges(id, memory.physical_pages()?);

@@ -50,8 +50,8 @@ pub(super) fn name(refusal: Refusal, asked: Asked, offered: bool) -> Error {
         return error;
     }
     match refusal.errno {
-        // Nothing else that a registration does needs a device's consent (io_import_dmabuf).
-        libc::ENODEV | libc::EIO if asked.dmabuf => Error::DmaBufNotMapped {
+        // Attaching or mapping (io_import_dmabuf). EXDEV: there is no peer-to-peer path.
+        libc::ENODEV | libc::EIO | libc::EXDEV if asked.dmabuf => Error::DmaBufNotMapped {
             interface: interface(),
             refusal,
         },
@@ -126,6 +126,7 @@ mod tests {
             (libc::EOPNOTSUPP, large, true, "PageSizeUnsupported"),
             (libc::EOPNOTSUPP, ASKED, true, "Unsupported"),
             (libc::EIO, dmabuf, true, "DmaBufNotMapped"),
+            (libc::EXDEV, dmabuf, true, "DmaBufNotMapped"),
             (libc::ENOMEM, ASKED, true, "AreaNotLocked"),
             (libc::ENOMEM, dmabuf, true, "Refused"),
             (libc::EINVAL, ASKED, true, "Refused"),
