@@ -30,6 +30,8 @@ pub struct Stream {
     pub bind: Option<SocketAddr>,
     /// Bytes of a hop-by-hop header in every packet of payload; IPv6 only.
     pub hop_by_hop: u16,
+    /// Size of the buffers that a bound queue receives into, in bytes; `None` is the base page.
+    pub rx_page_size: Option<u32>,
 }
 
 /// What came of [`Stream::receive_devmem`].
@@ -64,6 +66,7 @@ impl Testbed {
             seed: 0x5eed_0000 + u64::from(port),
             bind: None,
             hop_by_hop: 0,
+            rx_page_size: None,
         }
     }
 }
@@ -135,6 +138,7 @@ impl Stream {
             interface: self.to.name(),
             queues: vec![queue],
             dmabuf_bytes,
+            rx_page_size: self.rx_page_size,
             listen: self.to.socket(self.family, self.port),
             seed: self.seed,
             verify: release == Release::Immediate,

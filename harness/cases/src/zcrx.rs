@@ -45,7 +45,7 @@ impl Stream {
             queue,
             memory,
             area_bytes,
-            rx_buf_len: None,
+            rx_buf_len: self.rx_page_size,
             refill_entries: None,
             completions: None,
             listen: self.to.socket(self.family, self.port),

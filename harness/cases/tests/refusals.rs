@@ -17,6 +17,7 @@ fn binding(bed: &Testbed, queue: u32) -> Binding {
         interface: bed.local.name(),
         queues: vec![queue],
         dmabuf_bytes: 4 * MIB,
+        rx_page_size: None,
     }
 }
 

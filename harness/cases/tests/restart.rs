@@ -66,6 +66,7 @@ fn a_queue_restarts_again_and_again_and_the_others_lose_no_packet() -> Result {
             interface: bed.local.name(),
             queues: vec![2],
             dmabuf_bytes: 4 * MIB,
+            rx_page_size: None,
         })?;
         bound.stop()?;
     }
@@ -122,6 +123,7 @@ fn an_allocation_that_fails_leaves_the_old_queue_running() -> Result {
             interface: bed.local.name(),
             queues: vec![0],
             dmabuf_bytes: 4 * MIB,
+            rx_page_size: None,
         });
         assert!(refused.is_err(), "queue 0 was bound");
         sink.wait_bytes(round * MIB)?;

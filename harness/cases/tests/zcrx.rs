@@ -107,6 +107,40 @@ fn payload_over_ipv6_is_in_the_dma_buf_byte_by_byte() -> Result {
 }
 
 #[test]
+fn a_jumbo_frame_is_one_fragment_of_a_buffer_that_holds_it() -> Result {
+    let bytes = 16 * MIB;
+    let bed = Testbed::devmem("zcrx-large")?;
+    for family in Family::BOTH {
+        for (kib, fragments) in [(4, 3), (8, 2), (16, 1), (32, 1), (64, 1)] {
+            let packets = || bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets");
+            let before = packets()?[1];
+            let mut stream = bed.stream(bed.peer, bed.local, family);
+            stream.rx_page_size = Some(kib << 10);
+            let memory = ZcrxMemory::DmaBuf;
+            let sink = stream.zcrx_sink(&bed, 1, memory, 16 * MIB, Release::Immediate)?;
+            let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?.join()?;
+            let report = sink.join()?;
+
+            assert_whole(&report, bytes);
+            assert!(source.delivered, "{source:?}");
+            assert_eq!(report.rx_buf_len, kib << 10);
+            let packets = packets()?[1] - before;
+            // Some packets, such as the handshake's, have no payload, and some are not as large as
+            // they could be.
+            assert!(
+                report.fragments <= fragments * packets
+                    && report.fragments > (fragments - 1) * packets,
+                "with {kib} KiB {packets} packets are {fragments} fragments each: {report:?}"
+            );
+            bed.wait_rings_gone(bed.local)?;
+        }
+    }
+    assert_ordinary(&bed)?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
 fn payload_that_comes_in_on_another_queue_is_copied_and_counted() -> Result {
     let bytes = 4 * MIB;
     let bed = Testbed::devmem("zcrx-copied")?;
@@ -182,6 +216,36 @@ fn a_ring_is_refused_a_queue_that_does_not_exist_or_takes_unsplit_packets() -> R
 }
 
 #[test]
+fn a_ring_is_refused_buffers_that_the_driver_or_the_area_does_not_have() -> Result {
+    let bed = Testbed::devmem("zcrx-no-large")?;
+    // More than the driver has, no power of two, less than a page, and a last piece of the area
+    // that is a single page.
+    for (rx_buf_len, area_bytes, errno, words) in [
+        (128 << 10, 4 * MIB, ERANGE, "131072 bytes are too large"),
+        (12 << 10, 4 * MIB, EINVAL, "12288"),
+        (2 << 10, 4 * MIB, EINVAL, "2048"),
+        (
+            16 << 10,
+            4 * MIB + 4096,
+            ERANGE,
+            "not physically contiguous",
+        ),
+    ] {
+        let mut stream = bed.stream(bed.peer, bed.local, Family::V4);
+        stream.rx_page_size = Some(rx_buf_len);
+        let ring = stream.zcrx(1, ZcrxMemory::DmaBuf, area_bytes, Release::Immediate);
+        let Err(error) = bed.guest.start(ring) else {
+            panic!("a ring got buffers of {rx_buf_len} bytes");
+        };
+        assert_eq!(error.errno(), Some(errno), "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    assert_ordinary(&bed)?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
 fn a_queue_has_one_provider_be_it_a_ring_or_a_binding() -> Result {
     let bed = Testbed::options().header_split().boot("zcrx-twice")?;
     let binding = Binding {
@@ -189,6 +253,7 @@ fn a_queue_has_one_provider_be_it_a_ring_or_a_binding() -> Result {
         interface: bed.local.name(),
         queues: vec![1],
         dmabuf_bytes: 4 * MIB,
+        rx_page_size: None,
     };
 
     let bound = bed.guest.start(binding.clone())?;

@@ -213,12 +213,14 @@ pub enum Error {
         /// The kernel's answer.
         refusal: Refusal,
     },
-    /// The memory of a zero-copy receive area is not contiguous in pieces of the buffers' size.
+    /// The memory of a zero-copy receive area is not contiguous in pieces of the buffers' size, or
+    /// the driver has no buffers of that size: the kernel says the same of both.
     #[error(
-        "the area is not physically contiguous in pieces of {rx_buf_len} bytes; allocate it from \
-         larger pages (a dma-heap, huge pages), or ask for smaller buffers ({refusal})"
+        "receive buffers of {rx_buf_len} bytes are too large: the area is not physically \
+         contiguous in such pieces, or the driver does not offer them; allocate it from larger \
+         pages (a dma-heap, huge pages), or ask for smaller buffers ({refusal})"
     )]
-    AreaScattered {
+    BuffersTooLarge {
         /// Size of a receive buffer, in bytes.
         rx_buf_len: u32,
         /// `ERANGE`.
@@ -531,7 +533,7 @@ impl Error {
             | Self::PageSizeUnsupported { refusal, .. }
             | Self::DmaBufUnaligned { refusal, .. }
             | Self::DmaBufNotMapped { refusal, .. }
-            | Self::AreaScattered { refusal, .. }
+            | Self::BuffersTooLarge { refusal, .. }
             | Self::AreaNotLocked { refusal, .. }
             | Self::NoSuchInterface { refusal, .. }
             | Self::NotPrivileged { refusal, .. }

@@ -21,6 +21,7 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`dmabuf`], [`heap`], [`udmabuf`] | dma-bufs: from any descriptor, from a dma-heap, from ordinary memory |
+//! | [`mapped`] | the CPU's view of a dma-buf |
 //! | [`ethtool`] | header split, RSS, channels, features, statistics |
 //! | [`netdev`] | binding dma-bufs; queues, NAPI instances, page pools, queue statistics |
 //! | [`rx`] | receiving fragments and returning them |
@@ -133,6 +134,7 @@ mod error;
 pub mod ethtool;
 pub mod heap;
 pub mod interface;
+pub mod mapped;
 pub mod netdev;
 mod netlink;
 pub mod pagemap;

@@ -4,6 +4,7 @@
 //! (drivers/dma-buf/udmabuf.c).
 
 use std::fs::File;
+use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::fs::{
@@ -12,12 +13,10 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::ioctl::{self, Ioctl, IoctlOutput, Opcode, opcode};
 use rustix::param::page_size;
-use vm_memory::volatile_memory::VolatileMemory;
-use vm_memory::{Bytes, FileOffset, MmapRegion};
 
-use crate::dmabuf::{CpuAccess, DmaBuf};
+use crate::dmabuf::DmaBuf;
 use crate::error::{Error, Result};
-use crate::pagemap::{self, PhysicalRange};
+use crate::mapped::Mapped;
 
 /// Size of the pages that back a [`Udmabuf`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,14 +39,8 @@ impl Backing {
 }
 
 /// A dma-buf backed by ordinary memory, together with the CPU's view of it.
-///
-/// A NIC may write to the memory at any time, so that there are no references into it: data is
-/// copied in and out.
 #[derive(Debug)]
-pub struct Udmabuf {
-    buffer: DmaBuf,
-    view: MmapRegion,
-}
+pub struct Udmabuf(Mapped);
 
 impl Udmabuf {
     /// Makes a dma-buf of `len` bytes, a multiple of the page size, from base pages.
@@ -118,114 +111,28 @@ impl Udmabuf {
         // SAFETY: `UDMABUF_CREATE` reads a `struct udmabuf_create`, which `Create` is laid out as,
         // and returns a descriptor.
         let buffer = unsafe { ioctl::ioctl(&driver, create) }.map_err(refused)?;
-        let view = map(File::from(memfd), len)?;
-        Ok(Self {
-            buffer: DmaBuf::from_fd(buffer)?,
-            view,
-        })
+        Mapped::new(DmaBuf::from_fd(buffer)?, File::from(memfd)).map(Self)
     }
+}
 
-    /// Length in bytes.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.buffer.len()
+impl Deref for Udmabuf {
+    type Target = Mapped;
+
+    fn deref(&self) -> &Mapped {
+        &self.0
     }
+}
 
-    /// Whether the length is 0, which it never is.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.buffer.is_empty()
-    }
-
-    /// The dma-buf itself.
-    #[must_use]
-    pub fn dmabuf(&self) -> &DmaBuf {
-        &self.buffer
-    }
-
-    /// Copies `bytes.len()` bytes at `offset` out of the buffer.
-    ///
-    /// Bytes that a device writes meanwhile may come out old or new. Where the machine's DMA is not
-    /// coherent with its caches, bracket the copies with [`Udmabuf::begin_cpu_access`] and
-    /// [`Udmabuf::end_cpu_access`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfRange`] if the range leaves the buffer.
-    pub fn read_at(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
-        let len = bytes.len();
-        self.view
-            .as_volatile_slice()
-            .read_slice(bytes, offset)
-            .map_err(|_| self.out_of_range(offset, len))
-    }
-
-    /// Copies `bytes` into the buffer at `offset`. What holds for [`Udmabuf::read_at`] holds here.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfRange`] if the range leaves the buffer; a part may have been written.
-    pub fn write_at(&self, offset: usize, bytes: &[u8]) -> Result<()> {
-        self.view
-            .as_volatile_slice()
-            .write_slice(bytes, offset)
-            .map_err(|_| self.out_of_range(offset, bytes.len()))
-    }
-
-    /// See [`DmaBuf::begin_cpu_access`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`] if the driver refuses.
-    pub fn begin_cpu_access(&self, access: CpuAccess) -> Result<()> {
-        self.buffer.begin_cpu_access(access)
-    }
-
-    /// See [`DmaBuf::end_cpu_access`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`] if the driver refuses.
-    pub fn end_cpu_access(&self, access: CpuAccess) -> Result<()> {
-        self.buffer.end_cpu_access(access)
-    }
-
-    /// Where the buffer lies in physical memory, in order of offset, neighbours joined: for those
-    /// who look from outside.
-    ///
-    /// The pages are pinned by the udmabuf driver, so that the answer holds as long as the buffer.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::PagemapHidden`] without `CAP_SYS_ADMIN` in the initial user namespace.
-    pub fn physical_pages(&self) -> Result<Vec<PhysicalRange>> {
-        let page = page_size();
-        // A page has no entry in this process's page table before the first access to it.
-        let mut byte = [0];
-        for offset in (0..self.len()).step_by(page) {
-            self.read_at(offset, &mut byte)?;
-        }
-        pagemap::physical_ranges(self.view.as_ptr() as usize, self.len(), page)
-    }
-
-    fn out_of_range(&self, offset: usize, len: usize) -> Error {
-        Error::OutOfRange {
-            offset: offset as u64,
-            len: len as u64,
-            buffer_len: self.len() as u64,
-        }
+impl From<Udmabuf> for Mapped {
+    fn from(udmabuf: Udmabuf) -> Self {
+        udmabuf.0
     }
 }
 
 impl AsFd for Udmabuf {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.buffer.as_fd()
+        self.0.as_fd()
     }
-}
-
-fn map(memfd: File, len: usize) -> Result<MmapRegion> {
-    MmapRegion::from_file(FileOffset::new(memfd, 0), len)
-        .map_err(|error| Error::io("map a memfd", std::io::Error::other(error)))
 }
 
 /// `struct udmabuf_create` (include/uapi/linux/udmabuf.h).
@@ -261,31 +168,5 @@ unsafe impl Ioctl for Create {
         // SAFETY: the call succeeded, so that `returned` is a descriptor that was opened for it and
         // that nothing else owns.
         Ok(unsafe { OwnedFd::from_raw_fd(returned) })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn view(len: usize) -> MmapRegion {
-        let memfd = memfd_create("devmem-test", MemfdFlags::CLOEXEC).expect("memfd");
-        ftruncate(&memfd, len as u64).expect("ftruncate");
-        map(File::from(memfd), len).expect("map")
-    }
-
-    #[test]
-    fn the_cpu_view_copies_at_any_offset_and_refuses_what_leaves_it() {
-        let view = view(3 * 4096);
-        let slice = view.as_volatile_slice();
-        let data: Vec<u8> = (0..5000u32).map(|n| (n % 251) as u8).collect();
-        slice.write_slice(&data, 4093).expect("inside");
-        let mut back = vec![0; data.len()];
-        slice.read_slice(&mut back, 4093).expect("inside");
-        assert_eq!(back, data);
-        assert!(
-            slice.read_slice(&mut back, 3 * 4096 - 4999).is_err(),
-            "one byte too many was read"
-        );
     }
 }

@@ -101,7 +101,7 @@ pub enum Event {
         bytes: u64,
     },
     /// Where a dma-buf, or an area, lies in the guest's physical memory; the first event of a devmem
-    /// or zcrx job.
+    /// or zcrx job, where the guest can tell.
     DmaBuf {
         /// Pieces in order of their offset; together they are the whole dma-buf.
         ranges: Vec<PhysicalRange>,
@@ -272,6 +272,11 @@ pub struct DevmemSink {
     pub queues: Vec<u32>,
     /// Size of the dma-buf in bytes, a multiple of the page size.
     pub dmabuf_bytes: u64,
+    /// Size of a receive buffer in bytes; `None` is the base page. If there is one, the dma-buf is
+    /// made of pages that are as large as its length lets them be, and the guest cannot tell where
+    /// they are.
+    #[serde(default)]
+    pub rx_page_size: Option<u32>,
     /// Where to listen.
     pub listen: SocketAddr,
     /// Seed of the payload.
@@ -360,6 +365,9 @@ pub struct Binding {
     pub queues: Vec<u32>,
     /// Size of the dma-buf in bytes, a multiple of the page size.
     pub dmabuf_bytes: u64,
+    /// As in [`DevmemSink`].
+    #[serde(default)]
+    pub rx_page_size: Option<u32>,
 }
 
 /// Outcome of [`Binding`].

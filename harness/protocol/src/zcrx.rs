@@ -36,7 +36,8 @@ pub struct ZcrxSink {
     pub memory: ZcrxMemory,
     /// Size of the area in bytes, a multiple of the page size.
     pub area_bytes: u64,
-    /// Size of a receive buffer in bytes; `None` is the base page.
+    /// Size of a receive buffer in bytes; `None` is the base page. If there is one, user memory is
+    /// made of huge pages of 2 MiB and a dma-buf of pages as large as its length lets them be.
     pub rx_buf_len: Option<u32>,
     /// Entries of the refill ring; `None` is enough for every buffer.
     pub refill_entries: Option<u32>,

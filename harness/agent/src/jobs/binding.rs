@@ -6,7 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use devmem::{
-    netdev::{RxBinding, bind_rx},
+    heap,
+    mapped::Mapped,
+    netdev::{RxBinding, bind_rx_with_page_size},
     pagemap,
     udmabuf::Udmabuf,
 };
@@ -23,40 +25,57 @@ use crate::{
 
 /// A dma-buf and what binds it to the queues.
 pub(super) struct Bound {
-    pub(super) dmabuf: Udmabuf,
+    pub(super) dmabuf: Mapped,
     pub(super) binding: RxBinding,
 }
 
-/// Makes a dma-buf of `bytes` and binds it to `queues`. Reports where its pages are.
+/// Makes a dma-buf of `bytes` and binds it to `queues`, which receive into buffers of
+/// `rx_page_size`. Reports where its pages are, if they can be found.
 pub(super) fn bind(
     job: JobId,
     ns: Ns,
     interface: &str,
     queues: &[u32],
     bytes: u64,
+    rx_page_size: Option<u32>,
 ) -> Result<Bound> {
-    let dmabuf = dmabuf(bytes)?;
+    let dmabuf = match rx_page_size {
+        Some(_) => in_large_pages(bytes)?,
+        None => dmabuf(bytes)?,
+    };
     let binding = netns::within(ns, || {
-        Ok(bind_rx(
+        Ok(bind_rx_with_page_size(
             rtnetlink::index_of(interface)?,
             dmabuf.dmabuf(),
             queues,
+            rx_page_size,
         )?)
     })?;
-    report_pages(job, &dmabuf)?;
+    if rx_page_size.is_none() {
+        report_pages(job, &dmabuf)?;
+    }
     Ok(Bound { dmabuf, binding })
 }
 
 /// Makes a dma-buf.
-pub(super) fn dmabuf(bytes: u64) -> Result<Udmabuf> {
-    let bytes = bytes
+pub(super) fn dmabuf(bytes: u64) -> Result<Mapped> {
+    Ok(Udmabuf::create(length(bytes)?)?.into())
+}
+
+/// Makes a dma-buf of pages that hold large receive buffers. The kernel does not tell where they are:
+/// a heap's memory is mapped by frame number, and `/proc/self/pagemap` leaves such mappings out.
+pub(super) fn in_large_pages(bytes: u64) -> Result<Mapped> {
+    Ok(heap::allocate("system", length(bytes)?)?.map()?)
+}
+
+pub(super) fn length(bytes: u64) -> Result<usize> {
+    bytes
         .try_into()
-        .context("the dma-buf is larger than the address space")?;
-    Ok(Udmabuf::create(bytes)?)
+        .context("the dma-buf is larger than the address space")
 }
 
 /// Tells the host where a dma-buf lies.
-pub(super) fn report_pages(job: JobId, dmabuf: &Udmabuf) -> Result<()> {
+pub(super) fn report_pages(job: JobId, dmabuf: &Mapped) -> Result<()> {
     report_ranges(job, dmabuf.physical_pages()?);
     Ok(())
 }
@@ -77,7 +96,7 @@ pub(super) fn report_ranges(job: JobId, ranges: Vec<pagemap::PhysicalRange>) {
 /// Holds the binding until it shall go.
 struct Holder {
     // The dma-buf stays until the job is joined, as with the other devmem jobs.
-    _dmabuf: Udmabuf,
+    _dmabuf: Mapped,
     binding: Mutex<Option<RxBinding>>,
     closed: Condvar,
 }
@@ -102,6 +121,7 @@ pub(super) fn set_up(id: JobId, spec: &Binding) -> Result<Ready> {
         &spec.interface,
         &spec.queues,
         spec.dmabuf_bytes,
+        spec.rx_page_size,
     )?;
     let report = BindingReport {
         dmabuf: bound.binding.id(),

@@ -11,9 +11,9 @@ use std::{
 
 use anyhow::{Context, Result};
 use devmem::{
+    mapped::Mapped,
     netdev::RxBinding,
     rx::{Fragment, Piece, Received, Receiver, Token, TokenReturner},
-    udmabuf::Udmabuf,
 };
 use protocol::{
     Command, DevmemSink, Event, Failure, JobId, Release,
@@ -44,6 +44,7 @@ pub(super) fn set_up(id: JobId, spec: DevmemSink) -> Result<Ready> {
         &spec.interface,
         &spec.queues,
         spec.dmabuf_bytes,
+        spec.rx_page_size,
     )?;
     let switch = Switch::new("DevmemSink");
     switch.watch(&listener);
@@ -69,7 +70,7 @@ struct Sink {
     id: JobId,
     spec: DevmemSink,
     switch: Arc<Switch>,
-    dmabuf: Udmabuf,
+    dmabuf: Mapped,
     binding: Mutex<Option<RxBinding>>,
     held: Mutex<Held>,
     /// Tokens were returned, or the job was stopped.

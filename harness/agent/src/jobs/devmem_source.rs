@@ -11,9 +11,9 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use devmem::{
     Error,
+    mapped::Mapped,
     netdev::bind_tx,
     tx::{Completion, Sender},
-    udmabuf::Udmabuf,
 };
 use protocol::{DevmemSource, Failure, JobId, Payload, job::DevmemSourceReport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -69,7 +69,7 @@ pub(super) fn set_up(id: JobId, spec: DevmemSource) -> Result<Ready> {
 
 /// The dma-buf cut into pieces of one send each, which hold the stream's pieces in turn.
 struct Slots {
-    dmabuf: Udmabuf,
+    dmabuf: Mapped,
     payload: Payload,
     chunk: u64,
     total: u64,
@@ -79,7 +79,7 @@ struct Slots {
 
 impl Slots {
     /// Fills all slots with the start of the stream.
-    fn new(spec: &DevmemSource, dmabuf: Udmabuf) -> Result<Self> {
+    fn new(spec: &DevmemSource, dmabuf: Mapped) -> Result<Self> {
         let chunk = u64::from(spec.chunk);
         let total = spec.bytes.unwrap_or(u64::MAX);
         // A last, shorter piece may use what remains behind the last whole slot.

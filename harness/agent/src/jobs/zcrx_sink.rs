@@ -15,8 +15,9 @@ use std::{
 
 use anyhow::{Context, Result};
 use devmem::{
+    mapped::Mapped,
     pagemap::PhysicalRange,
-    udmabuf::Udmabuf,
+    udmabuf::Backing,
     zcrx::{Area, Completion, Config, Fragment, InterfaceQueue, Receiver, Refill, UserMemory},
 };
 use protocol::{
@@ -43,18 +44,23 @@ const BATCH: usize = 1024;
 /// What the area is made of.
 enum Memory {
     User(UserMemory),
-    DmaBuf(Udmabuf),
+    DmaBuf(Mapped),
 }
 
 impl Memory {
     fn create(spec: &ZcrxSink) -> Result<Self> {
         let bytes = spec.area_bytes;
+        let large = spec.rx_buf_len.is_some();
         Ok(match spec.memory {
-            ZcrxMemory::User => Self::User(UserMemory::create(
-                bytes
-                    .try_into()
-                    .context("the area is larger than the address space")?,
-            )?),
+            ZcrxMemory::User => {
+                let backing = if large {
+                    Backing::HugePages2M
+                } else {
+                    Backing::BasePages
+                };
+                Self::User(UserMemory::create_with(binding::length(bytes)?, backing)?)
+            }
+            ZcrxMemory::DmaBuf if large => Self::DmaBuf(binding::in_large_pages(bytes)?),
             ZcrxMemory::DmaBuf => Self::DmaBuf(binding::dmabuf(bytes)?),
         })
     }
@@ -73,10 +79,16 @@ impl Memory {
         }
     }
 
-    fn physical_pages(&self) -> devmem::Result<Vec<PhysicalRange>> {
-        match self {
+    /// Where the memory lies; none if the kernel does not tell.
+    fn physical_pages(&self) -> devmem::Result<Option<Vec<PhysicalRange>>> {
+        let pages = match self {
             Self::User(memory) => memory.physical_pages(),
             Self::DmaBuf(memory) => memory.physical_pages(),
+        };
+        match pages {
+            Ok(ranges) => Ok(Some(ranges)),
+            Err(devmem::Error::PageNotPresent { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 }
@@ -101,7 +113,9 @@ pub(super) fn set_up(id: JobId, spec: ZcrxSink) -> Result<Ready> {
         }
         Ok(InterfaceQueue::register(&config, memory.area())?)
     })?;
-    binding::report_ranges(id, memory.physical_pages()?);
+    if let Some(ranges) = memory.physical_pages()? {
+        binding::report_ranges(id, ranges);
+    }
 
     let switch = Switch::new("ZcrxSink");
     switch.watch(&listener);

@@ -55,7 +55,7 @@ pub(super) fn name(refusal: Refusal, asked: Asked, offered: bool) -> Error {
             interface: interface(),
             refusal,
         },
-        libc::ERANGE => Error::AreaScattered {
+        libc::ERANGE => Error::BuffersTooLarge {
             rx_buf_len: asked.rx_buf_len.unwrap_or(page_size() as u32),
             refusal,
         },
@@ -121,7 +121,7 @@ mod tests {
             (libc::EINVAL, ASKED, false, "KernelTooOld"),
             (libc::EPERM, ASKED, true, "NotPrivileged"),
             (libc::ENODEV, ASKED, true, "NoSuchInterface"),
-            (libc::ERANGE, large, true, "AreaScattered"),
+            (libc::ERANGE, large, true, "BuffersTooLarge"),
             (libc::EINVAL, large, true, "PageSizeUnsupported"),
             (libc::EOPNOTSUPP, large, true, "PageSizeUnsupported"),
             (libc::EOPNOTSUPP, ASKED, true, "Unsupported"),
