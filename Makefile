@@ -22,8 +22,8 @@ xtask = @command -v cargo >/dev/null || { \
 help:
 	@echo 'make run      set up, build, boot a guest and run the demonstration'
 	@echo 'make test     run the host tests and the end-to-end cases'
-	@echo 'make module   build rigb.ko; with KDIR= or KBUILD_OUTPUT= by plain make,'
-	@echo '              with nothing but that built tree, rustc and bindgen'
+	@echo 'make module   build rigb.ko and ivshmem_mem.ko; with KDIR= or KBUILD_OUTPUT='
+	@echo '              by plain make, with nothing but that built tree, rustc and bindgen'
 	@echo 'make check    rustfmt, clippy, rustdoc, licence headers'
 	@echo 'make doc      build the documentation of the crates'
 	@echo 'make clean    remove what was built (cargo xtask clean --cache: downloads, too)'

@@ -14,10 +14,11 @@ use protocol::{
     net::{DataSplit, LinkStats, Prefix, QueueKind},
     request::{
         AddAddress, GetDriverStats, GetLinkStats, GetQueueStats, GetRss, ListPagePools, LoadModule,
-        MoveInterface, SetFeatures, SetMtu, SetRings, SetRss, SetUp, WaitCarrier, WaitInterface,
+        MoveInterface, SetFeatures, SetMtu, SetRings, SetRss, SetUp, UnloadModule, WaitCarrier,
+        WaitInterface,
     },
 };
-use vm::{End, Guest, Images, Machine, Verdict, Wire};
+use vm::{Accelerator, End, Guest, Images, Machine, Topology, Verdict, Wire};
 
 use crate::Result;
 
@@ -26,6 +27,12 @@ const PATIENCE_MS: u64 = 60_000;
 
 /// The driver under test.
 const DRIVER: &str = "rigb";
+
+/// The accelerator's driver.
+const ACCELERATOR_DRIVER: &str = "ivshmem_mem";
+
+/// Memory of the accelerator, in MiB.
+pub const ACCELERATOR_MIB: u64 = 64;
 
 /// The only wire.
 const WIRE: Wire = Wire(0);
@@ -100,6 +107,7 @@ pub struct Options {
     cpus: u32,
     mtu: u32,
     header_split: bool,
+    accelerator: Option<Topology>,
 }
 
 impl Options {
@@ -124,6 +132,14 @@ impl Options {
         self
     }
 
+    /// Adds an accelerator with [`ACCELERATOR_MIB`], connected to the NICs like this, and loads its
+    /// driver.
+    #[must_use]
+    pub fn accelerator(mut self, topology: Topology) -> Self {
+        self.accelerator = Some(topology);
+        self
+    }
+
     /// Boots a guest with the images that the environment names, and sets both NICs up.
     pub fn boot(self, name: &str) -> Result<Testbed> {
         self.boot_images(Images::from_env()?, name)
@@ -131,7 +147,17 @@ impl Options {
 
     /// As [`Options::boot`], with these images.
     pub fn boot_images(self, images: Images, name: &str) -> Result<Testbed> {
-        let guest = Machine::new(images, name).cpus(self.cpus).boot()?;
+        let mut machine = Machine::new(images, name).cpus(self.cpus);
+        if let Some(topology) = self.accelerator {
+            machine = machine
+                .topology(topology)
+                .accelerator_memory_mib(ACCELERATOR_MIB);
+            if topology != Topology::Switch {
+                // What the root complex does is the processor's property: it must not be the host's.
+                machine = machine.accelerator(Accelerator::Tcg);
+            }
+        }
+        let guest = machine.boot()?;
         let bed = Testbed {
             guest,
             local: Station::LOCAL,
@@ -141,6 +167,9 @@ impl Options {
         };
         bed.load_driver()?;
         bed.set_up()?;
+        if self.accelerator.is_some() {
+            bed.load_accelerator()?;
+        }
         if self.header_split {
             bed.set_header_split(bed.local, DataSplit::On)?;
         }
@@ -169,12 +198,21 @@ impl Testbed {
             cpus: 2,
             mtu: 1500,
             header_split: false,
+            accelerator: None,
         }
     }
 
     /// A guest for device memory: MTU 9000, header split on, all TCP steered to queue 1.
     pub fn devmem(name: &str) -> Result<Self> {
         let bed = Self::options().mtu(9000).header_split().boot(name)?;
+        bed.steer(bed.local, &[1])?;
+        Ok(bed)
+    }
+
+    /// As [`Testbed::devmem`], with an accelerator.
+    pub fn accelerator(topology: Topology, name: &str) -> Result<Self> {
+        let options = Self::options().mtu(9000).header_split();
+        let bed = options.accelerator(topology).boot(name)?;
         bed.steer(bed.local, &[1])?;
         Ok(bed)
     }
@@ -210,6 +248,21 @@ impl Testbed {
             })?;
         }
         Ok(())
+    }
+
+    /// Loads the accelerator's driver.
+    pub fn load_accelerator(&self) -> Result {
+        Ok(self.guest.call(LoadModule {
+            name: ACCELERATOR_DRIVER.to_owned(),
+            parameters: String::new(),
+        })?)
+    }
+
+    /// Unloads the accelerator's driver.
+    pub fn unload_accelerator(&self) -> std::result::Result<(), vm::Error> {
+        self.guest.call(UnloadModule {
+            name: ACCELERATOR_DRIVER.to_owned(),
+        })
     }
 
     /// Brings both interfaces up, with their addresses, and waits for the link.

@@ -39,6 +39,7 @@ impl Stream {
         area_bytes: u64,
         release: Release,
     ) -> ZcrxSink {
+        let verify = release == Release::Immediate;
         ZcrxSink {
             ns: self.to.ns,
             interface: self.to.name(),
@@ -49,8 +50,9 @@ impl Stream {
             refill_entries: None,
             completions: None,
             listen: self.to.socket(self.family, self.port),
-            seed: self.seed,
-            verify: release == Release::Immediate,
+            // As in `Stream::devmem_sink`.
+            seed: if verify { self.seed } else { 0 },
+            verify,
             report: release == Release::OnRequest,
             release,
         }

@@ -4,7 +4,7 @@
 
 use cases::{Family, Result, Testbed};
 use protocol::{
-    Binding, Release,
+    Binding, Memory, Release,
     job::DevmemSinkReport,
     net::{PagePool, QueueKind},
     request::{ListPagePools, SetRings},
@@ -59,6 +59,7 @@ fn fragments_per_packet(bed: &Testbed, family: Family, kib: u32) -> Result<f64> 
     let bytes = 16 * MIB;
     let before = packets(bed)?;
     let mut stream = bed.stream(bed.peer, bed.local, family);
+    stream.memory = Memory::SystemHeap;
     stream.rx_page_size = Some(kib * KIB);
     let sink = stream.devmem_sink(bed, 1, 16 * MIB, Release::Immediate)?;
     let source = stream.source(bed, Some(bytes), &[256 << 10], 0)?.join()?;
@@ -99,6 +100,7 @@ fn small_frames_arrive_in_buffers_that_are_far_too_large_for_them() -> Result {
         .boot("page-size-small-frames")?;
     bed.steer(bed.local, &[1])?;
     let mut stream = bed.stream(bed.peer, bed.local, Family::V4);
+    stream.memory = Memory::SystemHeap;
     stream.rx_page_size = Some(64 * KIB);
     // No more than 64 buffers, which is fewer than the ring has descriptors.
     let sink = stream.devmem_sink(&bed, 1, 4 * MIB, Release::Immediate)?;
@@ -119,6 +121,7 @@ fn only_the_bound_queue_has_large_buffers_and_only_while_it_is_bound() -> Result
         ns: bed.local.ns,
         interface: bed.local.name(),
         queues: vec![1],
+        memory: Memory::SystemHeap,
         dmabuf_bytes: 8 * MIB,
         rx_page_size: Some(32 * KIB),
     })?;
@@ -174,6 +177,7 @@ fn a_page_size_that_is_not_possible_is_refused_and_the_old_queue_runs_on() -> Re
             ns: bed.local.ns,
             interface: bed.local.name(),
             queues: vec![1],
+            memory: Memory::SystemHeap,
             dmabuf_bytes,
             rx_page_size: Some(rx_page_size),
         });
@@ -192,6 +196,7 @@ fn a_page_size_that_is_not_possible_is_refused_and_the_old_queue_runs_on() -> Re
 fn a_bound_queue_keeps_its_page_size_when_the_rings_are_made_anew() -> Result {
     let bed = Testbed::devmem("page-size-kept")?;
     let mut stream = bed.stream(bed.peer, bed.local, Family::V4);
+    stream.memory = Memory::SystemHeap;
     stream.rx_page_size = Some(16 * KIB);
     let before = packets(&bed)?;
     let mut sink = stream.devmem_sink(&bed, 1, 16 * MIB, Release::Immediate)?;
@@ -238,6 +243,7 @@ fn a_queue_that_is_bound_while_the_interface_is_down_has_its_page_size_when_it_i
     let bed = Testbed::devmem("page-size-down")?;
     bed.set_interface(bed.local, false)?;
     let mut stream = bed.stream(bed.peer, bed.local, Family::V4);
+    stream.memory = Memory::SystemHeap;
     stream.rx_page_size = Some(16 * KIB);
     let sink = stream.devmem_sink(&bed, 1, 16 * MIB, Release::Immediate)?;
     bed.set_interface(bed.local, true)?;

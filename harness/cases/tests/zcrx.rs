@@ -4,23 +4,40 @@
 
 use std::time::Duration;
 
-use cases::{Family, ReceivedByRing, Result, Testbed};
+use cases::{ACCELERATOR, Family, ReceivedByRing, Result, Testbed};
 use protocol::{
-    Binding, Command, Release, ZcrxMemory, net::QueueKind, request::UnloadModule,
+    Binding, Command, Memory, Release, ZcrxMemory, net::QueueKind, request::UnloadModule,
     zcrx::ZcrxSinkReport,
 };
+
+use vm::Topology;
 
 const MIB: u64 = 1 << 20;
 
 const EEXIST: i32 = 17;
+const EXDEV: i32 = 18;
 const EINVAL: i32 = 22;
 const ERANGE: i32 = 34;
 const EOPNOTSUPP: i32 = 95;
 
-const MEMORY: [ZcrxMemory; 2] = [ZcrxMemory::User, ZcrxMemory::DmaBuf];
+/// A dma-buf of the guest's RAM.
+const DMABUF: ZcrxMemory = ZcrxMemory::DmaBuf(Memory::Udmabuf);
+
+/// The same in large pieces.
+const HEAP: ZcrxMemory = ZcrxMemory::DmaBuf(Memory::SystemHeap);
+
+const MEMORY: [ZcrxMemory; 2] = [ZcrxMemory::User, DMABUF];
 
 /// How long to listen before the next look.
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// What the memory is called in the name of a case.
+fn name(memory: ZcrxMemory) -> &'static str {
+    match memory {
+        ZcrxMemory::User => "user",
+        ZcrxMemory::DmaBuf(_) => "dmabuf",
+    }
+}
 
 /// All bytes are in the area, and right, and no CPU put them there.
 fn assert_zero_copy(received: &ReceivedByRing, bytes: u64) {
@@ -98,12 +115,70 @@ fn payload_over_ipv6_is_in_user_memory_byte_by_byte() -> Result {
 
 #[test]
 fn payload_over_ipv4_is_in_the_dma_buf_byte_by_byte() -> Result {
-    payload_is_received(ZcrxMemory::DmaBuf, 1500, Family::V4, "zcrx-dmabuf-v4")
+    payload_is_received(DMABUF, 1500, Family::V4, "zcrx-dmabuf-v4")
 }
 
 #[test]
 fn payload_over_ipv6_is_in_the_dma_buf_byte_by_byte() -> Result {
-    payload_is_received(ZcrxMemory::DmaBuf, 9000, Family::V6, "zcrx-dmabuf-v6")
+    payload_is_received(DMABUF, 9000, Family::V6, "zcrx-dmabuf-v6")
+}
+
+#[test]
+fn payload_goes_to_the_accelerator_through_a_ring_and_leaves_no_trace_in_ram() -> Result {
+    let bytes = 16 * MIB;
+    let accelerator = ZcrxMemory::DmaBuf(ACCELERATOR);
+    for rx_buf_len in [None, Some(32 << 10)] {
+        let bed = Testbed::accelerator(Topology::Switch, "zcrx-accelerator")?;
+        let mut stream = bed
+            .stream(bed.peer, bed.local, Family::V4)
+            .in_accelerator()
+            .unpredictable();
+        stream.rx_page_size = rx_buf_len;
+        let mut sink = stream.zcrx_sink(&bed, 1, accelerator, 16 * MIB, Release::OnRequest)?;
+        let source = stream.source_filled_by_host(&bed, bytes)?;
+        let verified = stream.verify(&bed, &mut sink, |_| ())?;
+
+        // Both jobs still exist: what they had in memory is there.
+        let traces = stream.traces_in_ram(&bed, bytes)?;
+        assert!(
+            traces.is_empty(),
+            "payload is in RAM, in {} places",
+            traces.len()
+        );
+        let (sink, source) = (sink.join()?, source.join()?);
+        assert_eq!((verified, sink.bytes, sink.copied_bytes), (bytes, bytes, 0));
+        assert!(source.delivered && source.copied == 0, "{source:?}");
+        bed.wait_rings_gone(bed.local)?;
+        bed.finish()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_ring_gets_an_accelerators_memory_only_where_pci_lets_the_nic_reach_it() -> Result {
+    let bytes = 8 * MIB;
+    let accelerator = ZcrxMemory::DmaBuf(ACCELERATOR);
+    let bed = Testbed::accelerator(Topology::RootComplex, "zcrx-root-complex")?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V6);
+    let received = stream.receive_zcrx(&bed, 1, accelerator, bytes, 16 * MIB)?;
+    assert_zero_copy(&received, bytes);
+    assert_ordinary(&bed)?;
+    bed.finish()?;
+
+    let bed = Testbed::accelerator(Topology::RootPorts, "zcrx-no-path")?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let ring = stream.zcrx(1, accelerator, 4 * MIB, Release::Immediate);
+    let Err(error) = bed.guest.start(ring) else {
+        panic!("a ring got memory that the NIC cannot reach");
+    };
+    assert_eq!(error.errno(), Some(EXDEV), "{error}");
+    assert!(
+        error.to_string().contains("no peer-to-peer path"),
+        "{error}"
+    );
+    assert_ordinary(&bed)?;
+    bed.finish()?;
+    Ok(())
 }
 
 #[test]
@@ -116,7 +191,7 @@ fn a_jumbo_frame_is_one_fragment_of_a_buffer_that_holds_it() -> Result {
             let before = packets()?[1];
             let mut stream = bed.stream(bed.peer, bed.local, family);
             stream.rx_page_size = Some(kib << 10);
-            let memory = ZcrxMemory::DmaBuf;
+            let memory = HEAP;
             let sink = stream.zcrx_sink(&bed, 1, memory, 16 * MIB, Release::Immediate)?;
             let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?.join()?;
             let report = sink.join()?;
@@ -161,7 +236,7 @@ fn payload_that_comes_in_on_another_queue_is_copied_and_counted() -> Result {
     // Nothing can be copied where the CPU may not write.
     bed.wait_rings_gone(bed.local)?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
-    let sink = stream.zcrx_sink(&bed, 1, ZcrxMemory::DmaBuf, 16 * MIB, Release::Immediate)?;
+    let sink = stream.zcrx_sink(&bed, 1, DMABUF, 16 * MIB, Release::Immediate)?;
     let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?;
     let report = sink.join()?;
     source.stop()?;
@@ -233,7 +308,7 @@ fn a_ring_is_refused_buffers_that_the_driver_or_the_area_does_not_have() -> Resu
     ] {
         let mut stream = bed.stream(bed.peer, bed.local, Family::V4);
         stream.rx_page_size = Some(rx_buf_len);
-        let ring = stream.zcrx(1, ZcrxMemory::DmaBuf, area_bytes, Release::Immediate);
+        let ring = stream.zcrx(1, HEAP, area_bytes, Release::Immediate);
         let Err(error) = bed.guest.start(ring) else {
             panic!("a ring got buffers of {rx_buf_len} bytes");
         };
@@ -252,6 +327,7 @@ fn a_queue_has_one_provider_be_it_a_ring_or_a_binding() -> Result {
         ns: bed.local.ns,
         interface: bed.local.name(),
         queues: vec![1],
+        memory: Memory::Udmabuf,
         dmabuf_bytes: 4 * MIB,
         rx_page_size: None,
     };
@@ -309,7 +385,7 @@ fn a_receiver_that_keeps_its_buffers_stalls_and_goes_on_when_it_gives_them_back(
 fn buffers_that_are_never_given_back_come_back_when_the_ring_closes() -> Result {
     let bed = Testbed::devmem("zcrx-closed")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
-    let mut sink = stream.zcrx_sink(&bed, 1, ZcrxMemory::DmaBuf, 8 * MIB, Release::Never)?;
+    let mut sink = stream.zcrx_sink(&bed, 1, DMABUF, 8 * MIB, Release::Never)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
     while bed.statistic(bed.local, "rx_starved")? == 0 {
         sink.next_event(PAUSE)?;
@@ -353,10 +429,7 @@ fn two_rings_receive_on_two_queues_at_once() -> Result {
     bed.steer(bed.local, &[1, 2])?;
 
     let mut running = Vec::new();
-    for (queue, family, memory) in [
-        (1, Family::V4, ZcrxMemory::User),
-        (2, Family::V6, ZcrxMemory::DmaBuf),
-    ] {
+    for (queue, family, memory) in [(1, Family::V4, ZcrxMemory::User), (2, Family::V6, DMABUF)] {
         let stream = bed.stream(bed.peer, bed.local, family);
         let stream = stream.reaching(&bed, queue)?;
         let sink = stream.zcrx_sink(&bed, queue, memory, 16 * MIB, Release::Immediate)?;
@@ -380,7 +453,7 @@ fn two_rings_receive_on_two_queues_at_once() -> Result {
 #[test]
 fn a_queue_returns_to_host_memory_when_its_ring_closes_under_traffic() -> Result {
     for memory in MEMORY {
-        let bed = Testbed::devmem(&format!("zcrx-closes-{memory:?}"))?;
+        let bed = Testbed::devmem(&format!("zcrx-closes-{}", name(memory)))?;
         let stream = bed.stream(bed.peer, bed.local, Family::V4);
         let mut sink = stream.zcrx_sink(&bed, 1, memory, 8 * MIB, Release::Immediate)?;
         let source = stream.source(&bed, None, &[64 << 10], 0)?;
@@ -403,7 +476,7 @@ fn a_queue_returns_to_host_memory_when_its_ring_closes_under_traffic() -> Result
 #[test]
 fn a_queue_returns_to_host_memory_when_the_rings_owner_is_killed_under_traffic() -> Result {
     for memory in MEMORY {
-        let bed = Testbed::devmem(&format!("zcrx-killed-{memory:?}"))?;
+        let bed = Testbed::devmem(&format!("zcrx-killed-{}", name(memory)))?;
         let stream = bed.stream(bed.peer, bed.local, Family::V4);
         let ring = stream.zcrx(1, memory, 8 * MIB, Release::Immediate);
         let mut sink = bed.guest.start_process(ring)?;
@@ -491,7 +564,7 @@ fn a_ring_goes_on_after_the_interface_was_down() -> Result {
 #[test]
 fn the_driver_unloads_with_a_ring_on_a_queue() -> Result {
     for memory in MEMORY {
-        let bed = Testbed::devmem(&format!("zcrx-unload-{memory:?}"))?;
+        let bed = Testbed::devmem(&format!("zcrx-unload-{}", name(memory)))?;
         let stream = bed.stream(bed.peer, bed.local, Family::V4);
         let mut sink = stream.zcrx_sink(&bed, 1, memory, 8 * MIB, Release::Immediate)?;
         let source = stream.source(&bed, None, &[64 << 10], 0)?;

@@ -2,14 +2,12 @@
 
 //! A dma-buf of any exporter, by its file descriptor.
 
-use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{SeekFrom, fstatfs, seek};
 use rustix::ioctl::{self, Setter, opcode};
 
 use crate::error::{Error, Result};
-use crate::mapped::Mapped;
 
 /// `f_type` of the file system that dma-bufs live in (`DMA_BUF_MAGIC`, include/uapi/linux/magic.h).
 const DMA_BUF_MAGIC: u64 = 0x444d_4142;
@@ -61,17 +59,6 @@ impl DmaBuf {
         check(fd.as_fd())?;
         let len = len_of(fd.as_fd())?;
         Ok(Self { fd, len })
-    }
-
-    /// Lets the CPU see the memory too.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`] if the exporter does not let the CPU see it.
-    pub fn map(self) -> Result<Mapped> {
-        let view = self.fd.try_clone();
-        let view = view.map_err(|error| Error::io("duplicate a dma-buf's descriptor", error))?;
-        Mapped::new(self, File::from(view))
     }
 
     /// Length in bytes.

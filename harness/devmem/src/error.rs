@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 /// Result of this crate's operations.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -213,6 +214,19 @@ pub enum Error {
         /// The kernel's answer.
         refusal: Refusal,
     },
+    /// The NIC cannot reach the device behind the dma-buf (`pci_p2pdma_distance_many` in
+    /// drivers/pci/p2pdma.c).
+    #[error(
+        "{interface}: there is no peer-to-peer path from the NIC to the device whose memory this \
+         is; both must be behind one PCIe switch, or on a root complex that the kernel knows to \
+         pass peer-to-peer traffic; its log says more ({refusal})"
+    )]
+    NoPeerToPeer {
+        /// Name and index of the interface.
+        interface: String,
+        /// The kernel's answer.
+        refusal: Refusal,
+    },
     /// The memory of a zero-copy receive area is not contiguous in pieces of the buffers' size, or
     /// the driver has no buffers of that size: the kernel says the same of both.
     #[error(
@@ -371,6 +385,56 @@ pub enum Error {
         /// Path of the heap.
         heap: String,
         /// Why it cannot be opened.
+        source: io::Error,
+    },
+    /// The accelerator's node does not exist, or cannot be opened.
+    #[error(
+        "cannot open {}: {source}; it takes the driver (insmod ivshmem_mem.ko), a device that it \
+         drives (lspci -d 1af4:1110), and the right to open the node", path.display()
+    )]
+    NoAccelerator {
+        /// The accelerator's node.
+        path: PathBuf,
+        /// Why it cannot be opened.
+        source: io::Error,
+    },
+    /// The accelerator has no free piece of this size.
+    #[error(
+        "{}: no {len} bytes in one piece are free, {free} bytes are in all; close dma-bufs that \
+         nobody needs ({source})", path.display()
+    )]
+    AcceleratorFull {
+        /// The accelerator's node.
+        path: PathBuf,
+        /// Length asked for, in bytes.
+        len: usize,
+        /// What is free, in bytes.
+        free: u64,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The accelerator's driver refused length or alignment.
+    #[error(
+        "{}: cannot allocate {len} bytes aligned to {align}; the length must be a multiple of the \
+         page size, the alignment a power of two ({source})", path.display()
+    )]
+    AcceleratorRefused {
+        /// The accelerator's node.
+        path: PathBuf,
+        /// Length asked for, in bytes.
+        len: usize,
+        /// Alignment asked for, in bytes.
+        align: usize,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The exporter has no view for the CPU to offer.
+    #[error(
+        "the exporter of the dma-buf does not let the CPU map it; use it without a view, as a \
+         DmaBuf ({source})"
+    )]
+    NotMappable {
+        /// The kernel's answer.
         source: io::Error,
     },
     /// Page frame numbers read as zero without the capability.
@@ -533,6 +597,7 @@ impl Error {
             | Self::PageSizeUnsupported { refusal, .. }
             | Self::DmaBufUnaligned { refusal, .. }
             | Self::DmaBufNotMapped { refusal, .. }
+            | Self::NoPeerToPeer { refusal, .. }
             | Self::BuffersTooLarge { refusal, .. }
             | Self::AreaNotLocked { refusal, .. }
             | Self::NoSuchInterface { refusal, .. }
@@ -560,6 +625,10 @@ impl Error {
             | Self::UdmabufRefused { source, .. }
             | Self::NoHugePages { source, .. }
             | Self::NoHeap { source, .. }
+            | Self::NoAccelerator { source, .. }
+            | Self::AcceleratorFull { source, .. }
+            | Self::AcceleratorRefused { source, .. }
+            | Self::NotMappable { source }
             | Self::Io { source, .. } => source.raw_os_error(),
             Self::WouldBlock => Some(libc::EAGAIN),
             other => other.refusal().map(|refusal| refusal.errno),

@@ -20,8 +20,8 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`dmabuf`], [`heap`], [`udmabuf`] | dma-bufs: from any descriptor, from a dma-heap, from ordinary memory |
-//! | [`mapped`] | the CPU's view of a dma-buf |
+//! | [`memory`], [`dmabuf`] | dma-bufs of any exporter, with the CPU's view and without |
+//! | [`udmabuf`], [`heap`], [`accelerator`] | dma-bufs from ordinary memory, from a dma-heap, from an accelerator's memory |
 //! | [`ethtool`] | header split, RSS, channels, features, statistics |
 //! | [`netdev`] | binding dma-bufs; queues, NAPI instances, page pools, queue statistics |
 //! | [`rx`] | receiving fragments and returning them |
@@ -38,8 +38,7 @@
 //! ```no_run
 //! use devmem::ethtool::{Ethtool, Indirection, RssChange};
 //! use devmem::rx::Receiver;
-//! use devmem::udmabuf::Udmabuf;
-//! use devmem::{interface, netdev};
+//! use devmem::{interface, netdev, udmabuf};
 //!
 //! # fn main() -> devmem::Result<()> {
 //! let ifindex = interface::index("eth0")?;
@@ -48,7 +47,7 @@
 //! let to_queue_1 = Some(Indirection::Queues(vec![1]));
 //! ethtool.set_rss(ifindex, &RssChange { indirection: to_queue_1, key: None })?;
 //!
-//! let memory = Udmabuf::create(64 << 20)?;
+//! let memory = udmabuf::create(64 << 20)?;
 //! let _binding = netdev::bind_rx(ifindex, &memory, &[1])?;
 //!
 //! let listener = std::net::TcpListener::bind("[::]:5201").expect("a free port");
@@ -79,11 +78,10 @@
 //! use std::time::Duration;
 //!
 //! use devmem::tx::Sender;
-//! use devmem::udmabuf::Udmabuf;
-//! use devmem::{interface, netdev};
+//! use devmem::{interface, netdev, udmabuf};
 //!
 //! # fn main() -> devmem::Result<()> {
-//! let memory = Udmabuf::create(1 << 20)?;
+//! let memory = udmabuf::create(1 << 20)?;
 //! memory.write_at(0, b"from the dma-buf")?;
 //! let binding = netdev::bind_tx(interface::index("eth0")?, &memory)?;
 //!
@@ -126,6 +124,7 @@
 //! longer ones, does not look at `NLM_F_DUMP_INTR`, and reports every failure to open a socket as
 //! `EPERM`.
 
+pub mod accelerator;
 mod bytes;
 mod cmsg;
 mod completion;
@@ -134,7 +133,7 @@ mod error;
 pub mod ethtool;
 pub mod heap;
 pub mod interface;
-pub mod mapped;
+pub mod memory;
 pub mod netdev;
 mod netlink;
 pub mod pagemap;

@@ -4,8 +4,7 @@
 //! (drivers/dma-buf/udmabuf.c).
 
 use std::fs::File;
-use std::ops::Deref;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use rustix::fs::{
     MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create, open,
@@ -16,9 +15,9 @@ use rustix::param::page_size;
 
 use crate::dmabuf::DmaBuf;
 use crate::error::{Error, Result};
-use crate::mapped::Mapped;
+use crate::memory::{Memory, view};
 
-/// Size of the pages that back a [`Udmabuf`].
+/// Size of the pages behind the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Backing {
     /// The system's base pages.
@@ -38,101 +37,77 @@ impl Backing {
     }
 }
 
-/// A dma-buf backed by ordinary memory, together with the CPU's view of it.
-#[derive(Debug)]
-pub struct Udmabuf(Mapped);
+/// Makes a dma-buf of `len` bytes, a multiple of the page size, from base pages.
+///
+/// # Errors
+///
+/// As [`create_with`].
+pub fn create(len: usize) -> Result<Memory> {
+    create_with(len, Backing::BasePages)
+}
 
-impl Udmabuf {
-    /// Makes a dma-buf of `len` bytes, a multiple of the page size, from base pages.
-    ///
-    /// # Errors
-    ///
-    /// As [`Udmabuf::create_with`].
-    pub fn create(len: usize) -> Result<Self> {
-        Self::create_with(len, Backing::BasePages)
-    }
-
-    /// Makes a dma-buf of `len` bytes, a multiple of the backing's page size.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NoUdmabuf`] without the driver or the right to open it, [`Error::UdmabufRefused`]
-    /// for an odd or too large length, [`Error::NoHugePages`] and [`Error::Io`] if there is no
-    /// memory.
-    pub fn create_with(len: usize, backing: Backing) -> Result<Self> {
-        let page_size = backing.page_size();
-        let no_memory = |operation, errno: Errno| match backing {
-            Backing::BasePages => Error::io(operation, errno),
-            Backing::HugePages2M => Error::NoHugePages {
-                len,
-                source: errno.into(),
-            },
-        };
-        let refused = |errno| match errno {
-            Errno::INVAL => Error::UdmabufRefused {
-                len,
-                page_size,
-                source: errno.into(),
-            },
-            _ => no_memory("UDMABUF_CREATE", errno),
-        };
-        let driver = open(
-            "/dev/udmabuf",
-            OFlags::RDWR | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
-        .map_err(|errno| Error::NoUdmabuf {
+/// Makes a dma-buf of `len` bytes, a multiple of the backing's page size.
+///
+/// # Errors
+///
+/// [`Error::NoUdmabuf`] without the driver or the right to open it, [`Error::UdmabufRefused`]
+/// for an odd or too large length, [`Error::NoHugePages`] and [`Error::Io`] if there is no
+/// memory.
+pub fn create_with(len: usize, backing: Backing) -> Result<Memory> {
+    let page_size = backing.page_size();
+    let no_memory = |operation, errno: Errno| match backing {
+        Backing::BasePages => Error::io(operation, errno),
+        Backing::HugePages2M => Error::NoHugePages {
+            len,
             source: errno.into(),
-        })?;
-        if len == 0 || len % page_size != 0 {
-            return Err(refused(Errno::INVAL));
-        }
-
-        let huge = match backing {
-            Backing::BasePages => MemfdFlags::empty(),
-            Backing::HugePages2M => MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB,
-        };
-        let memfd = memfd_create(
-            "devmem",
-            MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | huge,
-        )
-        .map_err(|errno| no_memory("memfd_create", errno))?;
-        // The driver pins the pages and refuses a memfd that could shrink under it.
-        fcntl_add_seals(&memfd, SealFlags::SHRINK)
-            .map_err(|errno| Error::io("F_SEAL_SHRINK on a memfd", errno))?;
-        ftruncate(&memfd, len as u64).map_err(|errno| Error::io("size a memfd", errno))?;
-
-        let create = Create {
-            memfd: memfd.as_raw_fd() as u32,
-            flags: FLAGS_CLOEXEC,
-            offset: 0,
-            size: len as u64,
-        };
-        // SAFETY: `UDMABUF_CREATE` reads a `struct udmabuf_create`, which `Create` is laid out as,
-        // and returns a descriptor.
-        let buffer = unsafe { ioctl::ioctl(&driver, create) }.map_err(refused)?;
-        Mapped::new(DmaBuf::from_fd(buffer)?, File::from(memfd)).map(Self)
+        },
+    };
+    let refused = |errno| match errno {
+        Errno::INVAL => Error::UdmabufRefused {
+            len,
+            page_size,
+            source: errno.into(),
+        },
+        _ => no_memory("UDMABUF_CREATE", errno),
+    };
+    let driver = open(
+        "/dev/udmabuf",
+        OFlags::RDWR | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .map_err(|errno| Error::NoUdmabuf {
+        source: errno.into(),
+    })?;
+    if len == 0 || len % page_size != 0 {
+        return Err(refused(Errno::INVAL));
     }
-}
 
-impl Deref for Udmabuf {
-    type Target = Mapped;
+    let huge = match backing {
+        Backing::BasePages => MemfdFlags::empty(),
+        Backing::HugePages2M => MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB,
+    };
+    let memfd = memfd_create(
+        "devmem",
+        MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | huge,
+    )
+    .map_err(|errno| no_memory("memfd_create", errno))?;
+    // The driver pins the pages and refuses a memfd that could shrink under it.
+    fcntl_add_seals(&memfd, SealFlags::SHRINK)
+        .map_err(|errno| Error::io("F_SEAL_SHRINK on a memfd", errno))?;
+    ftruncate(&memfd, len as u64).map_err(|errno| Error::io("size a memfd", errno))?;
 
-    fn deref(&self) -> &Mapped {
-        &self.0
-    }
-}
-
-impl From<Udmabuf> for Mapped {
-    fn from(udmabuf: Udmabuf) -> Self {
-        udmabuf.0
-    }
-}
-
-impl AsFd for Udmabuf {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
+    let create = Create {
+        memfd: memfd.as_raw_fd() as u32,
+        flags: FLAGS_CLOEXEC,
+        offset: 0,
+        size: len as u64,
+    };
+    // SAFETY: `UDMABUF_CREATE` reads a `struct udmabuf_create`, which `Create` is laid out as,
+    // and returns a descriptor.
+    let buffer = unsafe { ioctl::ioctl(&driver, create) }.map_err(refused)?;
+    // The view is of the memfd: unlike the dma-buf's own, it has pages whose place can be asked.
+    let view = view(File::from(memfd), len).map_err(|error| Error::io("map a memfd", error))?;
+    Ok(Memory::new(DmaBuf::from_fd(buffer)?, view))
 }
 
 /// `struct udmabuf_create` (include/uapi/linux/udmabuf.h).

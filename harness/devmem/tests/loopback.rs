@@ -9,8 +9,7 @@ use devmem::Error;
 use devmem::ethtool::{ChannelChange, Ethtool, RingChange, TcpDataSplit, driver_stats};
 use devmem::netdev::{self, Netdev, QueueKind};
 use devmem::rx::{Receiver, Token};
-use devmem::udmabuf::Udmabuf;
-use devmem::{Result, interface};
+use devmem::{Result, interface, udmabuf};
 
 /// An index that no interface has: the largest that the kernel can give.
 const NOBODY: u32 = i32::MAX as u32;
@@ -177,7 +176,7 @@ fn a_descriptor_that_is_not_a_dma_buf_is_refused_before_the_kernel_is_asked() {
 
 #[test]
 fn the_loopback_interface_takes_no_dma_buf() {
-    let memory = match Udmabuf::create(1 << 20) {
+    let memory = match udmabuf::create(1 << 20) {
         Ok(memory) => memory,
         // Many kernels have no udmabuf; then the error must say so.
         Err(error) => {

@@ -58,6 +58,8 @@ jobs! {
     TcpSource -> SourceReport,
     DevmemSink -> DevmemSinkReport,
     DevmemSource -> DevmemSourceReport,
+    DevmemRelay -> DevmemRelayReport,
+    CopySink -> SinkReport,
     Binding -> BindingReport,
     UdpSink -> UdpSinkReport,
     UdpSource -> UdpSourceReport,
@@ -82,6 +84,8 @@ pub enum Command {
     /// Close the netlink socket that holds the dma-buf bound, and go on without. A [`ZcrxSink`]
     /// closes its io_uring and ends.
     CloseBinding,
+    /// [`DevmemSource`] with [`Fill::Host`]: the dma-buf holds the stream, send it.
+    Go,
     /// Kill the process that the job runs in, if it has one of its own
     /// ([`crate::StartJob::process`]).
     Kill,
@@ -100,8 +104,8 @@ pub enum Event {
         /// Bytes received, or accepted by the socket for sending.
         bytes: u64,
     },
-    /// Where a dma-buf, or an area, lies in the guest's physical memory; the first event of a devmem
-    /// or zcrx job, where the guest can tell.
+    /// Where a dma-buf, or an area, lies in the guest's physical memory, if that can be known; the
+    /// first event of a devmem or zcrx job.
     DmaBuf {
         /// Pieces in order of their offset; together they are the whole dma-buf.
         ranges: Vec<PhysicalRange>,
@@ -124,6 +128,22 @@ pub enum Event {
     },
     /// The job ended; [`crate::Join`] returns at once.
     Ended,
+}
+
+/// Where the memory of a dma-buf comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Memory {
+    /// The guest's RAM, exported by the udmabuf driver.
+    #[default]
+    Udmabuf,
+    /// The guest's RAM, exported by the dma-heap `system`. The CPU's view of it does not tell where
+    /// it is, so there is no [`Event::DmaBuf`].
+    SystemHeap,
+    /// Memory behind the BAR of an accelerator, exported by its driver, which must be loaded.
+    Accelerator {
+        /// Number of the accelerator, from 0.
+        device: u32,
+    },
 }
 
 /// A piece of a dma-buf and where it is. Written `[offset,address,len]`.
@@ -270,11 +290,12 @@ pub struct DevmemSink {
     pub interface: String,
     /// Receive queues to bind.
     pub queues: Vec<u32>,
+    /// Where the dma-buf's memory comes from.
+    #[serde(default)]
+    pub memory: Memory,
     /// Size of the dma-buf in bytes, a multiple of the page size.
     pub dmabuf_bytes: u64,
-    /// Size of a receive buffer in bytes; `None` is the base page. If there is one, the dma-buf is
-    /// made of pages that are as large as its length lets them be, and the guest cannot tell where
-    /// they are.
+    /// Size of a receive buffer in bytes; `None` is the base page.
     #[serde(default)]
     pub rx_page_size: Option<u32>,
     /// Where to listen.
@@ -310,6 +331,18 @@ pub struct DevmemSinkReport {
     pub elapsed_ns: u64,
 }
 
+/// Who writes the payload into the dma-buf of a [`DevmemSource`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Fill {
+    /// The guest's CPU does.
+    #[default]
+    Guest,
+    /// The host does, from outside: once it knows the place from [`Event::DmaBuf`], and before it
+    /// says [`Command::Go`]. No CPU of the guest touches the payload, nor can the guest foresee it:
+    /// the seed is not used. The dma-buf must hold the whole stream.
+    Host,
+}
+
 /// Sends the seed's payload from a dma-buf that is bound for sending.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DevmemSource {
@@ -317,6 +350,12 @@ pub struct DevmemSource {
     pub ns: Ns,
     /// Interface that the route leads through.
     pub interface: String,
+    /// Where the dma-buf's memory comes from.
+    #[serde(default)]
+    pub memory: Memory,
+    /// Who writes the payload.
+    #[serde(default)]
+    pub fill: Fill,
     /// Size of the dma-buf in bytes, a multiple of the page size. It is refilled in pieces of
     /// `chunk` as sends complete; when it holds the whole stream, nothing is refilled.
     pub dmabuf_bytes: u64,
@@ -353,6 +392,78 @@ pub struct DevmemSourceReport {
     pub elapsed_ns: u64,
 }
 
+/// Receives a stream in a dma-buf and sends it on from there: device to device, as an accelerator
+/// that passes work on would, without a copy and without a look at the payload.
+///
+/// One dma-buf is bound to receive queues and for sending. A fragment goes back to the NIC when the
+/// NIC has sent it and its receiver has acknowledged it. Acknowledgements must not come in on the
+/// bound queues: while memory is short nothing else does.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DevmemRelay {
+    /// Namespace of the interface.
+    pub ns: Ns,
+    /// Interface that receives and sends.
+    pub interface: String,
+    /// Receive queues to bind.
+    pub queues: Vec<u32>,
+    /// Where the dma-buf's memory comes from.
+    #[serde(default)]
+    pub memory: Memory,
+    /// Size of the dma-buf in bytes, a multiple of the page size.
+    pub dmabuf_bytes: u64,
+    /// Where to listen for the sender.
+    pub listen: SocketAddr,
+    /// Own address and port towards the receiver.
+    pub bind: Option<SocketAddr>,
+    /// Where to connect to the receiver, which must be listening.
+    pub connect: SocketAddr,
+}
+
+/// Outcome of [`DevmemRelay`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DevmemRelayReport {
+    /// Payload bytes received.
+    pub received: u64,
+    /// Of those, bytes that arrived outside the dma-buf. They cannot be sent on, so they end the
+    /// job.
+    pub linear_bytes: u64,
+    /// Fragments received in the dma-buf.
+    pub fragments: u64,
+    /// Payload bytes that the socket accepted for sending.
+    pub sent: u64,
+    /// Send calls.
+    pub sends: u64,
+    /// Sends whose completion came.
+    pub completions: u64,
+    /// Completions that say that the kernel copied; always 0 for device memory.
+    pub copied: u64,
+    /// Tokens that were never returned.
+    pub tokens_held: u64,
+    /// The sender closed its direction: nothing is missing at the end.
+    pub end_of_stream: bool,
+    /// The receiver took everything and closed the connection.
+    pub delivered: bool,
+    /// What ended it early.
+    pub error: Option<Failure>,
+}
+
+/// Accepts one connection, receives its payload in ordinary memory and copies it into a dma-buf:
+/// what is done without device memory TCP.
+///
+/// Byte `n` of the stream is copied to offset `n` modulo the size of the dma-buf.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CopySink {
+    /// Namespace that listens.
+    pub ns: Ns,
+    /// Where the dma-buf's memory comes from.
+    #[serde(default)]
+    pub memory: Memory,
+    /// Size of the dma-buf in bytes, a multiple of the page size.
+    pub dmabuf_bytes: u64,
+    /// Where to listen.
+    pub listen: SocketAddr,
+}
+
 /// Binds a dma-buf to receive queues and holds the binding until [`Command::CloseBinding`] or
 /// [`Command::Stop`]. A refused bind is the failure of [`crate::StartJob`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -363,6 +474,9 @@ pub struct Binding {
     pub interface: String,
     /// Receive queues to bind.
     pub queues: Vec<u32>,
+    /// Where the dma-buf's memory comes from.
+    #[serde(default)]
+    pub memory: Memory,
     /// Size of the dma-buf in bytes, a multiple of the page size.
     pub dmabuf_bytes: u64,
     /// As in [`DevmemSink`].

@@ -19,8 +19,8 @@ pub mod request;
 pub mod zcrx;
 
 pub use job::{
-    Binding, Command, DevmemSink, DevmemSource, Event, Job, JobSpec, Release, TcpSink, TcpSource,
-    UdpSink, UdpSource,
+    Binding, Command, CopySink, DevmemRelay, DevmemSink, DevmemSource, Event, Fill, Job, JobSpec,
+    Memory, Release, TcpSink, TcpSource, UdpSink, UdpSource,
 };
 pub use message::{Call, Failure, JobId, Message};
 pub use net::Ns;

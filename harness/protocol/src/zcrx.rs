@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Failure, Ns, Release, payload::Mismatch};
+use crate::{Failure, Memory, Ns, Release, payload::Mismatch};
 
 /// Where a [`ZcrxSink`] receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub enum ZcrxMemory {
     /// Ordinary memory of the process.
     User,
     /// A dma-buf.
-    DmaBuf,
+    DmaBuf(Memory),
 }
 
 /// Makes a receive queue belong to an io_uring, accepts one connection and receives its payload in
@@ -37,7 +37,7 @@ pub struct ZcrxSink {
     /// Size of the area in bytes, a multiple of the page size.
     pub area_bytes: u64,
     /// Size of a receive buffer in bytes; `None` is the base page. If there is one, user memory is
-    /// made of huge pages of 2 MiB and a dma-buf of pages as large as its length lets them be.
+    /// made of huge pages of 2 MiB.
     pub rx_buf_len: Option<u32>,
     /// Entries of the refill ring; `None` is enough for every buffer.
     pub refill_entries: Option<u32>,

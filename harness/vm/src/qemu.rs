@@ -4,12 +4,18 @@
 
 use std::{ffi::OsString, os::fd::RawFd, path::Path};
 
-use crate::{End, Images, Machine, Wire, run_dir::RunDir};
+use crate::{
+    End, Images, Machine, Wire,
+    run_dir::RunDir,
+    topology::{ACCELERATOR, Ports},
+};
 
 /// Descriptors that QEMU inherits, by number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Inherited {
     pub(crate) ram: RawFd,
+    /// The accelerator's memory, where the machine has one.
+    pub(crate) accelerator: Option<RawFd>,
     pub(crate) control: RawFd,
     pub(crate) monitor: RawFd,
 }
@@ -39,16 +45,10 @@ pub(crate) fn arguments(
     for accelerator in accelerators {
         arguments.add("-accel", *accelerator);
     }
-    arguments.add("-cpu", "max");
+    arguments.add("-cpu", machine.topology.cpu());
     arguments.add("-smp", machine.cpus.to_string());
     arguments.add("-m", format!("{mib}M"));
-    arguments.add(
-        "-object",
-        format!(
-            "memory-backend-file,id=ram,size={mib}M,mem-path=/proc/self/fd/{},share=on",
-            fds.ram
-        ),
-    );
+    arguments.add("-object", memory("ram", mib, fds.ram));
 
     arguments.add("-kernel", &images.kernel);
     arguments.add("-initrd", &images.initramfs);
@@ -76,8 +76,17 @@ pub(crate) fn arguments(
     arguments.add("-chardev", format!("socket,id=monitor,fd={}", fds.monitor));
     arguments.add("-mon", "chardev=monitor,mode=control");
 
+    let mut ports = Ports::new(machine.topology, &mut arguments);
     for wire in machine.wires() {
-        add_wire(&mut arguments, wire, run, machine.snap_length);
+        add_wire(&mut arguments, &mut ports, wire, run, machine.snap_length);
+    }
+    if let Some((mib, fd)) = machine.accelerator_mib.zip(fds.accelerator) {
+        arguments.add("-object", memory("accelerator-memory", mib, fd));
+        let port = ports.add(&mut arguments);
+        arguments.add(
+            "-device",
+            format!("ivshmem-plain,id={ACCELERATOR},memdev=accelerator-memory,bus={port}"),
+        );
     }
     arguments
         .0
@@ -85,25 +94,28 @@ pub(crate) fn arguments(
     arguments.0
 }
 
-/// Two NICs on a hub, each behind a root port of its own, and a capture of what one of them sees.
-fn add_wire(arguments: &mut Arguments, wire: Wire, run: &RunDir, snap_length: u32) {
+/// Memory that this process made.
+fn memory(id: &str, mib: u64, fd: RawFd) -> String {
+    format!("memory-backend-file,id={id},size={mib}M,mem-path=/proc/self/fd/{fd},share=on")
+}
+
+/// Two NICs on a hub, each behind a port of its own, and a capture of what one of them sees.
+fn add_wire(
+    arguments: &mut Arguments,
+    ports: &mut Ports,
+    wire: Wire,
+    run: &RunDir,
+    snap_length: u32,
+) {
     let Wire(hub) = wire;
-    for (index, end) in (0u8..).zip(End::BOTH) {
-        let port = hub * 2 + index;
+    for end in End::BOTH {
         let (nic, netdev) = (wire.nic(end), wire.netdev(end));
         arguments.add("-netdev", format!("hubport,id={netdev},hubid={hub}"));
-        arguments.add(
-            "-device",
-            format!(
-                "pcie-root-port,id=port{port},chassis={},slot={}",
-                port + 1,
-                port + 1
-            ),
-        );
+        let port = ports.add(arguments);
         let mac = wire.mac(end);
         arguments.add(
             "-device",
-            format!("igb,id={nic},bus=port{port},netdev={netdev},mac={mac}"),
+            format!("igb,id={nic},bus={port},netdev={netdev},mac={mac}"),
         );
     }
     arguments.add(
@@ -116,17 +128,27 @@ fn add_wire(arguments: &mut Arguments, wire: Wire, run: &RunDir, snap_length: u3
     );
 }
 
+/// A command line in the making.
 #[derive(Default)]
-struct Arguments(Vec<OsString>);
+pub(crate) struct Arguments(Vec<OsString>);
 
 impl Arguments {
-    fn flag(&mut self, name: &str) {
+    /// Adds an option without a value.
+    pub(crate) fn flag(&mut self, name: &str) {
         self.0.push(name.into());
     }
 
-    fn add(&mut self, name: &str, value: impl Into<OsString>) {
+    /// Adds an option with its value.
+    pub(crate) fn add(&mut self, name: &str, value: impl Into<OsString>) {
         self.flag(name);
         self.0.push(value.into());
+    }
+
+    /// All of it, for tests to look at.
+    #[cfg(test)]
+    pub(crate) fn text(&self) -> String {
+        let words: Vec<_> = self.0.iter().map(|word| word.to_string_lossy()).collect();
+        words.join(" ")
     }
 }
 
@@ -144,6 +166,7 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Topology;
 
     #[test]
     fn a_comma_in_a_path_does_not_end_the_option() {
@@ -158,8 +181,9 @@ mod tests {
         let root = std::env::temp_dir().join(format!("nobounce-qemu-{}", std::process::id()));
         let run = RunDir::create(&root, "arguments").unwrap();
         let mut arguments = Arguments::default();
-        add_wire(&mut arguments, Wire(0), &run, 128);
-        add_wire(&mut arguments, Wire(1), &run, 128);
+        let mut ports = Ports::new(Topology::RootPorts, &mut arguments);
+        add_wire(&mut arguments, &mut ports, Wire(0), &run, 128);
+        add_wire(&mut arguments, &mut ports, Wire(1), &run, 128);
         std::fs::remove_dir_all(root).unwrap();
         let all: Vec<_> = arguments
             .0

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use devmem::{
-    mapped::Mapped,
+    memory::Memory,
     netdev::RxBinding,
     rx::{Fragment, Piece, Received, Receiver, Token, TokenReturner},
 };
@@ -21,7 +21,7 @@ use protocol::{
 };
 
 use super::{
-    Control, Ready, binding, not_understood,
+    Control, Ready, binding, memory, not_understood,
     report::{Checker, Meter},
     switch::Switch,
     tcp,
@@ -38,22 +38,23 @@ pub(super) fn set_up(id: JobId, spec: DevmemSink) -> Result<Ready> {
     let listener = Arc::new(netns::within(spec.ns, || {
         tcp::listen(spec.listen, Some(buffer))
     })?);
-    let bound = binding::bind(
-        id,
+    let dmabuf = memory::allocate(spec.memory, spec.dmabuf_bytes)?;
+    let binding = binding::bind(
         spec.ns,
         &spec.interface,
         &spec.queues,
-        spec.dmabuf_bytes,
+        &dmabuf,
         spec.rx_page_size,
     )?;
+    memory::report_place(id, &dmabuf)?;
     let switch = Switch::new("DevmemSink");
     switch.watch(&listener);
     let sink = Arc::new(Sink {
         id,
         spec,
         switch,
-        dmabuf: bound.dmabuf,
-        binding: Mutex::new(Some(bound.binding)),
+        dmabuf,
+        binding: Mutex::new(Some(binding)),
         held: Mutex::default(),
         changed: Condvar::new(),
     });
@@ -70,7 +71,7 @@ struct Sink {
     id: JobId,
     spec: DevmemSink,
     switch: Arc<Switch>,
-    dmabuf: Mapped,
+    dmabuf: Memory,
     binding: Mutex<Option<RxBinding>>,
     held: Mutex<Held>,
     /// Tokens were returned, or the job was stopped.
@@ -128,7 +129,7 @@ impl Control for Sink {
                 );
             }
             Command::Stop => self.switch.stop(),
-            other @ (Command::Finish | Command::Kill) => {
+            other @ (Command::Finish | Command::Kill | Command::Go) => {
                 return Err(not_understood("DevmemSink", other));
             }
         }

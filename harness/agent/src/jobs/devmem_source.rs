@@ -11,14 +11,14 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use devmem::{
     Error,
-    mapped::Mapped,
+    memory::Memory,
     netdev::bind_tx,
     tx::{Completion, Sender},
 };
-use protocol::{DevmemSource, Failure, JobId, Payload, job::DevmemSourceReport};
+use protocol::{DevmemSource, Failure, Fill, JobId, Payload, job::DevmemSourceReport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{Ready, binding, report::Meter, switch::Switch, tcp};
+use super::{Ready, memory, report::Meter, switch::Switch, tcp};
 use crate::{failure, netns, rtnetlink};
 
 /// How long to wait for the last completions after the peer took everything.
@@ -31,19 +31,27 @@ pub(super) fn set_up(id: JobId, spec: DevmemSource) -> Result<Ready> {
         spec.dmabuf_bytes,
         spec.chunk
     );
-    let dmabuf = binding::dmabuf(spec.dmabuf_bytes)?;
+    ensure!(
+        spec.fill == Fill::Guest || spec.bytes.is_some_and(|bytes| bytes <= spec.dmabuf_bytes),
+        "the host fills the dma-buf once, so its {} bytes must hold the whole stream",
+        spec.dmabuf_bytes
+    );
+    let dmabuf = memory::allocate(spec.memory, spec.dmabuf_bytes)?;
     let (sender, stream) = netns::within(spec.ns, || {
         let index = rtnetlink::index_of(&spec.interface)?;
-        let binding = bind_tx(index, dmabuf.dmabuf())?;
+        let binding = bind_tx(index, &dmabuf)?;
         let stream = tcp::connect(spec.bind, spec.connect)?;
         let own = stream.try_clone().context("duplicating the socket")?;
         Ok((Sender::new(own, binding)?, stream))
     })?;
-    binding::report_pages(id, &dmabuf)?;
+    memory::report_place(id, &dmabuf)?;
 
     let slots = Slots::new(&spec, dmabuf)?;
     let stream = Arc::new(stream);
-    let switch = Switch::new("DevmemSource");
+    let switch = match spec.fill {
+        Fill::Guest => Switch::new("DevmemSource"),
+        Fill::Host => Switch::waiting("DevmemSource"),
+    };
     switch.watch(&stream);
     let control = Arc::clone(&switch);
     Ok(Ready::new::<DevmemSource>(control, move || {
@@ -69,7 +77,7 @@ pub(super) fn set_up(id: JobId, spec: DevmemSource) -> Result<Ready> {
 
 /// The dma-buf cut into pieces of one send each, which hold the stream's pieces in turn.
 struct Slots {
-    dmabuf: Mapped,
+    dmabuf: Memory,
     payload: Payload,
     chunk: u64,
     total: u64,
@@ -78,8 +86,8 @@ struct Slots {
 }
 
 impl Slots {
-    /// Fills all slots with the start of the stream.
-    fn new(spec: &DevmemSource, dmabuf: Mapped) -> Result<Self> {
+    /// Fills all slots with the start of the stream, unless the host does.
+    fn new(spec: &DevmemSource, dmabuf: Memory) -> Result<Self> {
         let chunk = u64::from(spec.chunk);
         let total = spec.bytes.unwrap_or(u64::MAX);
         // A last, shorter piece may use what remains behind the last whole slot.
@@ -94,8 +102,10 @@ impl Slots {
             total,
             in_flight: vec![0; count as usize],
         };
-        for piece in 0..count {
-            slots.fill(piece)?;
+        if spec.fill == Fill::Guest {
+            for piece in 0..count {
+                slots.fill(piece)?;
+            }
         }
         Ok(slots)
     }
@@ -140,6 +150,7 @@ struct Source<'a> {
 
 impl Source<'_> {
     fn run(mut self, stream: &TcpStream) -> DevmemSourceReport {
+        self.switch.wait_for_go();
         self.meter.start();
         let result = self.send_everything().and_then(|()| self.deliver(stream));
         if let Err(error) = result {

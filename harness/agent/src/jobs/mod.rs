@@ -3,8 +3,11 @@
 //! Work that goes on in the background. One file for each kind of job.
 
 mod binding;
+mod copy_sink;
+mod devmem_relay;
 mod devmem_sink;
 mod devmem_source;
+mod memory;
 mod process;
 mod report;
 mod switch;
@@ -82,6 +85,8 @@ impl Jobs {
             Job::TcpSource(spec) => tcp_source::set_up(id, spec),
             Job::DevmemSink(spec) => devmem_sink::set_up(id, spec),
             Job::DevmemSource(spec) => devmem_source::set_up(id, spec),
+            Job::DevmemRelay(spec) => devmem_relay::set_up(id, spec),
+            Job::CopySink(spec) => copy_sink::set_up(id, spec),
             Job::Binding(spec) => binding::set_up(id, &spec),
             Job::UdpSink(spec) => udp_sink::set_up(id, &spec),
             Job::UdpSource(spec) => udp_source::set_up(id, spec),

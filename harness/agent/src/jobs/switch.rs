@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Ending a job from outside.
+//! Starting and ending a job from outside.
 
 use std::{
     os::fd::{AsFd, BorrowedFd},
     sync::{
-        Arc, Mutex, Weak,
+        Arc, Condvar, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -34,6 +34,9 @@ pub(super) struct Switch {
     job: &'static str,
     stopped: AtomicBool,
     finishing: AtomicBool,
+    /// Whether the job shall wait before it begins.
+    waiting: Mutex<bool>,
+    gone: Condvar,
     // Weak: a socket closes when its job drops it, not when the job is joined.
     sockets: Mutex<Vec<Weak<dyn Watched>>>,
 }
@@ -41,12 +44,38 @@ pub(super) struct Switch {
 impl Switch {
     /// `job` is the job's name, for errors.
     pub(super) fn new(job: &'static str) -> Arc<Self> {
+        Self::with(job, false)
+    }
+
+    /// As [`Switch::new`], for a job that begins with [`Command::Go`].
+    pub(super) fn waiting(job: &'static str) -> Arc<Self> {
+        Self::with(job, true)
+    }
+
+    fn with(job: &'static str, waiting: bool) -> Arc<Self> {
         Arc::new(Self {
             job,
             stopped: AtomicBool::new(false),
             finishing: AtomicBool::new(false),
+            waiting: Mutex::new(waiting),
+            gone: Condvar::new(),
             sockets: Mutex::default(),
         })
+    }
+
+    /// Waits until the job may begin, or shall end.
+    pub(super) fn wait_for_go(&self) {
+        let waiting = self
+            .gone
+            .wait_while(lock(&self.waiting), |waiting| *waiting);
+        // Poisoning means that the guest is going down.
+        drop(waiting.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Lets the job begin.
+    pub(super) fn go(&self) {
+        *lock(&self.waiting) = false;
+        self.gone.notify_all();
     }
 
     /// Shuts `socket` down when the job is stopped, also when it was stopped already.
@@ -71,6 +100,7 @@ impl Switch {
     /// Ends the job at once.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
+        self.go();
         for socket in lock(&self.sockets).iter().filter_map(Weak::upgrade) {
             hang_up(&*socket);
         }
@@ -79,6 +109,7 @@ impl Switch {
     /// Lets the job end in good order.
     pub(super) fn finish(&self) {
         self.finishing.store(true, Ordering::SeqCst);
+        self.go();
     }
 }
 
@@ -93,6 +124,7 @@ impl Control for Switch {
         match command {
             Command::Stop => self.stop(),
             Command::Finish => self.finish(),
+            Command::Go if *lock(&self.waiting) => self.go(),
             other => return Err(not_understood(self.job, other)),
         }
         Ok(())

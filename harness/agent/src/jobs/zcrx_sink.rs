@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use devmem::{
-    mapped::Mapped,
+    memory::Memory as DmaBuf,
     pagemap::PhysicalRange,
     udmabuf::Backing,
     zcrx::{Area, Completion, Config, Fragment, InterfaceQueue, Receiver, Refill, UserMemory},
@@ -25,7 +25,7 @@ use protocol::{
 };
 
 use super::{
-    Control, Ready, binding, not_understood,
+    Control, Ready, memory, not_understood,
     report::{Checker, Meter},
     switch::Switch,
     tcp,
@@ -44,7 +44,7 @@ const BATCH: usize = 1024;
 /// What the area is made of.
 enum Memory {
     User(UserMemory),
-    DmaBuf(Mapped),
+    DmaBuf(DmaBuf),
 }
 
 impl Memory {
@@ -58,17 +58,16 @@ impl Memory {
                 } else {
                     Backing::BasePages
                 };
-                Self::User(UserMemory::create_with(binding::length(bytes)?, backing)?)
+                Self::User(UserMemory::create_with(memory::length(bytes)?, backing)?)
             }
-            ZcrxMemory::DmaBuf if large => Self::DmaBuf(binding::in_large_pages(bytes)?),
-            ZcrxMemory::DmaBuf => Self::DmaBuf(binding::dmabuf(bytes)?),
+            ZcrxMemory::DmaBuf(from) => Self::DmaBuf(memory::allocate(from, bytes)?),
         })
     }
 
     fn area(&self) -> Area<'_> {
         match self {
             Self::User(memory) => Area::User(memory),
-            Self::DmaBuf(memory) => Area::dmabuf(memory.dmabuf()),
+            Self::DmaBuf(memory) => Area::dmabuf(memory),
         }
     }
 
@@ -79,16 +78,10 @@ impl Memory {
         }
     }
 
-    /// Where the memory lies; none if the kernel does not tell.
-    fn physical_pages(&self) -> devmem::Result<Option<Vec<PhysicalRange>>> {
-        let pages = match self {
+    fn physical_ranges(&self) -> devmem::Result<Vec<PhysicalRange>> {
+        match self {
             Self::User(memory) => memory.physical_pages(),
-            Self::DmaBuf(memory) => memory.physical_pages(),
-        };
-        match pages {
-            Ok(ranges) => Ok(Some(ranges)),
-            Err(devmem::Error::PageNotPresent { .. }) => Ok(None),
-            Err(error) => Err(error),
+            Self::DmaBuf(memory) => memory.physical_ranges(),
         }
     }
 }
@@ -113,9 +106,7 @@ pub(super) fn set_up(id: JobId, spec: ZcrxSink) -> Result<Ready> {
         }
         Ok(InterfaceQueue::register(&config, memory.area())?)
     })?;
-    if let Some(ranges) = memory.physical_pages()? {
-        binding::report_ranges(id, ranges);
-    }
+    memory::report_ranges(id, memory.physical_ranges())?;
 
     let switch = Switch::new("ZcrxSink");
     switch.watch(&listener);
@@ -189,7 +180,7 @@ impl Control for Sink {
             }
             Command::CloseBinding => self.closed.store(true, Ordering::SeqCst),
             Command::Stop => self.switch.stop(),
-            other @ (Command::Finish | Command::Kill) => {
+            other @ (Command::Finish | Command::Kill | Command::Go) => {
                 return Err(not_understood("ZcrxSink", other));
             }
         }

@@ -50,8 +50,12 @@ pub(super) fn name(refusal: Refusal, asked: Asked, offered: bool) -> Error {
         return error;
     }
     match refusal.errno {
-        // Attaching or mapping (io_import_dmabuf). EXDEV: there is no peer-to-peer path.
-        libc::ENODEV | libc::EIO | libc::EXDEV if asked.dmabuf => Error::DmaBufNotMapped {
+        libc::EXDEV if asked.dmabuf => Error::NoPeerToPeer {
+            interface: interface(),
+            refusal,
+        },
+        // Attaching or mapping (io_import_dmabuf).
+        libc::ENODEV | libc::EIO if asked.dmabuf => Error::DmaBufNotMapped {
             interface: interface(),
             refusal,
         },
@@ -126,7 +130,7 @@ mod tests {
             (libc::EOPNOTSUPP, large, true, "PageSizeUnsupported"),
             (libc::EOPNOTSUPP, ASKED, true, "Unsupported"),
             (libc::EIO, dmabuf, true, "DmaBufNotMapped"),
-            (libc::EXDEV, dmabuf, true, "DmaBufNotMapped"),
+            (libc::EXDEV, dmabuf, true, "NoPeerToPeer"),
             (libc::ENOMEM, ASKED, true, "AreaNotLocked"),
             (libc::ENOMEM, dmabuf, true, "Refused"),
             (libc::EINVAL, ASKED, true, "Refused"),

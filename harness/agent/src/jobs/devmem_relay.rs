@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Receives a TCP stream into a dma-buf and sends it on from the same memory.
+
+use std::{
+    collections::BTreeMap,
+    net::{TcpListener, TcpStream},
+    sync::Arc,
+};
+
+use anyhow::{Context, Result, ensure};
+use devmem::{
+    Error,
+    memory::Memory,
+    netdev::{RxBinding, bind_rx, bind_tx},
+    rx::{Fragment, Received, Receiver, Token, TokenReturner},
+    tx::Sender,
+};
+use protocol::{Command, DevmemRelay, Failure, JobId, job::DevmemRelayReport};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::{Control, Ready, memory, report::Meter, switch::Switch, tcp};
+use crate::{failure, netns, rtnetlink};
+
+pub(super) fn set_up(id: JobId, spec: DevmemRelay) -> Result<Ready> {
+    let buffer = (spec.dmabuf_bytes / 4) as usize;
+    let dmabuf = memory::allocate(spec.memory, spec.dmabuf_bytes)?;
+    let (listener, binding, sender, onward) = netns::within(spec.ns, || {
+        let index = rtnetlink::index_of(&spec.interface)?;
+        let listener = tcp::listen(spec.listen, Some(buffer))?;
+        let binding = bind_rx(index, &dmabuf, &spec.queues)?;
+        let onward = tcp::connect(spec.bind, spec.connect)?;
+        let own = onward.try_clone().context("duplicating the socket")?;
+        let sender = Sender::new(own, bind_tx(index, &dmabuf)?)?;
+        Ok((Arc::new(listener), binding, sender, Arc::new(onward)))
+    })?;
+    memory::report_place(id, &dmabuf)?;
+    let switch = Switch::new("DevmemRelay");
+    switch.watch(&listener);
+    switch.watch(&onward);
+    let control = Arc::new(Hold {
+        _dmabuf: dmabuf,
+        _binding: binding,
+        switch: Arc::clone(&switch),
+    });
+    Ok(Ready::new::<DevmemRelay>(control, move || {
+        let relay = Relay {
+            sender,
+            held: Held::default(),
+            // Half for the receiver's window, a quarter for what is being sent; the rest is slack,
+            // because a fragment occupies whole pages.
+            most_held: spec.dmabuf_bytes / 4,
+            returner: TokenReturner::new(),
+            switch: &switch,
+            meter: Meter::new(id),
+            report: DevmemRelayReport {
+                received: 0,
+                linear_bytes: 0,
+                fragments: 0,
+                sent: 0,
+                sends: 0,
+                completions: 0,
+                copied: 0,
+                tokens_held: 0,
+                end_of_stream: false,
+                delivered: false,
+                error: None,
+            },
+        };
+        relay.run(id, listener, &onward)
+    }))
+}
+
+/// What lives until the job is joined: the host may still be reading.
+struct Hold {
+    _dmabuf: Memory,
+    _binding: RxBinding,
+    switch: Arc<Switch>,
+}
+
+impl Control for Hold {
+    fn tell(&self, command: &Command) -> Result<()> {
+        self.switch.tell(command)
+    }
+}
+
+/// Pieces of the dma-buf that were received and are being sent.
+///
+/// A fragment is the relay's from its receipt to the return of its token, so no two pieces overlap.
+#[derive(Default)]
+struct Held {
+    /// By offset in the dma-buf.
+    pieces: BTreeMap<u64, Piece>,
+    bytes: u64,
+}
+
+/// Fragments that follow each other in the dma-buf as they do in the stream: one send.
+struct Piece {
+    len: u64,
+    /// Bytes whose sends are not complete.
+    open: u64,
+    tokens: Vec<Token>,
+}
+
+impl Held {
+    /// Takes fragments in; returns the sends that they make, in the order of the stream.
+    fn take_in(&mut self, fragments: &[Fragment]) -> Vec<(u64, u64)> {
+        let mut sends: Vec<(u64, u64)> = Vec::new();
+        for fragment in fragments {
+            let len = u64::from(fragment.len);
+            self.bytes += len;
+            match sends.last_mut() {
+                Some((start, so_far)) if *start + *so_far == fragment.offset => {
+                    *so_far += len;
+                    if let Some(piece) = self.pieces.get_mut(start) {
+                        piece.len += len;
+                        piece.open += len;
+                        piece.tokens.push(fragment.token);
+                    }
+                }
+                _ => {
+                    sends.push((fragment.offset, len));
+                    let tokens = vec![fragment.token];
+                    self.pieces.insert(
+                        fragment.offset,
+                        Piece {
+                            len,
+                            open: len,
+                            tokens,
+                        },
+                    );
+                }
+            }
+        }
+        sends
+    }
+
+    /// Notes that `len` bytes at `offset` are sent; returns the tokens of the piece when all of it
+    /// is.
+    fn completed(&mut self, offset: u64, len: u64) -> Option<Vec<Token>> {
+        let (&start, piece) = self.pieces.range_mut(..=offset).next_back()?;
+        piece.open = piece.open.saturating_sub(len);
+        if piece.open > 0 {
+            return None;
+        }
+        let piece = self.pieces.remove(&start)?;
+        self.bytes -= piece.len;
+        Some(piece.tokens)
+    }
+
+    fn tokens(&self) -> u64 {
+        let all = self.pieces.values();
+        all.map(|piece| piece.tokens.len() as u64).sum()
+    }
+}
+
+struct Relay<'a> {
+    sender: Sender,
+    held: Held,
+    most_held: u64,
+    returner: TokenReturner,
+    switch: &'a Switch,
+    meter: Meter,
+    report: DevmemRelayReport,
+}
+
+impl Relay<'_> {
+    fn run(
+        mut self,
+        id: JobId,
+        listener: Arc<TcpListener>,
+        onward: &TcpStream,
+    ) -> DevmemRelayReport {
+        let result = match tcp::accept(listener, self.switch, id) {
+            Ok(Some(incoming)) => self.pass_on(&incoming, onward),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        self.report.error = result.err().filter(|_| !self.switch.stopped());
+        self.report.tokens_held = self.held.tokens();
+        self.report
+    }
+
+    /// Receives and sends until the stream ends and everything is returned.
+    fn pass_on(&mut self, incoming: &TcpStream, onward: &TcpStream) -> Result<(), Failure> {
+        let told = |error: anyhow::Error| failure::from_error(&error);
+        let own = incoming.try_clone();
+        let own = own.map_err(|error| failure::from_io("duplicating the socket", &error))?;
+        let mut receiver = Receiver::new(own);
+        let mut received = Received::default();
+        while !self.switch.stopped() {
+            self.return_completed(incoming).map_err(told)?;
+            if self.held.bytes > self.most_held {
+                self.wait(None).map_err(told)?;
+                continue;
+            }
+            if !self.wait(Some(incoming)).map_err(told)? {
+                continue;
+            }
+            receiver
+                .receive_into(&mut received)
+                .context("receiving")
+                .map_err(told)?;
+            if received.end_of_stream {
+                self.report.end_of_stream = true;
+                break;
+            }
+            self.send_on(&received, incoming).map_err(told)?;
+        }
+        self.report.delivered = tcp::deliver(onward, self.switch)?;
+        while self.sender.in_flight() > 0 && !self.switch.stopped() {
+            self.wait(None).map_err(told)?;
+            self.return_completed(incoming).map_err(told)?;
+        }
+        Ok(())
+    }
+
+    /// Sends what was received from where it is.
+    fn send_on(&mut self, received: &Received, incoming: &TcpStream) -> Result<()> {
+        self.report.received += received.bytes();
+        self.report.linear_bytes += received.linear.len() as u64;
+        ensure!(
+            received.linear.is_empty(),
+            "{} bytes came outside the dma-buf and cannot be sent from it",
+            received.linear.len()
+        );
+        self.report.fragments += received.fragments.len() as u64;
+        self.meter.passed(self.report.received);
+        for (offset, len) in self.held.take_in(&received.fragments) {
+            let mut sent = 0;
+            while sent < len && !self.switch.stopped() {
+                match self.sender.send(offset + sent, (len - sent) as usize) {
+                    Ok(accepted) => {
+                        sent += accepted as u64;
+                        self.report.sends += 1;
+                        self.report.sent += accepted as u64;
+                    }
+                    Err(Error::TooManyInFlight { in_flight, .. }) if in_flight > 0 => {
+                        self.wait(None)?;
+                        self.return_completed(incoming)?;
+                    }
+                    Err(error) => return Err(error).context("sending"),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives back to the NIC what it has sent.
+    fn return_completed(&mut self, incoming: &TcpStream) -> Result<()> {
+        let mut tokens = Vec::new();
+        for completion in self.sender.completions().context("reading completions")? {
+            self.report.completions += 1;
+            self.report.copied += u64::from(completion.copied);
+            let done = self
+                .held
+                .completed(completion.offset, completion.len as u64);
+            tokens.extend(done.unwrap_or_default());
+        }
+        Ok(self.returner.give_back(incoming, &tokens)?)
+    }
+
+    /// Waits a little for completions, and for payload if asked to; says whether there is payload.
+    fn wait(&self, incoming: Option<&TcpStream>) -> Result<bool> {
+        let timeout = Timespec {
+            tv_sec: 0,
+            tv_nsec: 20_000_000,
+        };
+        // A filled error queue is reported as POLLERR, whatever is asked for.
+        let completions = PollFd::new(self.sender.stream(), PollFlags::empty());
+        let mut sockets = vec![completions];
+        sockets.extend(incoming.map(|socket| PollFd::new(socket, PollFlags::IN)));
+        poll(&mut sockets, Some(&timeout)).context("waiting for payload and completions")?;
+        Ok(sockets
+            .get(1)
+            .is_some_and(|socket| !socket.revents().is_empty()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fragment(offset: u64, len: u32, token: u32) -> Fragment {
+        Fragment {
+            offset,
+            len,
+            token: Token(token),
+            dmabuf_id: 1,
+        }
+    }
+
+    #[test]
+    fn fragments_that_follow_each_other_are_one_send_and_return_together() {
+        let mut held = Held::default();
+        let sends = held.take_in(&[
+            fragment(8192, 4096, 1),
+            fragment(12288, 756, 2),
+            fragment(0, 4096, 3),
+        ]);
+        assert_eq!(sends, [(8192, 4852), (0, 4096)]);
+        assert_eq!((held.bytes, held.tokens()), (8948, 3));
+
+        // The kernel may take a send in parts, and complete them in any order.
+        assert_eq!(held.completed(12000, 1044), None);
+        assert_eq!(held.completed(0, 4096), Some(vec![Token(3)]));
+        assert_eq!(held.completed(8192, 3808), Some(vec![Token(1), Token(2)]));
+        assert_eq!((held.bytes, held.tokens()), (0, 0));
+    }
+
+    #[test]
+    fn a_fragment_before_another_in_the_dma_buf_is_a_send_of_its_own() {
+        let mut held = Held::default();
+        let sends = held.take_in(&[fragment(4096, 4096, 1), fragment(0, 4096, 2)]);
+        assert_eq!(sends, [(4096, 4096), (0, 4096)]);
+        assert_eq!(held.completed(4096, 4096), Some(vec![Token(1)]));
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The dma-bufs of jobs: where their memory comes from, and where it is.
+
+use anyhow::{Context, Result};
+use devmem::{Error, accelerator::Accelerator, heap, memory::Memory, pagemap, udmabuf};
+use protocol::{Event, JobId, job::PhysicalRange};
+
+use crate::control::send_event;
+
+/// Alignment of an accelerator's memory in bytes: that of the largest receive buffer that a NIC may
+/// be asked for.
+const ALIGNMENT: usize = 32 << 10;
+
+/// Makes a dma-buf.
+pub(super) fn allocate(from: protocol::Memory, bytes: u64) -> Result<Memory> {
+    let bytes = length(bytes)?;
+    Ok(match from {
+        protocol::Memory::Udmabuf => udmabuf::create(bytes)?,
+        protocol::Memory::SystemHeap => Memory::map(heap::allocate("system", bytes)?)?,
+        protocol::Memory::Accelerator { device } => {
+            Accelerator::open(device)?.allocate_aligned(bytes, ALIGNMENT)?
+        }
+    })
+}
+
+/// A length as the address space knows it.
+pub(super) fn length(bytes: u64) -> Result<usize> {
+    bytes
+        .try_into()
+        .context("the memory is larger than the address space")
+}
+
+/// Tells the host where a dma-buf lies, if its exporter lets one know.
+pub(super) fn report_place(job: JobId, dmabuf: &Memory) -> Result<()> {
+    report_ranges(job, dmabuf.physical_ranges())
+}
+
+/// Tells the host where memory lies, if that is known.
+pub(super) fn report_ranges(
+    job: JobId,
+    pieces: devmem::Result<Vec<pagemap::PhysicalRange>>,
+) -> Result<()> {
+    let pieces = match pieces {
+        Err(Error::PageNotPresent { .. }) => return Ok(()),
+        pieces => pieces?,
+    };
+    let ranges = pieces
+        .into_iter()
+        .map(|range| PhysicalRange {
+            offset: range.offset,
+            address: range.address,
+            len: range.len,
+        })
+        .collect();
+    send_event(job, Event::DmaBuf { ranges });
+    Ok(())
+}

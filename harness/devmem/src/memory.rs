@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A dma-buf together with the CPU's view of it, whatever exported it.
+//!
+//! | memory | how to get it |
+//! |---|---|
+//! | ordinary memory | [`crate::udmabuf::create`] |
+//! | a dma-heap's | [`crate::heap::allocate`], then [`Memory::map`] |
+//! | an accelerator's, of the driver `ivshmem_mem` | [`crate::accelerator::Accelerator::allocate`] |
+//! | any other device's, for instance a GPU's | its library exports a descriptor: [`Memory::from_fd`] |
+//!
+//! Binding, receiving and sending need no view: where an exporter offers none, a
+//! [`crate::dmabuf::DmaBuf`] will do.
+
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::param::page_size;
+use vm_memory::volatile_memory::VolatileMemory;
+use vm_memory::{Bytes, FileOffset, MmapRegion};
+
+use crate::dmabuf::{CpuAccess, DmaBuf};
+use crate::error::{Error, Result};
+use crate::pagemap::{self, PhysicalRange};
+
+/// A dma-buf and the CPU's view of it.
+///
+/// A device may write to the memory at any time, so that there are no references into it: data is
+/// copied in and out.
+#[derive(Debug)]
+pub struct Memory {
+    buffer: DmaBuf,
+    view: MmapRegion,
+    place: Place,
+}
+
+/// How to learn where memory lies.
+#[derive(Debug)]
+enum Place {
+    /// It has pages, which the page table of this process names.
+    PageTable,
+    /// It is a range of a device's memory that starts at this physical address. Such a mapping has
+    /// no pages, and `/proc/self/pagemap` passes over it (`walk_page_test` in mm/pagewalk.c).
+    At(u64),
+}
+
+impl Memory {
+    /// Maps a dma-buf for the CPU.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotMappable`] if its exporter does not offer that.
+    pub fn map(buffer: DmaBuf) -> Result<Self> {
+        let file = buffer
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(|error| Error::io("duplicate a dma-buf's descriptor", error))?;
+        let view =
+            view(file.into(), buffer.len()).map_err(|source| Error::NotMappable { source })?;
+        Ok(Self::new(buffer, view))
+    }
+
+    /// Takes over a dma-buf's file descriptor and maps it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotADmaBuf`] if it is a descriptor of another kind; otherwise as [`Memory::map`].
+    pub fn from_fd(fd: OwnedFd) -> Result<Self> {
+        Self::map(DmaBuf::from_fd(fd)?)
+    }
+
+    /// A dma-buf with a view that shows the same memory.
+    pub(crate) fn new(buffer: DmaBuf, view: MmapRegion) -> Self {
+        Self {
+            buffer,
+            view,
+            place: Place::PageTable,
+        }
+    }
+
+    /// The same memory, of which it is known that it starts at a physical address.
+    pub(crate) fn at(self, address: u64) -> Self {
+        Self {
+            place: Place::At(address),
+            ..self
+        }
+    }
+
+    /// Length in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Whether the length is 0, which it never is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// The dma-buf itself.
+    #[must_use]
+    pub fn dmabuf(&self) -> &DmaBuf {
+        &self.buffer
+    }
+
+    /// Copies `bytes.len()` bytes at `offset` out of the memory.
+    ///
+    /// Bytes that a device writes meanwhile may come out old or new. Where the machine's DMA is not
+    /// coherent with its caches, bracket the copies with [`Memory::begin_cpu_access`] and
+    /// [`Memory::end_cpu_access`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] if the range leaves the memory.
+    pub fn read_at(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
+        let len = bytes.len();
+        self.view
+            .as_volatile_slice()
+            .read_slice(bytes, offset)
+            .map_err(|_| self.out_of_range(offset, len))
+    }
+
+    /// Copies `bytes` into the memory at `offset`. What holds for [`Memory::read_at`] holds here.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] if the range leaves the memory; a part may have been written.
+    pub fn write_at(&self, offset: usize, bytes: &[u8]) -> Result<()> {
+        self.view
+            .as_volatile_slice()
+            .write_slice(bytes, offset)
+            .map_err(|_| self.out_of_range(offset, bytes.len()))
+    }
+
+    /// See [`DmaBuf::begin_cpu_access`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the exporter refuses.
+    pub fn begin_cpu_access(&self, access: CpuAccess) -> Result<()> {
+        self.buffer.begin_cpu_access(access)
+    }
+
+    /// See [`DmaBuf::end_cpu_access`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the exporter refuses.
+    pub fn end_cpu_access(&self, access: CpuAccess) -> Result<()> {
+        self.buffer.end_cpu_access(access)
+    }
+
+    /// Where the memory lies, in physical addresses as the CPU sees them, in order of offset,
+    /// neighbours joined: for those who look from outside.
+    ///
+    /// The answer holds as long as the memory: a udmabuf's pages are pinned, an accelerator's range
+    /// does not move.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::PagemapHidden`] without `CAP_SYS_ADMIN` in the initial user namespace,
+    /// [`Error::PageNotPresent`] if its exporter maps it without pages and does not say where it
+    /// is, as dma-heaps do.
+    pub fn physical_ranges(&self) -> Result<Vec<PhysicalRange>> {
+        if let Place::At(address) = self.place {
+            return Ok(vec![PhysicalRange {
+                offset: 0,
+                address,
+                len: self.len() as u64,
+            }]);
+        }
+        let page = page_size();
+        // A page has no entry in this process's page table before the first access to it.
+        let mut byte = [0];
+        for offset in (0..self.len()).step_by(page) {
+            self.read_at(offset, &mut byte)?;
+        }
+        pagemap::physical_ranges(self.view.as_ptr() as usize, self.len(), page)
+    }
+
+    fn out_of_range(&self, offset: usize, len: usize) -> Error {
+        Error::OutOfRange {
+            offset: offset as u64,
+            len: len as u64,
+            buffer_len: self.len() as u64,
+        }
+    }
+}
+
+impl AsFd for Memory {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.buffer.as_fd()
+    }
+}
+
+/// Maps the first `len` bytes of a file, shared with whoever else uses them.
+pub(crate) fn view(file: File, len: usize) -> std::io::Result<MmapRegion> {
+    use vm_memory::mmap::MmapRegionError;
+    MmapRegion::from_file(FileOffset::new(file, 0), len).map_err(|error| match error {
+        MmapRegionError::Mmap(error) => error,
+        other => std::io::Error::other(other),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+    use super::*;
+
+    #[test]
+    fn the_cpu_view_copies_at_any_offset_and_refuses_what_leaves_it() {
+        let memfd = memfd_create("devmem-test", MemfdFlags::CLOEXEC).expect("memfd");
+        ftruncate(&memfd, 3 * 4096).expect("ftruncate");
+        let view = view(File::from(memfd), 3 * 4096).expect("map");
+        let slice = view.as_volatile_slice();
+        let data: Vec<u8> = (0..5000u32).map(|n| (n % 251) as u8).collect();
+        slice.write_slice(&data, 4093).expect("inside");
+        let mut back = vec![0; data.len()];
+        slice.read_slice(&mut back, 4093).expect("inside");
+        assert_eq!(back, data);
+        assert!(
+            slice.read_slice(&mut back, 3 * 4096 - 4999).is_err(),
+            "one byte too many was read"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_mapped_is_said_with_the_kernels_errno() {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("socket");
+        let error = view(File::from(OwnedFd::from(socket)), 4096).expect_err("a socket was mapped");
+        assert_eq!(error.raw_os_error(), Some(libc::ENODEV));
+    }
+}
