@@ -15,4 +15,4 @@ pub use accelerator::{ACCELERATOR, place};
 pub use error::{CaseError, Result};
 pub use testbed::{ACCELERATOR_MIB, Family, Options, Station, Testbed};
 pub use transfer::{Received, Sent, Stream, finish};
-pub use zcrx::ReceivedByRing;
+pub use zcrx::{ReceivedByRing, assert_whole};

@@ -153,6 +153,21 @@ impl Stream {
         Err(CaseError::new("no flow reaches the queue"))
     }
 
+    /// The same stream; a bound queue receives it into buffers of this many bytes. A dma-heap's
+    /// memory has room for them, where a udmabuf's pages have not.
+    #[must_use]
+    pub fn in_buffers_of(self, bytes: u32) -> Self {
+        let memory = match self.memory {
+            Memory::Udmabuf => Memory::SystemHeap,
+            other => other,
+        };
+        Self {
+            memory,
+            rx_page_size: Some(bytes),
+            ..self
+        }
+    }
+
     /// Receives it in ordinary memory.
     pub fn sink<'g>(&self, bed: &'g Testbed) -> Result<JobHandle<'g, TcpSink>> {
         Ok(bed.guest.start(TcpSink {

@@ -12,7 +12,7 @@ use protocol::{
 };
 use vm::JobHandle;
 
-use crate::{CaseError, Result, Station, Stream, Testbed};
+use crate::{CaseError, Family, Result, Station, Stream, Testbed};
 
 /// How long the kernel may take to close a ring in the background.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -113,4 +113,42 @@ impl Testbed {
             thread::sleep(Duration::from_millis(50));
         }
     }
+    /// The NIC under test works as if there had been no ring: no queue belongs to one, ordinary TCP
+    /// arrives, and no piece of an area is out.
+    ///
+    /// # Panics
+    ///
+    /// When a piece of an area stays out.
+    pub fn assert_no_ring_left(&self) -> Result {
+        self.wait_rings_gone(self.local)?;
+        for family in Family::BOTH {
+            self.stream(self.peer, self.local, family)
+                .transfer(self, 4 << 20, &[64 << 10])?;
+        }
+        assert_eq!(
+            self.net_iovs_left(self.local)?,
+            0,
+            "an area is still in use"
+        );
+        Ok(())
+    }
+}
+
+/// Asserts that `bytes` arrived, were right, and were not copied.
+///
+/// # Panics
+///
+/// When it was not so.
+pub fn assert_whole(report: &ZcrxSinkReport, bytes: u64) {
+    assert_eq!(
+        (
+            report.bytes,
+            report.copied_bytes,
+            report.mismatch,
+            &report.error
+        ),
+        (bytes, 0, None, &None),
+        "{report:?}"
+    );
+    assert!(report.end_of_stream, "{report:?}");
 }

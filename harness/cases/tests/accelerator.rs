@@ -68,6 +68,24 @@ fn payload_goes_into_and_out_of_an_accelerator_through_the_root_complex() -> Res
 }
 
 #[test]
+fn a_jumbo_frame_is_received_in_one_buffer_of_the_accelerator() -> Result {
+    let bytes = 16 * MIB;
+    let bed = Testbed::accelerator(Topology::Switch, "accelerator-16k")?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4).in_accelerator();
+    let stream = stream.in_buffers_of(16 << 10);
+    let received = stream.receive_devmem(&bed, 1, bytes, 32 * MIB, |_| ())?;
+    assert_eq!(
+        (received.verified, received.sink.linear_bytes),
+        (bytes, 0),
+        "{received:?}"
+    );
+    // Frames of 9000 bytes in buffers of a page would be three fragments each.
+    assert!(received.sink.fragments < 2 * bytes / 8948, "{received:?}");
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
 fn without_a_peer_to_peer_path_a_bind_is_refused_and_all_else_works() -> Result {
     let bed = Testbed::accelerator(Topology::RootPorts, "accelerator-no-path")?;
 

@@ -58,9 +58,9 @@ fn whole(report: &DevmemSinkReport, bytes: u64) {
 fn fragments_per_packet(bed: &Testbed, family: Family, kib: u32) -> Result<f64> {
     let bytes = 16 * MIB;
     let before = packets(bed)?;
-    let mut stream = bed.stream(bed.peer, bed.local, family);
-    stream.memory = Memory::SystemHeap;
-    stream.rx_page_size = Some(kib * KIB);
+    let stream = bed
+        .stream(bed.peer, bed.local, family)
+        .in_buffers_of(kib * KIB);
     let sink = stream.devmem_sink(bed, 1, 16 * MIB, Release::Immediate)?;
     let source = stream.source(bed, Some(bytes), &[256 << 10], 0)?.join()?;
     let report = sink.join()?;
@@ -99,9 +99,9 @@ fn small_frames_arrive_in_buffers_that_are_far_too_large_for_them() -> Result {
         .header_split()
         .boot("page-size-small-frames")?;
     bed.steer(bed.local, &[1])?;
-    let mut stream = bed.stream(bed.peer, bed.local, Family::V4);
-    stream.memory = Memory::SystemHeap;
-    stream.rx_page_size = Some(64 * KIB);
+    let stream = bed
+        .stream(bed.peer, bed.local, Family::V4)
+        .in_buffers_of(64 * KIB);
     // No more than 64 buffers, which is fewer than the ring has descriptors.
     let sink = stream.devmem_sink(&bed, 1, 4 * MIB, Release::Immediate)?;
     let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?.join()?;
@@ -195,9 +195,9 @@ fn a_page_size_that_is_not_possible_is_refused_and_the_old_queue_runs_on() -> Re
 #[test]
 fn a_bound_queue_keeps_its_page_size_when_the_rings_are_made_anew() -> Result {
     let bed = Testbed::devmem("page-size-kept")?;
-    let mut stream = bed.stream(bed.peer, bed.local, Family::V4);
-    stream.memory = Memory::SystemHeap;
-    stream.rx_page_size = Some(16 * KIB);
+    let stream = bed
+        .stream(bed.peer, bed.local, Family::V4)
+        .in_buffers_of(16 * KIB);
     let before = packets(&bed)?;
     let mut sink = stream.devmem_sink(&bed, 1, 16 * MIB, Release::Immediate)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
@@ -242,9 +242,9 @@ fn a_queue_that_is_bound_while_the_interface_is_down_has_its_page_size_when_it_i
     let bytes = 8 * MIB;
     let bed = Testbed::devmem("page-size-down")?;
     bed.set_interface(bed.local, false)?;
-    let mut stream = bed.stream(bed.peer, bed.local, Family::V4);
-    stream.memory = Memory::SystemHeap;
-    stream.rx_page_size = Some(16 * KIB);
+    let stream = bed
+        .stream(bed.peer, bed.local, Family::V4)
+        .in_buffers_of(16 * KIB);
     let sink = stream.devmem_sink(&bed, 1, 16 * MIB, Release::Immediate)?;
     bed.set_interface(bed.local, true)?;
     bed.wait_carrier(true)?;

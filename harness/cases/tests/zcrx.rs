@@ -4,40 +4,24 @@
 
 use std::time::Duration;
 
-use cases::{ACCELERATOR, Family, ReceivedByRing, Result, Testbed};
-use protocol::{
-    Binding, Command, Memory, Release, ZcrxMemory, net::QueueKind, request::UnloadModule,
-    zcrx::ZcrxSinkReport,
-};
-
+use cases::{ACCELERATOR, Family, ReceivedByRing, Result, Testbed, assert_whole};
+use protocol::{Command, Memory, Release, ZcrxMemory, net::QueueKind};
 use vm::Topology;
 
 const MIB: u64 = 1 << 20;
 
-const EEXIST: i32 = 17;
 const EXDEV: i32 = 18;
-const EINVAL: i32 = 22;
-const ERANGE: i32 = 34;
-const EOPNOTSUPP: i32 = 95;
-
-/// A dma-buf of the guest's RAM.
-const DMABUF: ZcrxMemory = ZcrxMemory::DmaBuf(Memory::Udmabuf);
-
-/// The same in large pieces.
-const HEAP: ZcrxMemory = ZcrxMemory::DmaBuf(Memory::SystemHeap);
-
-const MEMORY: [ZcrxMemory; 2] = [ZcrxMemory::User, DMABUF];
 
 /// How long to listen before the next look.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What the memory is called in the name of a case.
-fn name(memory: ZcrxMemory) -> &'static str {
-    match memory {
-        ZcrxMemory::User => "user",
-        ZcrxMemory::DmaBuf(_) => "dmabuf",
-    }
-}
+/// A dma-buf of the guest's RAM.
+const DMABUF: ZcrxMemory = ZcrxMemory::DmaBuf(Memory::Udmabuf);
+
+/// A dma-buf of large pieces.
+const HEAP: ZcrxMemory = ZcrxMemory::DmaBuf(Memory::SystemHeap);
+
+const MEMORY: [ZcrxMemory; 2] = [ZcrxMemory::User, DMABUF];
 
 /// All bytes are in the area, and right, and no CPU put them there.
 fn assert_zero_copy(received: &ReceivedByRing, bytes: u64) {
@@ -53,32 +37,6 @@ fn assert_zero_copy(received: &ReceivedByRing, bytes: u64) {
     assert_eq!(received.sink.error, None, "{received:?}");
     assert!(received.sink.end_of_stream, "{received:?}");
     assert!(received.source.delivered, "{received:?}");
-}
-
-/// The same of a receiver that checked the payload itself.
-fn assert_whole(report: &ZcrxSinkReport, bytes: u64) {
-    assert_eq!(
-        (
-            report.bytes,
-            report.copied_bytes,
-            report.mismatch,
-            &report.error
-        ),
-        (bytes, 0, None, &None),
-        "{report:?}"
-    );
-    assert!(report.end_of_stream, "{report:?}");
-}
-
-/// The interface works as if there had been no ring.
-fn assert_ordinary(bed: &Testbed) -> Result {
-    bed.wait_rings_gone(bed.local)?;
-    for family in Family::BOTH {
-        bed.stream(bed.peer, bed.local, family)
-            .transfer(bed, 4 * MIB, &[64 << 10])?;
-    }
-    assert_eq!(bed.net_iovs_left(bed.local)?, 0);
-    Ok(())
 }
 
 fn payload_is_received(memory: ZcrxMemory, mtu: u32, family: Family, name: &str) -> Result {
@@ -98,7 +56,7 @@ fn payload_is_received(memory: ZcrxMemory, mtu: u32, family: Family, name: &str)
         "the flow came in on queue 1: {before:?} then {after:?}"
     );
     assert_eq!(bed.statistic(bed.local, "rx_unsplit_dropped")?, 0);
-    assert_ordinary(&bed)?;
+    bed.assert_no_ring_left()?;
     bed.finish()?;
     Ok(())
 }
@@ -162,7 +120,7 @@ fn a_ring_gets_an_accelerators_memory_only_where_pci_lets_the_nic_reach_it() -> 
     let stream = bed.stream(bed.peer, bed.local, Family::V6);
     let received = stream.receive_zcrx(&bed, 1, accelerator, bytes, 16 * MIB)?;
     assert_zero_copy(&received, bytes);
-    assert_ordinary(&bed)?;
+    bed.assert_no_ring_left()?;
     bed.finish()?;
 
     let bed = Testbed::accelerator(Topology::RootPorts, "zcrx-no-path")?;
@@ -176,7 +134,7 @@ fn a_ring_gets_an_accelerators_memory_only_where_pci_lets_the_nic_reach_it() -> 
         error.to_string().contains("no peer-to-peer path"),
         "{error}"
     );
-    assert_ordinary(&bed)?;
+    bed.assert_no_ring_left()?;
     bed.finish()?;
     Ok(())
 }
@@ -210,7 +168,7 @@ fn a_jumbo_frame_is_one_fragment_of_a_buffer_that_holds_it() -> Result {
             bed.wait_rings_gone(bed.local)?;
         }
     }
-    assert_ordinary(&bed)?;
+    bed.assert_no_ring_left()?;
     bed.finish()?;
     Ok(())
 }
@@ -247,109 +205,6 @@ fn payload_that_comes_in_on_another_queue_is_copied_and_counted() -> Result {
     Ok(())
 }
 
-/// The errno and the words with which a ring is refused a queue; `None` if it is not.
-fn refusal(bed: &Testbed, queue: u32) -> Option<(i32, String)> {
-    let stream = bed.stream(bed.peer, bed.local, Family::V4);
-    let ring = stream.zcrx(queue, ZcrxMemory::User, MIB, Release::Immediate);
-    match bed.guest.start(ring) {
-        Ok(sink) => {
-            drop(sink.stop());
-            None
-        }
-        Err(error) => {
-            let errno = error.errno().unwrap_or_else(|| panic!("no errno: {error}"));
-            Some((errno, error.to_string()))
-        }
-    }
-}
-
-fn assert_refused(bed: &Testbed, queue: u32, errno: i32, words: &str) {
-    let Some((found, message)) = refusal(bed, queue) else {
-        panic!("a ring got queue {queue}; expected: {words}");
-    };
-    assert_eq!(found, errno, "{message}");
-    assert!(message.contains(words), "{message}");
-}
-
-#[test]
-fn a_ring_is_refused_while_header_split_is_off() -> Result {
-    let bed = Testbed::options().boot("zcrx-no-split")?;
-    assert_refused(&bed, 1, EINVAL, "header split is off");
-    assert_ordinary(&bed)?;
-    bed.finish()?;
-    Ok(())
-}
-
-#[test]
-fn a_ring_is_refused_a_queue_that_does_not_exist_or_takes_unsplit_packets() -> Result {
-    let bed = Testbed::options().header_split().boot("zcrx-no-queue")?;
-    assert_refused(&bed, 2, ERANGE, "there is no RX queue 2");
-    assert_refused(&bed, 0, EOPNOTSUPP, "does not offer");
-    assert_ordinary(&bed)?;
-    bed.finish()?;
-    Ok(())
-}
-
-#[test]
-fn a_ring_is_refused_buffers_that_the_driver_or_the_area_does_not_have() -> Result {
-    let bed = Testbed::devmem("zcrx-no-large")?;
-    // More than the driver has, no power of two, less than a page, and a last piece of the area
-    // that is a single page.
-    for (rx_buf_len, area_bytes, errno, words) in [
-        (128 << 10, 4 * MIB, ERANGE, "131072 bytes are too large"),
-        (12 << 10, 4 * MIB, EINVAL, "12288"),
-        (2 << 10, 4 * MIB, EINVAL, "2048"),
-        (
-            16 << 10,
-            4 * MIB + 4096,
-            ERANGE,
-            "not physically contiguous",
-        ),
-    ] {
-        let mut stream = bed.stream(bed.peer, bed.local, Family::V4);
-        stream.rx_page_size = Some(rx_buf_len);
-        let ring = stream.zcrx(1, HEAP, area_bytes, Release::Immediate);
-        let Err(error) = bed.guest.start(ring) else {
-            panic!("a ring got buffers of {rx_buf_len} bytes");
-        };
-        assert_eq!(error.errno(), Some(errno), "{error}");
-        assert!(error.to_string().contains(words), "{error}");
-    }
-    assert_ordinary(&bed)?;
-    bed.finish()?;
-    Ok(())
-}
-
-#[test]
-fn a_queue_has_one_provider_be_it_a_ring_or_a_binding() -> Result {
-    let bed = Testbed::options().header_split().boot("zcrx-twice")?;
-    let binding = Binding {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        queues: vec![1],
-        memory: Memory::Udmabuf,
-        dmabuf_bytes: 4 * MIB,
-        rx_page_size: None,
-    };
-
-    let bound = bed.guest.start(binding.clone())?;
-    assert_refused(&bed, 1, EEXIST, "already belongs to a memory provider");
-    bound.stop()?;
-
-    let stream = bed.stream(bed.peer, bed.local, Family::V4);
-    let ring = stream.zcrx_sink(&bed, 1, ZcrxMemory::User, MIB, Release::Immediate)?;
-    assert_refused(&bed, 1, EEXIST, "already belongs to a memory provider");
-    let refused = bed.guest.start(binding.clone());
-    assert_eq!(refused.err().and_then(|error| error.errno()), Some(EEXIST));
-    ring.stop()?;
-
-    bed.wait_rings_gone(bed.local)?;
-    bed.guest.start(binding)?.stop()?;
-    assert_ordinary(&bed)?;
-    bed.finish()?;
-    Ok(())
-}
-
 #[test]
 fn a_receiver_that_keeps_its_buffers_stalls_and_goes_on_when_it_gives_them_back() -> Result {
     let bytes = 24 * MIB;
@@ -376,24 +231,7 @@ fn a_receiver_that_keeps_its_buffers_stalls_and_goes_on_when_it_gives_them_back(
     let (report, source) = (sink.join()?, source.join()?);
     assert_whole(&report, bytes);
     assert!(source.delivered, "{source:?}");
-    assert_ordinary(&bed)?;
-    bed.finish()?;
-    Ok(())
-}
-
-#[test]
-fn buffers_that_are_never_given_back_come_back_when_the_ring_closes() -> Result {
-    let bed = Testbed::devmem("zcrx-closed")?;
-    let stream = bed.stream(bed.peer, bed.local, Family::V4);
-    let mut sink = stream.zcrx_sink(&bed, 1, DMABUF, 8 * MIB, Release::Never)?;
-    let source = stream.source(&bed, None, &[64 << 10], 0)?;
-    while bed.statistic(bed.local, "rx_starved")? == 0 {
-        sink.next_event(PAUSE)?;
-    }
-    let report = sink.stop()?;
-    source.stop()?;
-    assert!(report.fragments_held > 0, "{report:?}");
-    assert_ordinary(&bed)?;
+    bed.assert_no_ring_left()?;
     bed.finish()?;
     Ok(())
 }
@@ -413,7 +251,7 @@ fn rings_that_are_always_full_lose_nothing() -> Result {
         assert!(source.delivered, "{source:?}");
         bed.wait_rings_gone(bed.local)?;
     }
-    assert_ordinary(&bed)?;
+    bed.assert_no_ring_left()?;
     bed.finish()?;
     Ok(())
 }
@@ -445,144 +283,7 @@ fn two_rings_receive_on_two_queues_at_once() -> Result {
     for source in sources {
         assert!(source.join()?.delivered);
     }
-    assert_ordinary(&bed)?;
+    bed.assert_no_ring_left()?;
     bed.finish()?;
-    Ok(())
-}
-
-#[test]
-fn a_queue_returns_to_host_memory_when_its_ring_closes_under_traffic() -> Result {
-    for memory in MEMORY {
-        let bed = Testbed::devmem(&format!("zcrx-closes-{}", name(memory)))?;
-        let stream = bed.stream(bed.peer, bed.local, Family::V4);
-        let mut sink = stream.zcrx_sink(&bed, 1, memory, 8 * MIB, Release::Immediate)?;
-        let source = stream.source(&bed, None, &[64 << 10], 0)?;
-        sink.wait_bytes(4 * MIB)?;
-
-        sink.tell(Command::CloseBinding)?;
-        let report = sink.join()?;
-        source.stop()?;
-        assert_eq!(
-            (report.mismatch, report.copied_bytes),
-            (None, 0),
-            "{report:?}"
-        );
-        assert_ordinary(&bed)?;
-        bed.finish()?;
-    }
-    Ok(())
-}
-
-#[test]
-fn a_queue_returns_to_host_memory_when_the_rings_owner_is_killed_under_traffic() -> Result {
-    for memory in MEMORY {
-        let bed = Testbed::devmem(&format!("zcrx-killed-{}", name(memory)))?;
-        let stream = bed.stream(bed.peer, bed.local, Family::V4);
-        let ring = stream.zcrx(1, memory, 8 * MIB, Release::Immediate);
-        let mut sink = bed.guest.start_process(ring)?;
-        let source = stream.source(&bed, None, &[64 << 10], 0)?;
-        sink.wait_bytes(4 * MIB)?;
-
-        sink.tell(Command::Kill)?;
-        let killed = sink.join();
-        assert!(killed.is_err(), "the owner lives: {killed:?}");
-        source.stop()?;
-        assert_ordinary(&bed)?;
-        bed.finish()?;
-    }
-    Ok(())
-}
-
-#[test]
-fn the_memory_of_a_starved_ring_comes_back_when_its_owner_is_killed() -> Result {
-    let bed = Testbed::devmem("zcrx-killed-starved")?;
-    for memory in MEMORY {
-        let stream = bed.stream(bed.peer, bed.local, Family::V6);
-        let ring = stream.zcrx(1, memory, 4 * MIB, Release::Never);
-        let before = bed.statistic(bed.local, "rx_starved")?;
-        let mut sink = bed.guest.start_process(ring)?;
-        let source = stream.source(&bed, None, &[64 << 10], 0)?;
-        while bed.statistic(bed.local, "rx_starved")? == before {
-            sink.next_event(PAUSE)?;
-        }
-        sink.tell(Command::Kill)?;
-        assert!(sink.join().is_err());
-        source.stop()?;
-        assert_ordinary(&bed)?;
-    }
-    bed.finish()?;
-    Ok(())
-}
-
-#[test]
-fn a_ring_may_come_and_go_while_the_interface_is_down() -> Result {
-    let bytes = 8 * MIB;
-    let bed = Testbed::devmem("zcrx-down")?;
-    let stream = bed.stream(bed.peer, bed.local, Family::V4);
-
-    bed.set_interface(bed.local, false)?;
-    let sink = stream.zcrx_sink(&bed, 1, ZcrxMemory::User, 8 * MIB, Release::Immediate)?;
-    bed.set_interface(bed.local, true)?;
-    bed.wait_carrier(true)?;
-    let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?.join()?;
-    assert_whole(&sink.join()?, bytes);
-    assert!(source.delivered, "{source:?}");
-    bed.wait_rings_gone(bed.local)?;
-
-    let stream = bed.stream(bed.peer, bed.local, Family::V4);
-    let mut sink = stream.zcrx_sink(&bed, 1, ZcrxMemory::User, 8 * MIB, Release::Immediate)?;
-    let source = stream.source(&bed, None, &[64 << 10], 0)?;
-    sink.wait_bytes(2 * MIB)?;
-    bed.set_interface(bed.local, false)?;
-    sink.stop()?;
-    source.stop()?;
-    bed.wait_pools_gone(bed.local)?;
-    bed.set_interface(bed.local, true)?;
-    bed.wait_carrier(true)?;
-    assert_ordinary(&bed)?;
-    bed.finish()?;
-    Ok(())
-}
-
-#[test]
-fn a_ring_goes_on_after_the_interface_was_down() -> Result {
-    let bytes = 16 * MIB;
-    let bed = Testbed::devmem("zcrx-down-up")?;
-    let stream = bed.stream(bed.peer, bed.local, Family::V4);
-    let mut sink = stream.zcrx_sink(&bed, 1, ZcrxMemory::User, 8 * MIB, Release::Immediate)?;
-    let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?;
-    sink.wait_bytes(2 * MIB)?;
-    bed.set_interface(bed.local, false)?;
-    bed.set_interface(bed.local, true)?;
-    assert_whole(&sink.join()?, bytes);
-    assert!(source.join()?.delivered);
-    assert_ordinary(&bed)?;
-    bed.finish()?;
-    Ok(())
-}
-
-#[test]
-fn the_driver_unloads_with_a_ring_on_a_queue() -> Result {
-    for memory in MEMORY {
-        let bed = Testbed::devmem(&format!("zcrx-unload-{}", name(memory)))?;
-        let stream = bed.stream(bed.peer, bed.local, Family::V4);
-        let mut sink = stream.zcrx_sink(&bed, 1, memory, 8 * MIB, Release::Immediate)?;
-        let source = stream.source(&bed, None, &[64 << 10], 0)?;
-        sink.wait_bytes(4 * MIB)?;
-
-        bed.guest.call(UnloadModule {
-            name: "rigb".to_owned(),
-        })?;
-        source.stop()?;
-        // No error comes: the ring is told nothing, and the connection is only silent.
-        let report = sink.stop()?;
-        assert_eq!(report.mismatch, None, "{report:?}");
-
-        bed.load_driver()?;
-        bed.set_up()?;
-        bed.stream(bed.local, bed.peer, Family::V4)
-            .transfer(&bed, MIB, &[64 << 10])?;
-        bed.finish()?;
-    }
     Ok(())
 }

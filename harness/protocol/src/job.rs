@@ -295,7 +295,8 @@ pub struct DevmemSink {
     pub memory: Memory,
     /// Size of the dma-buf in bytes, a multiple of the page size.
     pub dmabuf_bytes: u64,
-    /// Size of a receive buffer in bytes; `None` is the base page.
+    /// Size of a receive buffer in bytes; `None` is the base page. The pages of a
+    /// [`Memory::Udmabuf`] are not large enough for any other.
     #[serde(default)]
     pub rx_page_size: Option<u32>,
     /// Where to listen.

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{control::lock, netns, rtnetlink};
 
-/// Binds a dma-buf to receive queues, which receive into buffers of `rx_page_size`.
+/// Binds a dma-buf to receive queues, whose buffers have `rx_page_size` bytes.
 pub(super) fn bind(
     ns: Ns,
     interface: &str,

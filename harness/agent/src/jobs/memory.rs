@@ -10,7 +10,7 @@ use crate::control::send_event;
 
 /// Alignment of an accelerator's memory in bytes: that of the largest receive buffer that a NIC may
 /// be asked for.
-const ALIGNMENT: usize = 32 << 10;
+const ALIGNMENT: usize = 64 << 10;
 
 /// Makes a dma-buf.
 pub(super) fn allocate(from: protocol::Memory, bytes: u64) -> Result<Memory> {
