@@ -4,7 +4,8 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::BufReader,
+    io::{self, BufReader},
+    os::fd::AsFd,
     panic,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -74,12 +75,38 @@ pub(crate) fn serve() -> Result<()> {
         .write(true)
         .open(&path)
         .with_context(|| format!("opening {}", path.display()))?;
-    let mut reader = BufReader::new(port.try_clone()?);
-    if OUTBOX.set(Mutex::new(port)).is_err() {
+    let reader = port.try_clone()?;
+    open_outbox(port)?;
+    send(&Message::Ready(dispatch::hello()?));
+    match answer_calls(reader)? {
+        Last::PowerOff => Ok(()),
+        Last::Closed => bail!("the host closed the channel"),
+    }
+}
+
+/// Serves standard input and output until the former ends: for a job in a process of its own.
+pub(crate) fn serve_standard_streams() -> Result<()> {
+    let output = io::stdout().as_fd().try_clone_to_owned()?;
+    let input = io::stdin().as_fd().try_clone_to_owned()?;
+    open_outbox(output.into())?;
+    answer_calls(input.into()).map(drop)
+}
+
+fn open_outbox(file: File) -> Result<()> {
+    if OUTBOX.set(Mutex::new(file)).is_err() {
         bail!("the channel is open already");
     }
-    send(&Message::Ready(dispatch::hello()?));
+    Ok(())
+}
 
+/// Why there are no more calls.
+enum Last {
+    PowerOff,
+    Closed,
+}
+
+fn answer_calls(input: File) -> Result<Last> {
+    let mut reader = BufReader::new(input);
     let jobs = Arc::new(Jobs::default());
     let mut line = Vec::new();
     while frame::read_line(&mut reader, &mut line)? {
@@ -95,12 +122,12 @@ pub(crate) fn serve() -> Result<()> {
         };
         if let Request::PowerOff(_) = call.request {
             reply(call.id, Ok(serde_json::Value::Null));
-            return Ok(());
+            return Ok(Last::PowerOff);
         }
         answer_in_thread(call, Arc::clone(&jobs));
         init::reap_orphans();
     }
-    bail!("the host closed the channel")
+    Ok(Last::Closed)
 }
 
 /// Answers a call without making the next one wait: a request can take seconds.

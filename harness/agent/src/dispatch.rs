@@ -144,7 +144,7 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::SendFrame(r) => reply::<request::SendFrame>(netns::within(r.ns, || {
             packet::send(&r.interface, &r.frame)
         })?),
-        R::StartJob(r) => reply::<request::StartJob>(jobs.start(r.job)?),
+        R::StartJob(r) => reply::<request::StartJob>(jobs.start(r.job, r.process)?),
         R::Tell(r) => reply::<request::Tell>(jobs.tell(r.job, &r.command)?),
         R::Join(r) => reply::<request::Join>(jobs.join(r.job)?),
     }

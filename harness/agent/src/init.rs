@@ -86,7 +86,7 @@ fn write_table(table: &[(&str, &str)]) -> Result<()> {
     Ok(())
 }
 
-/// Collects exited children. The agent starts none, but orphans of the kernel's helpers end here.
+/// Collects exited children: jobs' processes, and orphans of the kernel's helpers, which end here.
 pub(crate) fn reap_orphans() {
     use rustix::process::{WaitOptions, wait};
     while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}

@@ -5,6 +5,7 @@
 //! The agent makes the guest usable (mounts, sysctls, the peer's network namespace), then does
 //! what the host asks for over a virtio-serial port until it is told to power off. There is no
 //! shell and no other program: an initramfs with this binary as `/init` is the whole user space.
+//! A job that shall be killed runs in a second process of the same program.
 
 mod control;
 mod dispatch;
@@ -21,9 +22,14 @@ mod packet;
 mod ping;
 mod rtnetlink;
 
+use std::env;
+
 use anyhow::{Context, Result, bail};
 
-fn main() {
+fn main() -> Result<()> {
+    if env::args().nth(1).as_deref() == Some(jobs::ARGUMENT) {
+        return control::serve_standard_streams();
+    }
     if let Err(error) = run() {
         control::report_panic(&format!("the agent cannot go on: {error:#}"));
     }

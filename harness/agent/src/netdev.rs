@@ -16,6 +16,7 @@ pub(crate) fn queues(interface: &str) -> Result<Vec<Queue>> {
         kind: kind(queue.kind),
         napi: queue.napi_id,
         dmabuf: queue.dmabuf,
+        io_uring: queue.io_uring,
     };
     Ok(queues.into_iter().map(queue).collect())
 }
@@ -47,6 +48,7 @@ pub(crate) fn page_pools(interface: &str) -> Result<Vec<PagePool>> {
         inflight_mem: pool.inflight_mem,
         detach_time: pool.detach_time,
         dmabuf: pool.dmabuf,
+        io_uring: pool.io_uring,
     };
     Ok(pools.into_iter().map(pool).collect())
 }

@@ -10,9 +10,11 @@ mod error;
 mod frame;
 mod testbed;
 mod transfer;
+mod zcrx;
 
 pub use accelerator::{ACCELERATOR, place};
 pub use error::{CaseError, Result};
 pub use frame::Frame;
 pub use testbed::{ACCELERATOR_MIB, Family, Options, Station, Testbed};
 pub use transfer::{Received, Sent, Stream, finish};
+pub use zcrx::{ReceivedByRing, assert_whole};

@@ -474,7 +474,7 @@ impl Testbed {
         }
     }
 
-    /// Pieces of dma-bufs that are out of their page pools: with the driver, the stack or a user.
+    /// Pieces of dma-bufs and areas that are out of their page pools: with the driver, the stack or a user.
     pub fn net_iovs_outstanding(&self, station: Station) -> Result<u64> {
         let pools = self.guest.call(ListPagePools {
             ns: station.ns,
@@ -482,7 +482,7 @@ impl Testbed {
         })?;
         Ok(pools
             .iter()
-            .filter(|pool| pool.dmabuf.is_some())
+            .filter(|pool| pool.dmabuf.is_some() || pool.io_uring)
             .filter_map(|pool| pool.inflight)
             .sum())
     }

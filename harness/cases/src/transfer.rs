@@ -5,8 +5,8 @@
 use std::net::SocketAddr;
 
 use protocol::{
-    Binding, Command, DevmemSink, DevmemSource, Event, Fill, Memory, Payload, Release, TcpSink,
-    TcpSource,
+    Binding, Command, DevmemSink, DevmemSource, Event, Fill, JobSpec, Memory, Payload, Release,
+    TcpSink, TcpSource,
     job::{DevmemSinkReport, DevmemSourceReport, SinkReport, SourceReport},
     request::FlowQueue,
 };
@@ -282,10 +282,10 @@ impl Stream {
     }
 
     /// Checks all fragments that a sink reports, until it ends; returns the bytes that were right.
-    pub fn verify(
+    pub fn verify<J: JobSpec>(
         &self,
         bed: &Testbed,
-        sink: &mut JobHandle<'_, DevmemSink>,
+        sink: &mut JobHandle<'_, J>,
         mut progress: impl FnMut(u64),
     ) -> Result<u64> {
         let payload = Payload::new(self.seed);

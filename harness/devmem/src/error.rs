@@ -227,6 +227,30 @@ pub enum Error {
         /// The kernel's answer.
         refusal: Refusal,
     },
+    /// The memory of a zero-copy receive area is not contiguous in pieces of the buffers' size, or
+    /// the driver has no buffers of that size: the kernel says the same of both.
+    #[error(
+        "receive buffers of {rx_buf_len} bytes are too large: the area is not physically \
+         contiguous in such pieces, or the driver does not offer them; allocate it from larger \
+         pages (a dma-heap, huge pages), or ask for smaller buffers ({refusal})"
+    )]
+    BuffersTooLarge {
+        /// Size of a receive buffer, in bytes.
+        rx_buf_len: u32,
+        /// `ERANGE`.
+        refusal: Refusal,
+    },
+    /// The memory of a zero-copy receive area cannot be locked.
+    #[error(
+        "cannot lock an area of {len} bytes in memory; raise RLIMIT_MEMLOCK (ulimit -l), run with \
+         CAP_IPC_LOCK, or take a smaller area ({refusal})"
+    )]
+    AreaNotLocked {
+        /// Length of the area, in bytes.
+        len: usize,
+        /// `ENOMEM`.
+        refusal: Refusal,
+    },
     /// The file descriptor is of another kind.
     #[error("file descriptor {fd} is not a dma-buf; pass one that an exporter returned")]
     NotADmaBuf {
@@ -476,6 +500,25 @@ pub enum Error {
         /// `EFAULT`.
         refusal: Refusal,
     },
+    /// A segment arrived in host memory, and the area has no buffer that it can be copied into.
+    #[error(
+        "a segment arrived in host memory, and there is no free buffer to copy it into: steer the \
+         flow to the queue before it starts; give buffers back, and receive again. Nothing can be \
+         copied into a dma-buf ({refusal})"
+    )]
+    NoBufferToCopyInto {
+        /// `ENOMEM`.
+        refusal: Refusal,
+    },
+    /// A segment arrived in the memory of another queue.
+    #[error(
+        "a segment arrived in the memory of another queue than this receiver's; steer the flow to \
+         one queue and receive from that ({refusal})"
+    )]
+    SegmentElsewhere {
+        /// `EFAULT`.
+        refusal: Refusal,
+    },
     /// No data, or no room, now: the socket is non-blocking or has a timeout.
     #[error("the socket has nothing to give or no room now; poll it and try again")]
     WouldBlock,
@@ -563,6 +606,8 @@ impl Error {
             | Self::DmaBufUnaligned { refusal, .. }
             | Self::DmaBufNotMapped { refusal, .. }
             | Self::NoPeerToPeer { refusal, .. }
+            | Self::BuffersTooLarge { refusal, .. }
+            | Self::AreaNotLocked { refusal, .. }
             | Self::NoSuchInterface { refusal, .. }
             | Self::NotPrivileged { refusal, .. }
             | Self::KernelTooOld { refusal, .. }
@@ -570,6 +615,8 @@ impl Error {
             | Self::Refused { refusal, .. }
             | Self::MixedSegment { refusal }
             | Self::SegmentUnreadable { refusal }
+            | Self::NoBufferToCopyInto { refusal }
+            | Self::SegmentElsewhere { refusal }
             | Self::RouteElsewhere { refusal }
             | Self::NotSendable { refusal }
             | Self::TooManyInFlight { refusal, .. } => Some(refusal),

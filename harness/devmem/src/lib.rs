@@ -26,6 +26,7 @@
 //! | [`netdev`] | binding dma-bufs; queues, NAPI instances, page pools, queue statistics |
 //! | [`rx`] | receiving fragments and returning them |
 //! | [`tx`] | sending from a dma-buf and waiting for completions |
+//! | [`zcrx`] | receiving through io_uring, without tokens |
 //! | [`interface`] | names and indices of interfaces |
 //!
 //! # Receiving
@@ -141,5 +142,6 @@ pub mod rx;
 mod token;
 pub mod tx;
 pub mod udmabuf;
+pub mod zcrx;
 
 pub use error::{Error, Refusal, Result};

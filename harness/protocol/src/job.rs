@@ -6,7 +6,11 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Failure, Ns, payload::Mismatch};
+use crate::{
+    Failure, Ns,
+    payload::Mismatch,
+    zcrx::{ZcrxSink, ZcrxSinkReport},
+};
 
 /// A job together with the type of its outcome.
 pub trait JobSpec: Into<Job> {
@@ -59,6 +63,7 @@ jobs! {
     Binding -> BindingReport,
     UdpSink -> UdpSinkReport,
     UdpSource -> UdpSourceReport,
+    ZcrxSink -> ZcrxSinkReport,
 }
 
 /// What a running job can be told with [`crate::Tell`].
@@ -69,17 +74,21 @@ pub enum Command {
     /// A source stops after what it is sending, then closes its direction and waits for the peer
     /// to have taken everything.
     Finish,
-    /// [`DevmemSink`] with [`Release::OnRequest`]: return the tokens of this batch.
+    /// [`DevmemSink`] or [`ZcrxSink`] with [`Release::OnRequest`]: return this batch's fragments.
     Release {
         /// From [`Event::Fragments`].
         batch: u64,
     },
-    /// Return all tokens that the sink holds; works with every [`Release`].
+    /// Return all fragments that the sink holds; works with every [`Release`].
     ReleaseAll,
-    /// Close the netlink socket that holds the dma-buf bound, and go on without.
+    /// Close the netlink socket that holds the dma-buf bound, and go on without. A [`ZcrxSink`]
+    /// closes its io_uring and ends.
     CloseBinding,
     /// [`DevmemSource`] with [`Fill::Host`]: the dma-buf holds the stream, send it.
     Go,
+    /// Kill the process that the job runs in, if it has one of its own
+    /// ([`crate::StartJob::process`]).
+    Kill,
 }
 
 /// What a job reports while it runs.
@@ -95,13 +104,13 @@ pub enum Event {
         /// Bytes received, or accepted by the socket for sending.
         bytes: u64,
     },
-    /// Where a dma-buf lies in the guest's physical memory, if that can be known; the first event
-    /// of a devmem job.
+    /// Where a dma-buf, or an area, lies in the guest's physical memory, if that can be known; the
+    /// first event of a devmem or zcrx job.
     DmaBuf {
         /// Pieces in order of their offset; together they are the whole dma-buf.
         ranges: Vec<PhysicalRange>,
     },
-    /// [`DevmemSink`]: payload arrived in the dma-buf.
+    /// [`DevmemSink`], [`ZcrxSink`]: payload arrived in the dma-buf or area.
     Fragments {
         /// Number of the batch, counted from 0; [`Command::Release`] names it.
         batch: u64,
@@ -256,7 +265,7 @@ pub struct SourceReport {
     pub elapsed_ns: u64,
 }
 
-/// When [`DevmemSink`] returns tokens.
+/// When [`DevmemSink`] or [`ZcrxSink`] returns fragments, by token or refill ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Release {
     /// As soon as the fragments were reported and checked.

@@ -16,6 +16,7 @@ pub mod message;
 pub mod net;
 pub mod payload;
 pub mod request;
+pub mod zcrx;
 
 pub use job::{
     Binding, Command, CopySink, DevmemRelay, DevmemSink, DevmemSource, Event, Fill, Job, JobSpec,
@@ -25,6 +26,7 @@ pub use message::{Call, Failure, JobId, Message};
 pub use net::Ns;
 pub use payload::Payload;
 pub use request::{Join, Query, Request, StartJob, Tell};
+pub use zcrx::{ZcrxMemory, ZcrxSink};
 
 /// Name of the virtio-serial port that carries the messages.
 pub const PORT_NAME: &str = "nobounce.control";

@@ -206,6 +206,8 @@ pub struct Queue {
     pub napi: Option<u32>,
     /// The dma-buf that is bound to it, by the number that bind-rx returned.
     pub dmabuf: Option<u32>,
+    /// An io_uring provides its memory.
+    pub io_uring: bool,
 }
 
 /// Statistics of one queue (qstats-get) by their names in the YNL specification, for instance
@@ -235,6 +237,8 @@ pub struct PagePool {
     pub detach_time: Option<u64>,
     /// The dma-buf that it hands out pieces of, by the number that bind-rx returned.
     pub dmabuf: Option<u32>,
+    /// It hands out pieces of an io_uring's area.
+    pub io_uring: bool,
 }
 
 /// One NAPI (napi-get).

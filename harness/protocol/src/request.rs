@@ -455,6 +455,10 @@ pub struct SendFrame {
 pub struct StartJob {
     /// What to run.
     pub job: Job,
+    /// Run it in a process of its own, which [`Command::Kill`] ends. It sees the local namespace
+    /// only. When it is killed, joining fails.
+    #[serde(default)]
+    pub process: bool,
 }
 
 /// Tells a job something. Fails when the job does not understand it or is unknown.

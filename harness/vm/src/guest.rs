@@ -207,12 +207,24 @@ impl Guest {
     ///
     /// As [`Guest::call`]; [`Error::Refused`] when the setup failed.
     pub fn start<J: JobSpec>(&self, job: J) -> Result<JobHandle<'_, J>> {
-        let job: Job = job.into();
+        self.start_job(job.into(), false)
+    }
+
+    /// As [`Guest::start`], in a process of its own, which [`protocol::Command::Kill`] ends.
+    ///
+    /// # Errors
+    ///
+    /// As [`Guest::start`].
+    pub fn start_process<J: JobSpec>(&self, job: J) -> Result<JobHandle<'_, J>> {
+        self.start_job(job.into(), true)
+    }
+
+    fn start_job<J: JobSpec>(&self, job: Job, process: bool) -> Result<JobHandle<'_, J>> {
         let name = job.name();
         let _entered = tracing::debug_span!("start", job = name).entered();
         let reply = self
             .channel
-            .call(StartJob { job }.into(), self.call_timeout);
+            .call(StartJob { job, process }.into(), self.call_timeout);
         let reply = reply.map_err(|silence| self.explain(silence, name, self.call_timeout))?;
         let id: JobId = decode(name, self.granted(name, reply)?, self)?;
         Ok(JobHandle::new(self, id, name))

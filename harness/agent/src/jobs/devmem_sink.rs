@@ -129,7 +129,7 @@ impl Control for Sink {
                 );
             }
             Command::Stop => self.switch.stop(),
-            other @ (Command::Finish | Command::Go) => {
+            other @ (Command::Finish | Command::Kill | Command::Go) => {
                 return Err(not_understood("DevmemSink", other));
             }
         }

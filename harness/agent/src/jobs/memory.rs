@@ -3,7 +3,7 @@
 //! The dma-bufs of jobs: where their memory comes from, and where it is.
 
 use anyhow::{Context, Result};
-use devmem::{Error, accelerator::Accelerator, heap, memory::Memory, udmabuf};
+use devmem::{Error, accelerator::Accelerator, heap, memory::Memory, pagemap, udmabuf};
 use protocol::{Event, JobId, job::PhysicalRange};
 
 use crate::control::send_event;
@@ -14,9 +14,7 @@ const ALIGNMENT: usize = 64 << 10;
 
 /// Makes a dma-buf.
 pub(super) fn allocate(from: protocol::Memory, bytes: u64) -> Result<Memory> {
-    let bytes = bytes
-        .try_into()
-        .context("the dma-buf is larger than the address space")?;
+    let bytes = length(bytes)?;
     Ok(match from {
         protocol::Memory::Udmabuf => udmabuf::create(bytes)?,
         protocol::Memory::SystemHeap => Memory::map(heap::allocate("system", bytes)?)?,
@@ -26,9 +24,24 @@ pub(super) fn allocate(from: protocol::Memory, bytes: u64) -> Result<Memory> {
     })
 }
 
+/// A length as the address space knows it.
+pub(super) fn length(bytes: u64) -> Result<usize> {
+    bytes
+        .try_into()
+        .context("the memory is larger than the address space")
+}
+
 /// Tells the host where a dma-buf lies, if its exporter lets one know.
 pub(super) fn report_place(job: JobId, dmabuf: &Memory) -> Result<()> {
-    let pieces = match dmabuf.physical_ranges() {
+    report_ranges(job, dmabuf.physical_ranges())
+}
+
+/// Tells the host where memory lies, if that is known.
+pub(super) fn report_ranges(
+    job: JobId,
+    pieces: devmem::Result<Vec<pagemap::PhysicalRange>>,
+) -> Result<()> {
+    let pieces = match pieces {
         Err(Error::PageNotPresent { .. }) => return Ok(()),
         pieces => pieces?,
     };

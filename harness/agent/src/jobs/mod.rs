@@ -8,6 +8,7 @@ mod devmem_relay;
 mod devmem_sink;
 mod devmem_source;
 mod memory;
+mod process;
 mod report;
 mod switch;
 mod tcp;
@@ -15,6 +16,9 @@ mod tcp_sink;
 mod tcp_source;
 mod udp_sink;
 mod udp_source;
+mod zcrx_sink;
+
+pub(crate) use process::ARGUMENT;
 
 use std::{
     collections::HashMap,
@@ -71,11 +75,12 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// Sets a job up and lets it run.
-    pub(crate) fn start(&self, job: Job) -> Result<JobId> {
+    /// Sets a job up and lets it run, in a thread or in a process of its own.
+    pub(crate) fn start(&self, job: Job, process: bool) -> Result<JobId> {
         let id = JobId(self.last.fetch_add(1, Ordering::Relaxed) + 1);
         let name = job.name();
         let Ready { control, run } = match job {
+            job if process => process::set_up(id, job),
             Job::TcpSink(spec) => tcp_sink::set_up(id, spec),
             Job::TcpSource(spec) => tcp_source::set_up(id, spec),
             Job::DevmemSink(spec) => devmem_sink::set_up(id, spec),
@@ -85,6 +90,7 @@ impl Jobs {
             Job::Binding(spec) => binding::set_up(id, &spec),
             Job::UdpSink(spec) => udp_sink::set_up(id, &spec),
             Job::UdpSource(spec) => udp_source::set_up(id, spec),
+            Job::ZcrxSink(spec) => zcrx_sink::set_up(id, spec),
         }?;
         let thread = thread::Builder::new()
             .name(format!("{name} {}", id.0))

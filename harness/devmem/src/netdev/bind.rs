@@ -9,7 +9,7 @@ use netlink_bindings::utils::Pusher;
 
 use super::{Netdev, QueueKind, refusal};
 use crate::dmabuf;
-use crate::error::{Error, Result};
+use crate::error::{Error, Refusal, Result};
 use crate::ethtool::Ethtool;
 use crate::interface;
 use crate::netlink::{HEADER, Netlink, Subject};
@@ -215,6 +215,18 @@ pub fn bind_tx(ifindex: u32, dmabuf: impl AsFd) -> Result<TxBinding> {
             _netlink: netlink,
         })
         .map_err(|error| refusal::bind_tx(error, ifindex))
+}
+
+/// The precondition of a binding to `queue` behind a refusal without words, as io_uring gives it:
+/// from what the interface says about itself.
+pub(crate) fn precondition(refusal: &Refusal, ifindex: u32, queue: u32) -> Option<Error> {
+    let asked = refusal::BindRx {
+        ifindex,
+        queues: &[queue],
+        ends: &[],
+        rx_page_size: None,
+    };
+    refusal::by_evidence(refusal, &asked, || evidence(ifindex))
 }
 
 /// What the interface says about itself after a refusal.

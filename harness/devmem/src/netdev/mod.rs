@@ -12,6 +12,8 @@ use netlink_bindings::netdev::{IterableNapi, IterablePagePool, IterableQueue, Qu
 pub use bind::{RxBinding, TxBinding, bind_rx, bind_rx_with_page_size, bind_tx};
 pub use qstats::QueueStats;
 
+pub(crate) use bind::precondition;
+
 use crate::error::Result;
 use crate::netlink::{Netlink, Subject, uint};
 

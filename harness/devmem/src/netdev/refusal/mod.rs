@@ -84,6 +84,18 @@ pub(super) fn bind_rx(error: Error, asked: &BindRx<'_>, look: impl FnOnce() -> E
     }
 }
 
+/// Names the precondition behind an errno without words, if the interface gives it away.
+pub(super) fn by_evidence(
+    refusal: &Refusal,
+    asked: &BindRx<'_>,
+    look: impl FnOnce() -> Evidence,
+) -> Option<Error> {
+    let evidence = look();
+    let cause = cause_by_evidence(refusal, asked, &evidence)?;
+    let interface = interface::label(asked.ifindex);
+    Some(explain(cause, interface, refusal.clone(), asked, &evidence))
+}
+
 /// Names the precondition behind a refusal of `bind-tx`.
 pub(super) fn bind_tx(error: Error, ifindex: u32) -> Error {
     let (refusal, unsupported) = match &error {

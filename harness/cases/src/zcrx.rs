@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Transfers through io_uring zero-copy receive.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use protocol::{
+    Release, ZcrxMemory, ZcrxSink, job::SourceReport, request::ListQueues, zcrx::ZcrxSinkReport,
+};
+use vm::JobHandle;
+
+use crate::{CaseError, Family, Result, Station, Stream, Testbed};
+
+/// How long the kernel may take to close a ring in the background.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What came of [`Stream::receive_zcrx`].
+#[derive(Debug, Clone)]
+pub struct ReceivedByRing {
+    /// What the receiver says.
+    pub sink: ZcrxSinkReport,
+    /// What the sender says.
+    pub source: SourceReport,
+    /// Bytes that the host found right in the area's pages.
+    pub verified: u64,
+}
+
+impl Stream {
+    /// Receives it in an area of `queue`, with buffers of [`Stream::rx_page_size`]: as
+    /// [`Stream::devmem_sink`].
+    #[must_use]
+    pub fn zcrx(
+        &self,
+        queue: u32,
+        memory: ZcrxMemory,
+        area_bytes: u64,
+        release: Release,
+    ) -> ZcrxSink {
+        let verify = release == Release::Immediate;
+        ZcrxSink {
+            ns: self.to.ns,
+            interface: self.to.name(),
+            queue,
+            memory,
+            area_bytes,
+            rx_buf_len: self.rx_page_size,
+            refill_entries: None,
+            completions: None,
+            listen: self.to.socket(self.family, self.port),
+            // As in `Stream::devmem_sink`.
+            seed: if verify { self.seed } else { 0 },
+            verify,
+            report: release == Release::OnRequest,
+            release,
+        }
+    }
+
+    /// As [`Stream::zcrx`], started.
+    pub fn zcrx_sink<'g>(
+        &self,
+        bed: &'g Testbed,
+        queue: u32,
+        memory: ZcrxMemory,
+        area_bytes: u64,
+        release: Release,
+    ) -> Result<JobHandle<'g, ZcrxSink>> {
+        Ok(bed
+            .guest
+            .start(self.zcrx(queue, memory, area_bytes, release))?)
+    }
+
+    /// Receives `bytes` in an area of `queue`. The host reads the area's pages in guest RAM and
+    /// compares them with the seed's payload, while the receiver holds them.
+    pub fn receive_zcrx(
+        &self,
+        bed: &Testbed,
+        queue: u32,
+        memory: ZcrxMemory,
+        bytes: u64,
+        area_bytes: u64,
+    ) -> Result<ReceivedByRing> {
+        let mut sink = self.zcrx_sink(bed, queue, memory, area_bytes, Release::OnRequest)?;
+        let source = self.source(bed, Some(bytes), &[256 << 10], 0)?;
+        let verified = self.verify(bed, &mut sink, |_| ())?;
+        Ok(ReceivedByRing {
+            sink: sink.join()?,
+            source: source.join()?,
+            verified,
+        })
+    }
+}
+
+impl Testbed {
+    /// Waits until no queue belongs to an io_uring: the kernel closes a ring in the background.
+    pub fn wait_rings_gone(&self, station: Station) -> Result {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let queues = self.guest.call(ListQueues {
+                ns: station.ns,
+                interface: station.name(),
+            })?;
+            if !queues.iter().any(|queue| queue.io_uring) {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(CaseError::new(format!(
+                    "a queue still belongs to an io_uring: {queues:?}"
+                )));
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+    /// The NIC under test works as if there had been no ring: no queue belongs to one, ordinary TCP
+    /// arrives, and no piece of an area is out.
+    ///
+    /// # Panics
+    ///
+    /// When a piece of an area stays out.
+    pub fn assert_no_ring_left(&self) -> Result {
+        self.wait_rings_gone(self.local)?;
+        for family in Family::BOTH {
+            self.stream(self.peer, self.local, family)
+                .transfer(self, 4 << 20, &[64 << 10])?;
+        }
+        assert_eq!(
+            self.net_iovs_left(self.local)?,
+            0,
+            "an area is still in use"
+        );
+        Ok(())
+    }
+}
+
+/// Asserts that `bytes` arrived, were right, and were not copied.
+///
+/// # Panics
+///
+/// When it was not so.
+pub fn assert_whole(report: &ZcrxSinkReport, bytes: u64) {
+    assert_eq!(
+        (
+            report.bytes,
+            report.copied_bytes,
+            report.mismatch,
+            &report.error
+        ),
+        (bytes, 0, None, &None),
+        "{report:?}"
+    );
+    assert!(report.end_of_stream, "{report:?}");
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Rings that must be refused a queue, each with its errno and the precondition by name.
+
+use cases::{Family, Result, Testbed};
+use protocol::{Binding, Memory, Release, ZcrxMemory};
+
+const MIB: u64 = 1 << 20;
+
+const EEXIST: i32 = 17;
+const EINVAL: i32 = 22;
+const ERANGE: i32 = 34;
+const EOPNOTSUPP: i32 = 95;
+
+/// A dma-buf of large pieces.
+const HEAP: ZcrxMemory = ZcrxMemory::DmaBuf(Memory::SystemHeap);
+
+/// The errno and the words with which a ring is refused a queue; `None` if it is not.
+fn refusal(bed: &Testbed, queue: u32) -> Option<(i32, String)> {
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let ring = stream.zcrx(queue, ZcrxMemory::User, MIB, Release::Immediate);
+    match bed.guest.start(ring) {
+        Ok(sink) => {
+            drop(sink.stop());
+            None
+        }
+        Err(error) => {
+            let errno = error.errno().unwrap_or_else(|| panic!("no errno: {error}"));
+            Some((errno, error.to_string()))
+        }
+    }
+}
+
+fn assert_refused(bed: &Testbed, queue: u32, errno: i32, words: &str) {
+    let Some((found, message)) = refusal(bed, queue) else {
+        panic!("a ring got queue {queue}; expected: {words}");
+    };
+    assert_eq!(found, errno, "{message}");
+    assert!(message.contains(words), "{message}");
+}
+
+#[test]
+fn a_ring_is_refused_while_header_split_is_off() -> Result {
+    let bed = Testbed::options().boot("zcrx-no-split")?;
+    assert_refused(&bed, 1, EINVAL, "header split is off");
+    bed.assert_no_ring_left()?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_ring_is_refused_a_queue_that_does_not_exist_or_takes_unsplit_packets() -> Result {
+    let bed = Testbed::options().header_split().boot("zcrx-no-queue")?;
+    assert_refused(&bed, 2, ERANGE, "there is no RX queue 2");
+    assert_refused(&bed, 0, EOPNOTSUPP, "does not offer");
+    bed.assert_no_ring_left()?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_ring_is_refused_buffers_that_the_driver_or_the_area_does_not_have() -> Result {
+    let bed = Testbed::devmem("zcrx-no-large")?;
+    // More than the driver has, no power of two, less than a page, and a last piece of the area
+    // that is a single page.
+    for (rx_buf_len, area_bytes, errno, words) in [
+        (128 << 10, 4 * MIB, ERANGE, "131072 bytes are too large"),
+        (12 << 10, 4 * MIB, EINVAL, "12288"),
+        (2 << 10, 4 * MIB, EINVAL, "2048"),
+        (
+            16 << 10,
+            4 * MIB + 4096,
+            ERANGE,
+            "not physically contiguous",
+        ),
+    ] {
+        let mut stream = bed.stream(bed.peer, bed.local, Family::V4);
+        stream.rx_page_size = Some(rx_buf_len);
+        let ring = stream.zcrx(1, HEAP, area_bytes, Release::Immediate);
+        let Err(error) = bed.guest.start(ring) else {
+            panic!("a ring got buffers of {rx_buf_len} bytes");
+        };
+        assert_eq!(error.errno(), Some(errno), "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    bed.assert_no_ring_left()?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_queue_has_one_provider_be_it_a_ring_or_a_binding() -> Result {
+    let bed = Testbed::options().header_split().boot("zcrx-twice")?;
+    let binding = Binding {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        queues: vec![1],
+        memory: Memory::Udmabuf,
+        dmabuf_bytes: 4 * MIB,
+        rx_page_size: None,
+    };
+
+    let bound = bed.guest.start(binding.clone())?;
+    assert_refused(&bed, 1, EEXIST, "already belongs to a memory provider");
+    bound.stop()?;
+
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let ring = stream.zcrx_sink(&bed, 1, ZcrxMemory::User, MIB, Release::Immediate)?;
+    assert_refused(&bed, 1, EEXIST, "already belongs to a memory provider");
+    let refused = bed.guest.start(binding.clone());
+    assert_eq!(refused.err().and_then(|error| error.errno()), Some(EEXIST));
+    ring.stop()?;
+
+    bed.wait_rings_gone(bed.local)?;
+    bed.guest.start(binding)?.stop()?;
+    bed.assert_no_ring_left()?;
+    bed.finish()?;
+    Ok(())
+}
