@@ -15,6 +15,7 @@ mod initramfs;
 mod kernel;
 mod module;
 mod packages;
+mod plugin;
 mod project;
 mod qemu;
 mod run;
@@ -86,6 +87,8 @@ enum Command {
     Module,
     /// Find QEMU 10.1 or newer with igb, or unpack Debian's newest into the cache
     Qemu,
+    /// Build the counter, a plugin for that QEMU
+    Plugin,
     /// Build the guest's PID 1, a static program
     Agent,
     /// Pack the agent, rigb.ko and the kernel's modules into the guest's initramfs
@@ -140,6 +143,10 @@ fn run(cli: Cli) -> Result<()> {
         Command::Kernel => made(&kernel(project, Use::Guest)?.build),
         Command::Module => made(&module::build(project, &kernel(project, Use::Module)?)?),
         Command::Qemu => made(&qemu::program(&qemu::prepare(project)?)),
+        Command::Plugin => {
+            let qemu = qemu::prepare(project)?;
+            made(&plugin::build(project, &qemu)?);
+        }
         Command::Agent => made(&guest::agent(project)?),
         Command::Initramfs => {
             let kernel = kernel(project, Use::Guest)?;

@@ -11,7 +11,9 @@ use protocol::{
 };
 use serde_json::Value;
 
-use crate::{ethtool, files, interfaces, jobs::Jobs, modules, netdev, netns, ping, rtnetlink};
+use crate::{
+    ethtool, files, interfaces, jobs::Jobs, marker, modules, netdev, netns, ping, rtnetlink,
+};
 
 /// Who this is.
 pub(crate) fn hello() -> Result<AgentInfo> {
@@ -139,6 +141,8 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::Ping(r) => reply::<request::Ping>(netns::within(r.ns, || {
             ping::ping(r.to, r.count, r.size, milliseconds(r.timeout_ms))
         })?),
+        R::MarkWindow(r) => reply::<request::MarkWindow>(marker::mark(r.edge)),
+        R::ListModuleSymbols(_) => reply::<request::ListModuleSymbols>(modules::symbols()?),
         R::StartJob(r) => reply::<request::StartJob>(jobs.start(r.job)?),
         R::Tell(r) => reply::<request::Tell>(jobs.tell(r.job, &r.command)?),
         R::Join(r) => reply::<request::Join>(jobs.join(r.job)?),

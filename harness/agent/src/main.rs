@@ -14,6 +14,7 @@ mod files;
 mod init;
 mod interfaces;
 mod jobs;
+mod marker;
 mod modules;
 mod netdev;
 mod netns;

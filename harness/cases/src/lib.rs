@@ -10,5 +10,5 @@ mod testbed;
 mod transfer;
 
 pub use error::{CaseError, Result};
-pub use testbed::{Family, Options, Station, Testbed};
+pub use testbed::{Driver, Family, Options, Station, Testbed};
 pub use transfer::{Received, Sent, Stream, finish};

@@ -24,8 +24,36 @@ use crate::Result;
 /// How long the guest may take for something that takes it milliseconds.
 const PATIENCE_MS: u64 = 60_000;
 
-/// The driver under test.
-const DRIVER: &str = "rigb";
+/// The drivers of the NIC that a testbed can load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Driver {
+    /// Ours.
+    Rigb,
+    /// The kernel's, in C.
+    Igb,
+}
+
+impl Driver {
+    /// Its modules, in the order of loading.
+    fn modules(self) -> &'static [&'static str] {
+        match self {
+            Self::Rigb => &["rigb"],
+            Self::Igb => &["i2c-core", "i2c-algo-bit", "igb"],
+        }
+    }
+
+    /// The module's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rigb => "rigb",
+            Self::Igb => "igb",
+        }
+    }
+}
+
+/// The same for one that is counted, in real time.
+const COUNTED_PATIENCE: Duration = Duration::from_secs(600);
 
 /// The only wire.
 const WIRE: Wire = Wire(0);
@@ -97,12 +125,37 @@ impl Station {
 /// What a testbed is made of.
 #[derive(Debug, Clone)]
 pub struct Options {
+    driver: Driver,
+    counted: bool,
+    memory_mib: u64,
     cpus: u32,
     mtu: u32,
     header_split: bool,
 }
 
 impl Options {
+    /// The driver of both NICs.
+    #[must_use]
+    pub fn driver(mut self, driver: Driver) -> Self {
+        self.driver = driver;
+        self
+    }
+
+    /// One processor, and the counter: see [`vm::counter`].
+    #[must_use]
+    pub fn counted(mut self) -> Self {
+        self.counted = true;
+        self.cpus = 1;
+        self
+    }
+
+    /// Memory of the guest in MiB.
+    #[must_use]
+    pub fn memory_mib(mut self, mib: u64) -> Self {
+        self.memory_mib = mib;
+        self
+    }
+
     /// Processors, and so queue pairs.
     #[must_use]
     pub fn cpus(mut self, cpus: u32) -> Self {
@@ -131,8 +184,15 @@ impl Options {
 
     /// As [`Options::boot`], with these images.
     pub fn boot_images(self, images: Images, name: &str) -> Result<Testbed> {
-        let guest = Machine::new(images, name).cpus(self.cpus).boot()?;
+        let mut machine = Machine::new(images, name)
+            .cpus(self.cpus)
+            .memory_mib(self.memory_mib);
+        if self.counted {
+            machine = machine.counted().call_timeout(COUNTED_PATIENCE);
+        }
+        let guest = machine.boot()?;
         let bed = Testbed {
+            driver: self.driver,
             guest,
             local: Station::LOCAL,
             peer: Station::PEER,
@@ -157,6 +217,7 @@ pub struct Testbed {
     pub local: Station,
     /// The other one, in its own namespace.
     pub peer: Station,
+    driver: Driver,
     mtu: u32,
     ports: AtomicU16,
 }
@@ -166,6 +227,9 @@ impl Testbed {
     #[must_use]
     pub fn options() -> Options {
         Options {
+            driver: Driver::Rigb,
+            counted: false,
+            memory_mib: 1024,
             cpus: 2,
             mtu: 1500,
             header_split: false,
@@ -192,10 +256,12 @@ impl Testbed {
 
     /// Loads the driver, and waits for the interfaces that it makes.
     pub fn load_driver(&self) -> Result {
-        self.guest.call(LoadModule {
-            name: DRIVER.to_owned(),
-            parameters: String::new(),
-        })?;
+        for name in self.driver.modules() {
+            self.guest.call(LoadModule {
+                name: (*name).to_owned(),
+                parameters: String::new(),
+            })?;
+        }
         for station in self.stations() {
             let found = self.guest.call(WaitInterface {
                 ns: Ns::Local,

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 
 use protocol::{
-    Command, DevmemSink, DevmemSource, Event, Payload, Release, TcpSink, TcpSource,
+    Command, DevmemSink, DevmemSource, Event, Fill, Memory, Payload, Release, TcpSink, TcpSource,
     job::{DevmemSinkReport, DevmemSourceReport, SinkReport, SourceReport},
     request::FlowQueue,
 };
@@ -134,6 +134,7 @@ impl Stream {
             ns: self.to.ns,
             interface: self.to.name(),
             queues: vec![queue],
+            memory: Memory::Udmabuf,
             dmabuf_bytes,
             listen: self.to.socket(self.family, self.port),
             seed: self.seed,
@@ -154,6 +155,8 @@ impl Stream {
         Ok(bed.guest.start(DevmemSource {
             ns: self.from.ns,
             interface: self.from.name(),
+            memory: Memory::Udmabuf,
+            fill: Fill::Guest,
             dmabuf_bytes,
             bind: self.bind,
             connect: self.to.socket(self.family, self.port),

@@ -13,6 +13,7 @@ const EOPNOTSUPP: i32 = 95;
 
 fn binding(bed: &Testbed, queue: u32) -> Binding {
     Binding {
+        memory: Default::default(),
         ns: bed.local.ns,
         interface: bed.local.name(),
         queues: vec![queue],

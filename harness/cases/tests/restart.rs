@@ -62,6 +62,7 @@ fn a_queue_restarts_again_and_again_and_the_others_lose_no_packet() -> Result {
 
     for _ in 0..BINDINGS {
         let bound = bed.guest.start(Binding {
+            memory: Default::default(),
             ns: bed.local.ns,
             interface: bed.local.name(),
             queues: vec![2],
@@ -118,6 +119,7 @@ fn an_allocation_that_fails_leaves_the_old_queue_running() -> Result {
 
     for round in 1..=20 {
         let refused = bed.guest.start(Binding {
+            memory: Default::default(),
             ns: bed.local.ns,
             interface: bed.local.name(),
             queues: vec![0],

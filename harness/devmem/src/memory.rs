@@ -55,8 +55,8 @@ impl Memory {
             .as_fd()
             .try_clone_to_owned()
             .map_err(|error| Error::io("duplicate a dma-buf's descriptor", error))?;
-        let view = view(file.into(), buffer.len())
-            .map_err(|source| Error::NotMappable { source })?;
+        let view =
+            view(file.into(), buffer.len()).map_err(|source| Error::NotMappable { source })?;
         Ok(Self::new(buffer, view))
     }
 

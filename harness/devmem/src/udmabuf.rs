@@ -106,8 +106,7 @@ pub fn create_with(len: usize, backing: Backing) -> Result<Memory> {
     // and returns a descriptor.
     let buffer = unsafe { ioctl::ioctl(&driver, create) }.map_err(refused)?;
     // The view is of the memfd: unlike the dma-buf's own, it has pages whose place can be asked.
-    let view =
-        view(File::from(memfd), len).map_err(|error| Error::io("map a memfd", error))?;
+    let view = view(File::from(memfd), len).map_err(|error| Error::io("map a memfd", error))?;
     Ok(Memory::new(DmaBuf::from_fd(buffer)?, view))
 }
 

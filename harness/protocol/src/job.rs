@@ -6,7 +6,11 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Failure, Ns, payload::Mismatch};
+use crate::{
+    Failure, Ns,
+    measure::{MeasuredSink, MeasuredSinkReport, MeasuredSource, MeasuredSourceReport},
+    payload::Mismatch,
+};
 
 /// A job together with the type of its outcome.
 pub trait JobSpec: Into<Job> {
@@ -59,6 +63,8 @@ jobs! {
     Binding -> BindingReport,
     UdpSink -> UdpSinkReport,
     UdpSource -> UdpSourceReport,
+    MeasuredSink -> MeasuredSinkReport,
+    MeasuredSource -> MeasuredSourceReport,
 }
 
 /// What a running job can be told with [`crate::Tell`].

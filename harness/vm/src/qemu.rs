@@ -20,6 +20,9 @@ pub(crate) struct Inherited {
 const KERNEL_PARAMETERS: &str =
     "console=ttyS0 loglevel=5 panic=-1 oops=panic udmabuf.size_limit_mb=1024";
 
+/// What a counted guest is booted with, too.
+const COUNTED_KERNEL_PARAMETERS: &str = " maxcpus=1";
+
 /// All arguments behind the command's own.
 pub(crate) fn arguments(
     machine: &Machine,
@@ -39,8 +42,12 @@ pub(crate) fn arguments(
     for accelerator in accelerators {
         arguments.add("-accel", *accelerator);
     }
-    arguments.add("-cpu", "max");
-    arguments.add("-smp", machine.cpus.to_string());
+    if machine.counted {
+        add_counter(&mut arguments, images, run);
+    } else {
+        arguments.add("-cpu", "max");
+        arguments.add("-smp", machine.cpus.to_string());
+    }
     arguments.add("-m", format!("{mib}M"));
     arguments.add(
         "-object",
@@ -53,6 +60,9 @@ pub(crate) fn arguments(
     arguments.add("-kernel", &images.kernel);
     arguments.add("-initrd", &images.initramfs);
     let mut parameters = KERNEL_PARAMETERS.to_owned();
+    if machine.counted {
+        parameters.push_str(COUNTED_KERNEL_PARAMETERS);
+    }
     for parameter in &machine.kernel_parameters {
         parameters.push(' ');
         parameters.push_str(parameter);
@@ -83,6 +93,24 @@ pub(crate) fn arguments(
         .0
         .extend(machine.qemu_arguments.iter().map(OsString::from));
     arguments.0
+}
+
+/// Everything that makes two runs alike, and the counter.
+///
+/// Time follows the instructions executed (`-icount`). Copies are made with `rep movsq`: TCG runs
+/// `rep movsb`, which a processor with `erms` and `fsrm` copies with, byte by byte, as no processor
+/// does. Of two processors only one is started ([`COUNTED_KERNEL_PARAMETERS`]): it does everything,
+/// but drivers make two queues.
+fn add_counter(arguments: &mut Arguments, images: &Images, run: &RunDir) {
+    arguments.add("-cpu", "max,-erms,-fsrm,-rdrand,-rdseed");
+    arguments.add("-smp", "2");
+    arguments.add("-icount", "shift=4,sleep=off");
+    arguments.add("-rtc", "base=2026-01-01T00:00:00,clock=vm");
+    arguments.add("-seed", "1");
+    if let Some(counter) = &images.counter {
+        let (file, dir) = (path(counter), path(run.path()));
+        arguments.add("-plugin", format!("file={file},dir={dir}"));
+    }
 }
 
 /// Two NICs on a hub, each behind a root port of its own, and a capture of what one of them sees.

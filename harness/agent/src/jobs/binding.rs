@@ -19,12 +19,7 @@ use super::{
 use crate::{control::lock, netns, rtnetlink};
 
 /// Binds a dma-buf to receive queues.
-pub(super) fn bind(
-    ns: Ns,
-    interface: &str,
-    queues: &[u32],
-    dmabuf: &Memory,
-) -> Result<RxBinding> {
+pub(super) fn bind(ns: Ns, interface: &str, queues: &[u32], dmabuf: &Memory) -> Result<RxBinding> {
     netns::within(ns, || {
         Ok(bind_rx(rtnetlink::index_of(interface)?, dmabuf, queues)?)
     })

@@ -252,7 +252,9 @@ impl Relay<'_> {
         for completion in self.sender.completions().context("reading completions")? {
             self.report.completions += 1;
             self.report.copied += u64::from(completion.copied);
-            let done = self.held.completed(completion.offset, completion.len as u64);
+            let done = self
+                .held
+                .completed(completion.offset, completion.len as u64);
             tokens.extend(done.unwrap_or_default());
         }
         Ok(self.returner.give_back(incoming, &tokens)?)

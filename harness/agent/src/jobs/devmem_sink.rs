@@ -123,7 +123,9 @@ impl Control for Sink {
                 );
             }
             Command::Stop => self.switch.stop(),
-            other @ (Command::Finish | Command::Go) => return Err(not_understood("DevmemSink", other)),
+            other @ (Command::Finish | Command::Go) => {
+                return Err(not_understood("DevmemSink", other));
+            }
         }
         // With the lock, so that nobody misses it between a look and the wait.
         let held = lock(&self.held);

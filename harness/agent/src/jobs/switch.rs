@@ -65,7 +65,9 @@ impl Switch {
 
     /// Waits until the job may begin, or shall end.
     pub(super) fn wait_for_go(&self) {
-        let waiting = self.gone.wait_while(lock(&self.waiting), |waiting| *waiting);
+        let waiting = self
+            .gone
+            .wait_while(lock(&self.waiting), |waiting| *waiting);
         // Poisoning means that the guest is going down.
         drop(waiting.unwrap_or_else(PoisonError::into_inner));
     }

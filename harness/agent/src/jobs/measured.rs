@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What measured sinks and sources have in common.
+
+use anyhow::{Result, ensure};
+use devmem::memory::Memory;
+use protocol::{Ns, Payload};
+
+use super::memory;
+
+/// A dma-buf that a stream is copied into or out of, around its end.
+pub(super) struct Copies {
+    memory: Memory,
+    at: usize,
+}
+
+impl Copies {
+    /// Makes the dma-buf, for pieces of at most `piece` bytes.
+    pub(super) fn new(from: protocol::Memory, bytes: u64, piece: u32) -> Result<Self> {
+        ensure_room(bytes, piece)?;
+        Ok(Self {
+            memory: memory::allocate(from, bytes)?,
+            at: 0,
+        })
+    }
+
+    /// Where the next `len` bytes go.
+    fn place(&mut self, len: usize) -> usize {
+        if self.at + len > self.memory.len() {
+            self.at = 0;
+        }
+        let place = self.at;
+        self.at += len;
+        place
+    }
+
+    /// Copies a piece in.
+    pub(super) fn copy_in(&mut self, piece: &[u8]) -> Result<()> {
+        let place = self.place(piece.len());
+        Ok(self.memory.write_at(place, piece)?)
+    }
+
+    /// Copies the next piece out.
+    pub(super) fn copy_out(&mut self, piece: &mut [u8]) -> Result<()> {
+        let place = self.place(piece.len());
+        Ok(self.memory.read_at(place, piece)?)
+    }
+
+    /// The dma-buf.
+    pub(super) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+}
+
+/// Fails unless a dma-buf holds a piece of the stream.
+pub(super) fn ensure_room(bytes: u64, piece: u32) -> Result<()> {
+    ensure!(
+        piece != 0 && u64::from(piece) <= bytes,
+        "a dma-buf of {bytes} bytes does not hold pieces of {piece} bytes"
+    );
+    Ok(())
+}
+
+/// Fills a dma-buf with something that is not zeros.
+pub(super) fn fill(memory: &Memory) -> Result<()> {
+    let mut bytes = vec![0; memory.len()];
+    Payload::new(0).fill(0, &mut bytes);
+    Ok(memory.write_at(0, &bytes)?)
+}
+
+/// Packets that an interface received so far.
+pub(super) fn packets(ns: Ns, interface: &str) -> Result<u64> {
+    let stats = crate::netns::within(ns, || crate::rtnetlink::stats(interface))?;
+    Ok(stats.rx_packets)
+}
