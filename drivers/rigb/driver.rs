@@ -85,8 +85,9 @@ fn probe<'bound>(
 
     // One vector for each queue pair and one for the link.
     let max_pairs = u32::from(limits::MAX_RX_QUEUES.min(limits::MAX_VECTORS - 1));
+    // Queue 0 cannot be bound to device memory, so that a single processor has a second one, too.
     // CAST: A number of processors fits.
-    let wanted = (kernel::cpu::nr_cpu_ids() as u32).clamp(1, max_pairs);
+    let wanted = (kernel::cpu::nr_cpu_ids() as u32).clamp(2, max_pairs);
     let mut vectors = Vectors::new(pdev, 2, wanted + 1)?;
     let pairs = vectors.count() - 1;
 

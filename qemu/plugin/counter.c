@@ -94,11 +94,9 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info,
 	unsigned int size = 1u << qemu_plugin_mem_size_shift(info);
 	bool store = qemu_plugin_mem_is_store(info);
 
+	(void)vcpu;
 	if (!counting)
 		return;
-	/* Counters are neither atomic nor one for each vCPU. */
-	if (vcpu)
-		wrong = "more than one vCPU ran";
 	if (store) {
 		block->stores++;
 		block->stored += size;
@@ -223,7 +221,11 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info,
 		fprintf(stderr, "counter: needs dir=DIRECTORY\n");
 		return -1;
 	}
-	(void)info;
+	/* Counters are neither atomic nor one for each vCPU. */
+	if (!info->system_emulation || info->system.max_vcpus != 1) {
+		fprintf(stderr, "counter: needs a machine with one vCPU\n");
+		return -1;
+	}
 	directory = argv[0] + sizeof(key) - 1;
 #if QEMU_PLUGIN_VERSION >= 7
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation, NULL);

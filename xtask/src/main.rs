@@ -4,6 +4,7 @@
 //! steps that it needs first, so that any of them can be asked for alone.
 
 mod apt;
+mod bench;
 mod cache;
 mod check;
 mod clean;
@@ -111,6 +112,8 @@ enum Command {
         #[arg(value_name = "FILTER", allow_hyphen_values = true)]
         filters: Vec<String>,
     },
+    /// Measure what the processor does for a byte, by driver and way
+    Bench(bench::Options),
     /// Check without running: rustfmt, clippy, rustdoc, licence headers
     Check,
     /// Build the documentation of the crates
@@ -159,6 +162,7 @@ fn run(cli: Cli) -> Result<()> {
         }
         Command::Run { json } => run::run(project, lock, json.as_deref())?,
         Command::Test { filters } => test::run(project, lock, &filters)?,
+        Command::Bench(options) => bench::run(project, lock, &options)?,
         Command::Check => check::run(project)?,
         Command::Doc => check::doc(project)?,
         Command::Clean { cache } => clean::run(project, cache)?,
@@ -169,6 +173,11 @@ fn run(cli: Cli) -> Result<()> {
 fn kernel(project: &Project, wanted: Use) -> Result<kernel::Kernel> {
     packages::install_missing(project)?;
     kernel::prepare(project, wanted)
+}
+
+/// A case's failure as this program's.
+fn error(error: cases::CaseError) -> anyhow::Error {
+    anyhow::Error::msg(error.to_string())
 }
 
 /// Prints what a command made, alone on standard output, for scripts.

@@ -20,9 +20,6 @@ pub(crate) struct Inherited {
 const KERNEL_PARAMETERS: &str =
     "console=ttyS0 loglevel=5 panic=-1 oops=panic udmabuf.size_limit_mb=1024";
 
-/// What a counted guest is booted with, too.
-const COUNTED_KERNEL_PARAMETERS: &str = " maxcpus=1";
-
 /// All arguments behind the command's own.
 pub(crate) fn arguments(
     machine: &Machine,
@@ -60,9 +57,6 @@ pub(crate) fn arguments(
     arguments.add("-kernel", &images.kernel);
     arguments.add("-initrd", &images.initramfs);
     let mut parameters = KERNEL_PARAMETERS.to_owned();
-    if machine.counted {
-        parameters.push_str(COUNTED_KERNEL_PARAMETERS);
-    }
     for parameter in &machine.kernel_parameters {
         parameters.push(' ');
         parameters.push_str(parameter);
@@ -99,11 +93,10 @@ pub(crate) fn arguments(
 ///
 /// Time follows the instructions executed (`-icount`). Copies are made with `rep movsq`: TCG runs
 /// `rep movsb`, which a processor with `erms` and `fsrm` copies with, byte by byte, as no processor
-/// does. Of two processors only one is started ([`COUNTED_KERNEL_PARAMETERS`]): it does everything,
-/// but drivers make two queues.
+/// does.
 fn add_counter(arguments: &mut Arguments, images: &Images, run: &RunDir) {
     arguments.add("-cpu", "max,-erms,-fsrm,-rdrand,-rdseed");
-    arguments.add("-smp", "2");
+    arguments.add("-smp", "1");
     arguments.add("-icount", "shift=4,sleep=off");
     arguments.add("-rtc", "base=2026-01-01T00:00:00,clock=vm");
     arguments.add("-seed", "1");

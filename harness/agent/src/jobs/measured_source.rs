@@ -24,6 +24,8 @@ use crate::{failure, netns, rtnetlink};
 pub(super) fn set_up(id: JobId, spec: MeasuredSource) -> Result<Ready> {
     ensure!(spec.write != 0, "a write of 0 bytes sends nothing");
     let stream = netns::within(spec.ns, || tcp::connect(None, spec.connect))?;
+    // Writes shall fill packets, whatever their size.
+    stream.set_nodelay(false).context("clearing TCP_NODELAY")?;
     let origin = Origin::new(id, &spec, &stream)?;
     let stream = Arc::new(stream);
     let switch = Switch::new("MeasuredSource");
