@@ -15,6 +15,7 @@ use protocol::{
     request::{
         AddAddress, GetDriverStats, GetLinkStats, GetQueueStats, GetRss, ListPagePools, LoadModule,
         MoveInterface, SetFeatures, SetMtu, SetRings, SetRss, SetUp, WaitCarrier, WaitInterface,
+        WriteFile,
     },
 };
 use vm::{End, Guest, Images, Machine, Verdict, Wire};
@@ -126,6 +127,7 @@ impl Station {
 #[derive(Debug, Clone)]
 pub struct Options {
     driver: Driver,
+    transmit_queue: Option<u32>,
     counted: bool,
     memory_mib: u64,
     cpus: u32,
@@ -146,6 +148,14 @@ impl Options {
     pub fn counted(mut self) -> Self {
         self.counted = true;
         self.cpus = 1;
+        self
+    }
+
+    /// The queue that processor 0 sends on, on both NICs (XPS). Without, a flow's random hash
+    /// chooses.
+    #[must_use]
+    pub fn transmit_queue(mut self, queue: u32) -> Self {
+        self.transmit_queue = Some(queue);
         self
     }
 
@@ -193,6 +203,7 @@ impl Options {
         let guest = machine.boot()?;
         let bed = Testbed {
             driver: self.driver,
+            transmit_queue: self.transmit_queue,
             guest,
             local: Station::LOCAL,
             peer: Station::PEER,
@@ -218,6 +229,7 @@ pub struct Testbed {
     /// The other one, in its own namespace.
     pub peer: Station,
     driver: Driver,
+    transmit_queue: Option<u32>,
     mtu: u32,
     ports: AtomicU16,
 }
@@ -228,6 +240,7 @@ impl Testbed {
     pub fn options() -> Options {
         Options {
             driver: Driver::Rigb,
+            transmit_queue: None,
             counted: false,
             memory_mib: 1024,
             cpus: 2,
@@ -268,6 +281,15 @@ impl Testbed {
                 mac: WIRE.mac(station.end),
                 timeout_ms: PATIENCE_MS,
             })?;
+            if let Some(queue) = self.transmit_queue {
+                // Before it moves: the guest's sysfs shows one namespace.
+                let queues = format!("/sys/class/net/{}/queues", found.name);
+                self.guest.call(WriteFile {
+                    ns: Ns::Local,
+                    path: format!("{queues}/tx-{queue}/xps_cpus"),
+                    contents: "1".to_owned(),
+                })?;
+            }
             self.guest.call(MoveInterface {
                 from: Ns::Local,
                 interface: found.name,

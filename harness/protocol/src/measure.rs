@@ -49,8 +49,6 @@ pub struct MeasuredSink {
     pub path: Path,
     /// Most bytes that one call receives.
     pub read: u32,
-    /// SO_RCVBUF in bytes, of which the kernel uses twice as much.
-    pub receive_buffer: u32,
     /// Bytes before the window starts.
     pub skip: u64,
     /// Bytes in the window; it ends with the call that receives the last of them.

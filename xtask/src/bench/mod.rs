@@ -32,7 +32,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
     /// Size of the measured window
-    #[arg(long, value_name = "MIB", default_value_t = 32)]
+    #[arg(long, value_name = "MIB", default_value_t = 128)]
     window: u64,
     /// Write a profile by function for each row into this folder
     #[arg(long, value_name = "DIR")]

@@ -2,9 +2,13 @@
 
 //! What measured sinks and sources have in common.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use devmem::memory::Memory;
 use protocol::{Ns, Payload};
+use rustix::{
+    thread::{ClockId, clock_nanosleep_absolute},
+    time::{Timespec, clock_gettime},
+};
 
 use super::memory;
 
@@ -66,6 +70,20 @@ pub(super) fn fill(memory: &Memory) -> Result<()> {
     let mut bytes = vec![0; memory.len()];
     Payload::new(0).fill(0, &mut bytes);
     Ok(memory.write_at(0, &bytes)?)
+}
+
+/// Waits for a round time of the guest's clock, a second away at least.
+///
+/// When the host's requests arrive is up to the host. What follows them shall not be: drivers adapt
+/// to what they time, and end up in one habit or another.
+pub(super) fn wait_for_round_time() -> Result<()> {
+    const ROUND: i64 = 10;
+    let now = clock_gettime(ClockId::Monotonic);
+    let start = Timespec {
+        tv_sec: (now.tv_sec + 1) / ROUND * ROUND + ROUND,
+        tv_nsec: 0,
+    };
+    clock_nanosleep_absolute(ClockId::Monotonic, &start).context("sleeping")
 }
 
 /// Packets that an interface received so far.

@@ -29,8 +29,7 @@ use crate::{failure, marker, netns};
 const PIECES: usize = 1024;
 
 pub(super) fn set_up(id: JobId, spec: MeasuredSink) -> Result<Ready> {
-    let buffer = Some(spec.receive_buffer as usize);
-    let listener = Arc::new(netns::within(spec.ns, || tcp::listen(spec.listen, buffer))?);
+    let listener = Arc::new(netns::within(spec.ns, || tcp::listen(spec.listen, None))?);
     let target = Target::new(id, &spec)?;
     let switch = Switch::new("MeasuredSink");
     switch.watch(&listener);

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::{
     Ready,
-    measured::{Copies, ensure_room, fill},
+    measured::{Copies, ensure_room, fill, wait_for_round_time},
     memory,
     switch::Switch,
     tcp,
@@ -44,8 +44,8 @@ pub(super) fn set_up(id: JobId, spec: MeasuredSource) -> Result<Ready> {
                 error: None,
             },
         };
-        let result = source
-            .send(&stream, origin)
+        let result = wait_for_round_time()
+            .and_then(|()| source.send(&stream, origin))
             .map_err(|error| failure::from_error(&error))
             .and_then(|()| tcp::deliver(&stream, &switch));
         match result {
