@@ -114,6 +114,8 @@ enum Command {
     },
     /// Measure what the processor does for a byte, by driver and way
     Bench(bench::Options),
+    /// Measure a part of it, and fail when a figure is worse than the committed one
+    BenchCheck,
     /// Check without running: rustfmt, clippy, rustdoc, licence headers
     Check,
     /// Build the documentation of the crates
@@ -163,6 +165,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Run { json } => run::run(project, lock, json.as_deref())?,
         Command::Test { filters } => test::run(project, lock, &filters)?,
         Command::Bench(options) => bench::run(project, lock, &options)?,
+        Command::BenchCheck => bench::compare(project, lock)?,
         Command::Check => check::run(project)?,
         Command::Doc => check::doc(project)?,
         Command::Clean { cache } => clean::run(project, cache)?,

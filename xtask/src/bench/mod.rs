@@ -2,27 +2,39 @@
 
 //! `bench`: what the processor does for a byte, by driver and way.
 
+mod check;
+mod document;
+mod figures;
 mod measure;
+mod parts;
 mod profile;
 mod scenario;
+mod table;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use vm::Images;
 
 use crate::cache::CacheLock;
 use crate::guest;
 use crate::project::Project;
-use crate::ui::Step;
-use profile::Symbols;
-use scenario::Extent;
+use crate::ui::{self, Step};
+use figures::Figure;
+use measure::Measurement;
+use parts::Parts;
+use profile::{Function, Symbols};
+use scenario::{Extent, Row};
+
+/// Size of a window in MiB. What is in flight at its ends is some MiB.
+const WINDOW: u64 = 128;
 
 /// What to measure and where to write it.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only what CI compares: MTU 9000, 64 KiB
+    /// Only what `bench-check` compares: MTU 9000, 64 KiB
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// All message sizes, 4 KiB to 16 MiB; takes long
@@ -32,7 +44,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
     /// Size of the measured window
-    #[arg(long, value_name = "MIB", default_value_t = 128)]
+    #[arg(long, value_name = "MIB", default_value_t = WINDOW)]
     window: u64,
     /// Write a profile by function for each row into this folder
     #[arg(long, value_name = "DIR")]
@@ -40,21 +52,17 @@ pub(crate) struct Options {
     /// Write the figures as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write the tables and the committed figures in Documentation/ anew
+    #[arg(long, conflicts_with_all = ["quick", "full", "only"])]
+    document: bool,
 }
 
-/// Measures.
+/// Measures, and prints tables.
 ///
 /// # Errors
 ///
 /// Those of the preparation, and when a row cannot be measured.
 pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Result<()> {
-    let images = guest::prepare(project)?;
-    // A guest only reads what is in the cache.
-    drop(lock);
-    let system_map = images
-        .symbols
-        .clone()
-        .context("the kernel's build has no System.map")?;
     let extent = match (options.quick, options.full) {
         (true, _) => Extent::Quick,
         (_, true) => Extent::Full,
@@ -67,38 +75,107 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
     if rows.is_empty() {
         bail!("no row has such a name");
     }
-    for row in rows {
-        let step = Step::begin("bench", &row.name());
-        let measured = measure::measure(&images, row, options.window << 20)?;
-        let total = measured.window.total();
-        let per_byte = |value: u64| value as f64 / measured.sink.window_bytes as f64;
-        step.done(&format!(
-            "{}: insn/B {:.4} rep/B {:.4} loaded/B {:.3} stored/B {:.3} rtx {} packets {} reads {} frags {} ns {} {:?}",
-            row.name(),
-            per_byte(total.instructions),
-            per_byte(total.reps),
-            per_byte(total.accesses.loaded),
-            per_byte(total.accesses.stored),
-            measured.source.retransmits,
-            measured.sink.window_packets,
-            measured.sink.window_reads,
-            measured.sink.window_fragments,
-            measured.sink.window_ns,
-            measured.window.ranges,
-        ));
-        if let Some(dir) = &options.profile {
-            let symbols = Symbols::new(&system_map, &measured.modules)?;
-            let functions = symbols.profile(&measured.window);
-            let text = profile::text(
-                &row.name(),
-                &functions,
-                measured.sink.window_bytes,
-                measured.sink.window_packets,
-            );
-            let name = row.name().replace([' ', ','], "-").replace("--", "-");
-            fs::create_dir_all(dir)?;
-            fs::write(dir.join(format!("profile-{name}.txt")), text)?;
-        }
+    let bench = Bench::prepare(project, lock)?;
+    let figures = bench.measure(&rows, options.window, options.profile.as_deref())?;
+    let tables = table::tables(&figures);
+    if let Some(path) = &options.json {
+        check::write(path, &figures)?;
     }
+    if options.document {
+        check::write(&check::committed(project), &figures)?;
+        document::write(project, &bench.images, options.window, &tables)?;
+    }
+    println!("\n{tables}");
     Ok(())
+}
+
+/// Measures what is quick, and compares it with the committed figures.
+///
+/// # Errors
+///
+/// Those of [`run`], and when a figure got worse.
+pub(crate) fn compare(project: &Project, lock: CacheLock) -> Result<()> {
+    let old = check::read(&check::committed(project))?;
+    let bench = Bench::prepare(project, lock)?;
+    let figures = bench.measure(&scenario::rows(Extent::Quick), WINDOW, None)?;
+    check::compare(&old, &figures)
+}
+
+/// What every row needs.
+struct Bench {
+    images: Images,
+    system_map: PathBuf,
+    parts: Parts,
+}
+
+impl Bench {
+    fn prepare(project: &Project, lock: CacheLock) -> Result<Self> {
+        let images = guest::prepare(project)?;
+        // A guest only reads what is in the cache.
+        drop(lock);
+        let system_map = images.symbols.clone();
+        let system_map = system_map.context("the kernel's build has no System.map")?;
+        let build = system_map.parent().unwrap_or(Path::new("/"));
+        let step = Step::begin("symbols", "reading the kernel's object files");
+        let parts = Parts::read(build)?;
+        step.done("functions by part of the kernel");
+        Ok(Self {
+            images,
+            system_map,
+            parts,
+        })
+    }
+
+    fn measure(&self, rows: &[Row], window: u64, profiles: Option<&Path>) -> Result<Vec<Figure>> {
+        let mut all = Vec::new();
+        for row in rows {
+            let step = Step::begin("bench", &row.name());
+            let measured = measure::measure(&self.images, *row, window << 20)?;
+            let symbols = Symbols::new(&self.system_map, &measured.modules)?;
+            let functions = symbols.profile(&measured.window);
+            if let Some(dir) = profiles {
+                self.write_profile(dir, &measured, &functions)?;
+            }
+            let figures = figures::figures(&measured, &functions, &self.parts);
+            step.done(&summary(&measured));
+            if measured.source.retransmits > 0 {
+                ui::note("segments were sent again: the figures are those of a disturbed stream");
+            }
+            all.extend(figures);
+        }
+        Ok(all)
+    }
+
+    fn write_profile(
+        &self,
+        dir: &Path,
+        measured: &Measurement,
+        functions: &[Function],
+    ) -> Result<()> {
+        let name = measured.row.name();
+        let text = profile::text(&name, functions, &measured.sink, |function| {
+            self.parts.of(function)
+        });
+        fs::create_dir_all(dir).with_context(|| format!("can't create {}", dir.display()))?;
+        let file = name
+            .replace(" + ", "-")
+            .replace(", ", "-")
+            .replace(' ', "-");
+        let path = dir.join(format!("profile-{file}.txt"));
+        fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))
+    }
+}
+
+/// A row in a line.
+fn summary(measured: &Measurement) -> String {
+    let total = measured.window.total();
+    let per_byte = |value: u64| value as f64 / measured.sink.window_bytes as f64;
+    format!(
+        "{}: insn/B {:.3} + rep {:.3}, loaded/B {:.2}, stored/B {:.2}",
+        measured.row.name(),
+        per_byte(total.instructions),
+        per_byte(total.reps),
+        per_byte(total.accesses.loaded),
+        per_byte(total.accesses.stored),
+    )
 }

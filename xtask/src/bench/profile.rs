@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use protocol::request::Symbol;
+use protocol::{measure::MeasuredSinkReport, request::Symbol};
 use vm::counter::{Counts, Window};
 
 /// Addresses below are the program's.
@@ -24,6 +24,13 @@ pub(crate) struct Function {
     pub(crate) counts: Counts,
     /// How often it was called: entered at its first instruction.
     pub(crate) calls: u64,
+}
+
+impl Function {
+    /// Whether this stands for all of the program.
+    pub(crate) fn is_program(&self) -> bool {
+        self.name == PROGRAM
+    }
 }
 
 /// The functions of a kernel and its modules by address.
@@ -97,7 +104,13 @@ fn demangled(name: &str) -> String {
 }
 
 /// A profile as text: a line for each function that did more than a thousandth.
-pub(crate) fn text(title: &str, functions: &[Function], bytes: u64, packets: u64) -> String {
+pub(crate) fn text(
+    title: &str,
+    functions: &[Function],
+    sink: &MeasuredSinkReport,
+    part: impl Fn(&Function) -> &'static str,
+) -> String {
+    let (bytes, packets) = (sink.window_bytes, sink.window_packets);
     let mut text = format!(
         "{title}\n{bytes} payload bytes, {packets} packets received\n\n\
          {:>9} {:>9} {:>8} {:>8} {:>8} {:>8}  {:>9}  function\n",
@@ -124,7 +137,7 @@ pub(crate) fn text(title: &str, functions: &[Function], bytes: u64, packets: u64
         }
         let name = match &function.module {
             Some(module) => format!("{} [{module}]", function.name),
-            None => function.name.clone(),
+            None => format!("{} ({})", function.name, part(function)),
         };
         line(&name, &function.counts, function.calls);
     }
@@ -132,7 +145,7 @@ pub(crate) fn text(title: &str, functions: &[Function], bytes: u64, packets: u64
 }
 
 /// What functions did together.
-pub(crate) fn sum(functions: &[Function]) -> Counts {
+fn sum(functions: &[Function]) -> Counts {
     let mut total = Counts::default();
     for function in functions {
         total += function.counts;
