@@ -141,7 +141,10 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::Ping(r) => reply::<request::Ping>(netns::within(r.ns, || {
             ping::ping(r.to, r.count, r.size, milliseconds(r.timeout_ms))
         })?),
-        R::MarkWindow(r) => reply::<request::MarkWindow>(marker::mark(r.edge)),
+        R::MarkWindow(r) => {
+            marker::mark(r.edge);
+            reply::<request::MarkWindow>(())
+        }
         R::ListModuleSymbols(_) => reply::<request::ListModuleSymbols>(modules::symbols()?),
         R::StartJob(r) => reply::<request::StartJob>(jobs.start(r.job)?),
         R::Tell(r) => reply::<request::Tell>(jobs.tell(r.job, &r.command)?),

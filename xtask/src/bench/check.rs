@@ -11,7 +11,7 @@ use super::figures::{DEVICE_LOADED, DEVICE_STORED, Figure, INSTRUCTIONS, LOADED,
 use crate::project::Project;
 use crate::ui;
 
-/// How much worse a figure may be: the spread of repeats is below.
+/// How much worse a figure may be, beyond how far its repeats were apart.
 const TOLERANCE: f64 = 0.01;
 
 /// Figures that are compared. Less is better in all of them.
@@ -83,9 +83,10 @@ pub(crate) fn compare(old: &[Figure], new: &[Figure]) -> Result<()> {
             new.value,
             old.value
         );
-        if new.value > old.value * (1.0 + TOLERANCE) {
+        let tolerance = TOLERANCE + old.spread;
+        if new.value > old.value * (1.0 + tolerance) {
             worse.push(line);
-        } else if new.value < old.value * (1.0 - TOLERANCE) {
+        } else if new.value < old.value * (1.0 - tolerance) {
             ui::note(&format!("better: {line}"));
         }
     }
@@ -121,6 +122,7 @@ mod tests {
             part: None,
             unit: "1/B".to_owned(),
             value,
+            spread: 0.0,
         }
     }
 

@@ -32,8 +32,10 @@ pub(crate) struct Figure {
     pub(crate) part: Option<String>,
     /// Its unit.
     pub(crate) unit: String,
-    /// How much it is.
+    /// How much it is: the median of the repeats.
     pub(crate) value: f64,
+    /// How far the repeats are apart, as a fraction of the value.
+    pub(crate) spread: f64,
 }
 
 /// Names of the figures that tables and comparisons need.
@@ -72,7 +74,8 @@ pub(crate) fn figures(
             figure: figure.to_owned(),
             part: part.map(str::to_owned),
             unit: unit.to_owned(),
-            value: rounded(value),
+            value,
+            spread: 0.0,
         });
     };
     let per_byte = |value: u64| value as f64 / bytes;
@@ -127,6 +130,32 @@ pub(crate) fn figures(
     figures
 }
 
+/// The median of each figure over repeats of the same row, and how far they are apart.
+pub(crate) fn medians(repeats: Vec<Vec<Figure>>) -> Vec<Figure> {
+    let mut values: Vec<Vec<f64>> = Vec::new();
+    let mut figures = Vec::new();
+    for (index, repeat) in repeats.into_iter().enumerate() {
+        if index == 0 {
+            values = repeat.iter().map(|figure| vec![figure.value]).collect();
+            figures = repeat;
+        } else {
+            for (values, figure) in values.iter_mut().zip(repeat) {
+                values.push(figure.value);
+            }
+        }
+    }
+    for (figure, mut values) in figures.iter_mut().zip(values) {
+        values.sort_by(f64::total_cmp);
+        let median = values[values.len() / 2];
+        let range = values[values.len() - 1] - values[0];
+        figure.value = rounded(median);
+        if median > 0.0 {
+            figure.spread = (range / median * 1e4).round() / 1e4;
+        }
+    }
+    figures
+}
+
 fn way(way: Way) -> &'static str {
     match way {
         Way::Ordinary => "ordinary",
@@ -155,6 +184,27 @@ pub(crate) fn find(figures: &[Figure], row: &str, mtu: u32, io: u32, figure: &st
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_repeats_the_median_counts_and_the_spread_is_told() {
+        let figure = |value| Figure {
+            row: String::new(),
+            driver: String::new(),
+            tx: String::new(),
+            rx: String::new(),
+            mtu: 1500,
+            io: 4096,
+            figure: INSTRUCTIONS.to_owned(),
+            part: None,
+            unit: PER_BYTE.to_owned(),
+            value,
+            spread: 0.0,
+        };
+        let repeats = [1.0, 0.98, 1.01].map(|value| vec![figure(value)]);
+        let found = medians(repeats.to_vec());
+        assert_eq!((found[0].value, found[0].spread), (1.0, 0.03));
+        assert!(medians(Vec::new()).is_empty());
+    }
 
     #[test]
     fn figures_have_five_digits() {

@@ -20,6 +20,9 @@ use crate::error;
 const QUEUE: u32 = 1;
 /// Each dma-buf: larger than any window of TCP, so that memory is not what limits the receiver.
 const DMABUF: u64 = 64 << 20;
+/// Receive descriptors, the most that the NIC has: more than TCP has packets in flight, so that none
+/// is lost in front of a processor that is busy sending.
+const RING: u32 = 4096;
 /// Sent before the window, so that it finds buffers and windows grown.
 const BEFORE: u64 = 32 << 20;
 /// Sent after it, so that the sender does not run dry before its end.
@@ -69,6 +72,9 @@ fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement
     if matches!(scenario.rx, Way::Devmem(_)) {
         bed.set_header_split(bed.local, DataSplit::On)
             .map_err(error)?;
+    }
+    for station in bed.stations() {
+        bed.set_receive_ring(station, RING).map_err(error)?;
     }
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let at = stream.to.socket(stream.family, stream.port);
