@@ -4,10 +4,13 @@
 
 use cases::{Family, Result, Stream, Testbed};
 use protocol::{
-    DevmemSink, Event, Memory, Release,
+    CopySink, DevmemSink, Event, JobSpec, Memory, Release,
     request::{Edge, MarkWindow},
 };
-use vm::counter::{Accesses, Watch, Window};
+use vm::{
+    JobHandle,
+    counter::{Accesses, Watch, Window},
+};
 
 const MIB: u64 = 1 << 20;
 const BYTES: u64 = 8 * MIB;
@@ -24,6 +27,23 @@ fn mark(bed: &Testbed, edge: Edge) -> Result {
     Ok(bed.guest.call(MarkWindow { edge })?)
 }
 
+/// Watches the dma-buf of a job that has just been set up.
+fn watch<J: JobSpec>(bed: &Testbed, job: &mut JobHandle<'_, J>) -> Result {
+    let ranges = job.wait_event(|event| match event {
+        Event::DmaBuf { ranges } => Some(ranges),
+        _ => None,
+    })?;
+    let watches: Vec<_> = ranges
+        .iter()
+        .map(|range| Watch {
+            label: DMABUF.to_owned(),
+            start: range.address,
+            len: range.len,
+        })
+        .collect();
+    Ok(bed.guest.watch(&watches)?)
+}
+
 /// Receives in a dma-buf; returns what the processor did between the binding and the end.
 fn received(bed: &Testbed, stream: &Stream, verify: bool) -> Result<Window> {
     let mut sink = bed.guest.start(DevmemSink {
@@ -38,19 +58,7 @@ fn received(bed: &Testbed, stream: &Stream, verify: bool) -> Result<Window> {
         report: false,
         release: Release::Immediate,
     })?;
-    let ranges = sink.wait_event(|event| match event {
-        Event::DmaBuf { ranges } => Some(ranges),
-        _ => None,
-    })?;
-    let watches: Vec<_> = ranges
-        .iter()
-        .map(|range| Watch {
-            label: DMABUF.to_owned(),
-            start: range.address,
-            len: range.len,
-        })
-        .collect();
-    bed.guest.watch(&watches)?;
+    watch(bed, &mut sink)?;
 
     mark(bed, Edge::Start)?;
     let source = stream.source(bed, Some(BYTES), &[256 << 10], 0)?;
@@ -92,6 +100,38 @@ fn a_reader_of_the_payload_is_seen() -> Result {
         "{seen:?}"
     );
     assert_eq!(seen.stored, 0, "{seen:?}");
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_copy_of_the_payload_is_seen() -> Result {
+    let bed = boot("counters-copy")?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let mut sink = bed.guest.start(CopySink {
+        ns: stream.to.ns,
+        memory: Memory::Udmabuf,
+        dmabuf_bytes: 4 * MIB,
+        listen: stream.to.socket(stream.family, stream.port),
+    })?;
+    watch(&bed, &mut sink)?;
+
+    mark(&bed, Edge::Start)?;
+    let source = stream.source(&bed, Some(BYTES), &[256 << 10], 0)?;
+    let (sink, source) = (sink.join()?, source.join()?);
+    mark(&bed, Edge::End)?;
+    assert!(
+        sink.bytes == BYTES && source.delivered,
+        "{sink:?} {source:?}"
+    );
+
+    let window = bed.guest.window(0)?;
+    let seen = window.ranges[DMABUF];
+    assert!(
+        seen.stored >= BYTES && seen.stored < BYTES + BYTES / 20,
+        "{seen:?}"
+    );
+    assert_eq!(seen.loaded, 0, "{seen:?}");
     bed.finish()?;
     Ok(())
 }

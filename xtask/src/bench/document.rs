@@ -18,25 +18,29 @@ const END: &str = "<!-- end -->";
 /// # Errors
 ///
 /// When the file cannot be read or written, or has no marks.
-pub(crate) fn write(project: &Project, images: &Images, window: u64, tables: &str) -> Result<()> {
+pub(crate) fn write(project: &Project, versions: &str, tables: &str) -> Result<()> {
     let path = project.root.join("Documentation/performance.md");
     let text =
         fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    let new = format!("{versions}.\n\n{}", tables.trim_end());
+    let text = replace(&text, &new)
+        .with_context(|| format!("{} has no marks for the tables", path.display()))?;
+    fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))
+}
+
+/// What was measured with.
+pub(crate) fn versions(project: &Project, images: &Images, window: u64) -> String {
     let commit = Cmd::new("git")
         .args(["describe", "--always", "--dirty", "--abbrev=12"])
         .dir(&project.root)
         .output()
         .unwrap_or_else(|_| "unknown".to_owned());
-    let new = format!(
-        "Commit {}, Linux {}, QEMU {}; windows of {window} MiB.\n\n{}",
+    format!(
+        "Commit {}, Linux {}, QEMU {}; windows of {window} MiB",
         commit.trim(),
         images.kernel_release,
-        images.qemu.version,
-        tables.trim_end()
-    );
-    let text = replace(&text, &new)
-        .with_context(|| format!("{} has no marks for the tables", path.display()))?;
-    fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))
+        images.qemu.version
+    )
 }
 
 fn replace(text: &str, new: &str) -> Option<String> {

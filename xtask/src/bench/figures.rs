@@ -35,6 +35,7 @@ pub(crate) struct Figure {
     /// How much it is: the median of the repeats.
     pub(crate) value: f64,
     /// How far the repeats are apart, as a fraction of the value.
+    #[serde(default)]
     pub(crate) spread: f64,
 }
 

@@ -6,9 +6,11 @@ mod check;
 mod document;
 mod figures;
 mod measure;
+mod page;
 mod parts;
 mod profile;
 mod scenario;
+mod svg;
 mod table;
 
 use std::fs;
@@ -58,6 +60,12 @@ pub(crate) struct Options {
     /// Write the figures as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Measure nothing, and show the figures of such a file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["document", "json", "profile"])]
+    from: Option<PathBuf>,
+    /// Write a page with plots
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Write the tables and the committed figures in Documentation/ anew, from three repeats
     #[arg(long, conflicts_with_all = ["quick", "full", "only"])]
     document: bool,
@@ -69,6 +77,10 @@ pub(crate) struct Options {
 ///
 /// Those of the preparation, and when a row cannot be measured.
 pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Result<()> {
+    if let Some(from) = &options.from {
+        let figures = check::read(from)?;
+        return show(&figures, options, &format!("Figures of {}", from.display()));
+    }
     let extent = match (options.quick, options.full) {
         (true, _) => Extent::Quick,
         (_, true) => Extent::Full,
@@ -87,15 +99,24 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
         false => options.repeat,
     };
     let figures = bench.measure(&rows, options.window, repeat, options.profile.as_deref())?;
-    let tables = table::tables(&figures);
     if let Some(path) = &options.json {
         check::write(path, &figures)?;
     }
+    let versions = document::versions(project, &bench.images, options.window);
     if options.document {
         check::write(&check::committed(project), &figures)?;
-        document::write(project, &bench.images, options.window, &tables)?;
+        document::write(project, &versions, &table::tables(&figures))?;
     }
-    println!("\n{tables}");
+    show(&figures, options, &versions)
+}
+
+/// Prints tables and writes the page.
+fn show(figures: &[Figure], options: &Options, versions: &str) -> Result<()> {
+    if let Some(path) = &options.html {
+        fs::write(path, page::page(figures, versions))
+            .with_context(|| format!("can't write {}", path.display()))?;
+    }
+    println!("\n{}", table::tables(figures));
     Ok(())
 }
 
