@@ -59,7 +59,7 @@ pub const HEADER_BUFFER_MAX: u32 = 960;
 pub const PAYLOAD_BUFFER_UNIT: u32 = 1024;
 
 /// Largest payload buffer in bytes: 127 units. A frame is never longer than [`MAX_FRAME`], so a
-/// buffer beyond 10 KiB is never filled.
+/// buffer beyond 10 KiB is never filled, and of the powers of two 16 KiB are enough for any frame.
 pub const PAYLOAD_BUFFER_MAX: u32 = 127 * PAYLOAD_BUFFER_UNIT;
 
 /// Most bytes one transmit data descriptor should carry. The length field has 16 bits; a power

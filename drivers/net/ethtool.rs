@@ -70,6 +70,13 @@ pub struct RingRequest {
 pub struct ExtAck<'a>(*mut bindings::netlink_ext_ack, PhantomData<&'a ()>);
 
 impl ExtAck<'_> {
+    /// # Safety
+    ///
+    /// `extack` must be null, or valid as long as the result is used.
+    pub(crate) unsafe fn from_raw(extack: *mut bindings::netlink_ext_ack) -> Self {
+        Self(extack, PhantomData)
+    }
+
     /// Sets the message.
     pub fn set(&self, message: &'static CStr) {
         // SAFETY: The pointer is valid or null, and the message lives as long as the module,

@@ -14,7 +14,10 @@ use kernel::{
         Bound,
         Device, //
     },
-    page::PAGE_SIZE,
+    page::{
+        PAGE_SHIFT,
+        PAGE_SIZE, //
+    },
     prelude::*, //
 };
 use net_bindings as bindings;
@@ -27,12 +30,49 @@ use crate::{
     napi, //
 };
 
+/// The size of one allocation: a power of two, and a page at least.
+///
+/// # Invariants
+///
+/// A power of two that is not less than `PAGE_SIZE`.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PageSize(u32);
+
+impl PageSize {
+    /// One page.
+    // INVARIANT: `PAGE_SIZE` is a power of two. CAST: It is small.
+    pub const PAGE: Self = Self(PAGE_SIZE as u32);
+
+    /// `bytes`, if that is such a size.
+    pub const fn new(bytes: u32) -> Option<Self> {
+        if bytes.is_power_of_two() && bytes >= Self::PAGE.0 {
+            // INVARIANT: Checked just above.
+            Some(Self(bytes))
+        } else {
+            None
+        }
+    }
+
+    /// The size in bytes.
+    #[inline]
+    pub const fn bytes(self) -> u32 {
+        self.0
+    }
+
+    /// The size as the page allocator knows it: `PAGE_SIZE << order` bytes.
+    #[inline]
+    pub const fn order(self) -> u32 {
+        // CAST: A small constant.
+        self.0.trailing_zeros() - PAGE_SHIFT as u32
+    }
+}
+
 /// What a pool is for.
 pub struct Config {
-    /// How many pages it keeps for reuse.
+    /// How many pieces of memory it keeps for reuse.
     pub size: u32,
-    /// Each allocation is `PAGE_SIZE << order` bytes.
-    pub order: u32,
+    /// The size of each.
+    pub page_size: PageSize,
     /// The RX queue that it serves.
     pub queue: u32,
     /// Take memory from the queue's memory provider, if it has one: the CPU may not be able to
@@ -71,12 +111,12 @@ impl PagePool {
         {
             // SAFETY: Both members of the union are the same fields.
             let fast = unsafe { &mut params.__bindgen_anon_1.fast };
-            fast.order = config.order;
+            fast.order = config.page_size.order();
             fast.pool_size = config.size;
             fast.nid = -1;
             fast.dev = core::ptr::from_ref(parent).cast_mut().cast();
             fast.dma_dir = bindings::dma_data_direction::DMA_FROM_DEVICE;
-            fast.max_len = (PAGE_SIZE << config.order) as u32;
+            fast.max_len = config.page_size.bytes();
         }
         {
             // SAFETY: As above.
@@ -169,7 +209,7 @@ impl Drop for PagePool {
     }
 }
 
-/// A piece of memory from a pool: a page, or a `net_iov` of device memory.
+/// A piece of memory from a pool: pages, or a `net_iov` of device memory.
 ///
 /// # Invariants
 ///
@@ -224,10 +264,10 @@ pub struct Fragment {
 unsafe impl Send for Fragment {}
 
 impl Fragment {
-    /// Makes a whole page into a fragment; gives device memory back.
+    /// Makes a page, or the first one of larger memory, into a fragment; gives device memory back.
     pub fn from_page(netmem: Netmem) -> core::result::Result<Self, Netmem> {
         match netmem.address() {
-            // INVARIANT: The page is ours as a whole.
+            // INVARIANT: The memory is ours as a whole, and not less than a page.
             Some(address) => Ok(Self {
                 netmem,
                 address,
@@ -292,7 +332,7 @@ impl Fragment {
         }
     }
 
-    /// The page as a whole again, if it was made from one.
+    /// The memory as a whole again, if it was made from a page.
     pub fn into_page(self) -> core::result::Result<Netmem, Self> {
         if self.size as usize == PAGE_SIZE {
             Ok(self.netmem)

@@ -16,18 +16,64 @@ use kernel::{
 };
 use net_bindings as bindings;
 
-use crate::device::{
-    Driver,
-    Locked, //
+use crate::{
+    device::{
+        Driver,
+        Locked,
+        NetDevice, //
+    },
+    ethtool::ExtAck,
+    page_pool::PageSize, //
 };
+
+/// How a queue is configured (`struct netdev_queue_config`).
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Size of the buffers for payload.
+    pub rx_page_size: PageSize,
+}
+
+impl Config {
+    fn from_raw(raw: &bindings::netdev_queue_config) -> Result<Self> {
+        Ok(Self {
+            rx_page_size: PageSize::new(raw.rx_page_size).ok_or(EINVAL)?,
+        })
+    }
+}
+
+/// What of a [`Config`] the user may choose (`QCFG_*`), as a set.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub struct Parameters(u32);
+
+impl Parameters {
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+    /// [`Config::rx_page_size`].
+    pub const RX_PAGE_SIZE: Self = Self(bindings::QCFG_RX_PAGE_SIZE);
+}
 
 /// A driver that can restart single RX queues.
 pub trait QueueManagement: Driver {
     /// All that one stopped RX queue owns: its ring, buffers and pools. Dropping it frees them.
     type Memory: Send;
 
-    /// Allocates the memory of RX queue `index`. Nothing that runs may be changed, and the
-    /// interface may be down.
+    /// What the user may choose.
+    const PARAMETERS: Parameters;
+
+    /// How a queue is configured for which the user chooses nothing.
+    const DEFAULT: Config;
+
+    /// Checks that the device can do `config`.
+    ///
+    /// # Errors
+    ///
+    /// `ERANGE`; the queue stays as it is.
+    fn queue_validate(dev: &NetDevice<Self>, config: &Config, extack: &ExtAck<'_>) -> Result;
+
+    /// Allocates the memory of RX queue `index`, which shall be configured as `config` says.
+    /// Nothing that runs may be changed, and the interface may be down.
+    ///
+    /// Whatever else allocates a queue's memory asks [`Locked::queue_config`].
     ///
     /// # Errors
     ///
@@ -35,6 +81,7 @@ pub trait QueueManagement: Driver {
     fn queue_alloc(
         dev: Locked<'_, Self>,
         control: &mut Self::Control,
+        config: &Config,
         index: u32,
     ) -> Result<Self::Memory>;
 
@@ -60,6 +107,29 @@ pub trait QueueManagement: Driver {
         control: &mut Self::Control,
         index: u32,
     ) -> Result<Self::Memory>;
+}
+
+impl<T: QueueManagement> Locked<'_, T> {
+    /// How RX queue `index` is configured: as the user chose for the memory provider that is bound
+    /// to it, else as [`QueueManagement::DEFAULT`].
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL`: there is no such queue, or queue management was not registered.
+    pub fn queue_config(&self, index: u32) -> Result<Config> {
+        let dev = self.device().as_raw();
+        let mut raw = bindings::netdev_queue_config { rx_page_size: 0 };
+
+        // SAFETY: The device is valid.
+        let (queues, ops) = unsafe { ((*dev).num_rx_queues, (*dev).queue_mgmt_ops) };
+        if index >= queues || ops.is_null() {
+            return Err(EINVAL);
+        }
+        // SAFETY: The device has operations and the queue, as checked, and the lock that guards
+        // the provider is held. CAST: The number of a queue is small.
+        unsafe { bindings::netdev_queue_config(dev, index as c_int, &mut raw) };
+        Config::from_raw(&raw)
+    }
 }
 
 /// What the core keeps of a queue: a zeroed block of its own, in which a `Memory` may lie.
@@ -93,7 +163,10 @@ impl<T: QueueManagement> Table<T> {
             ndo_queue_mem_free: Some(Self::free),
             ndo_queue_start: Some(Self::start),
             ndo_queue_stop: Some(Self::stop),
+            ndo_default_qcfg: Some(Self::default_config),
+            ndo_validate_qcfg: Some(Self::validate),
             ndo_queue_get_dma_dev: Some(Self::dma_dev),
+            supported_params: T::PARAMETERS.0,
             ..pin_init::zeroed()
         };
 
@@ -111,18 +184,65 @@ impl<T: QueueManagement> Table<T> {
 
     /// # Safety
     ///
+    /// Only the core may call it, as `ndo_default_qcfg`.
+    unsafe extern "C" fn default_config(
+        _dev: *mut bindings::net_device,
+        config: *mut bindings::netdev_queue_config,
+    ) {
+        // SAFETY: The core calls with a valid structure.
+        unsafe { (*config).rx_page_size = T::DEFAULT.rx_page_size.bytes() };
+    }
+
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_validate_qcfg`.
+    unsafe extern "C" fn validate(
+        dev: *mut bindings::net_device,
+        config: *mut bindings::netdev_queue_config,
+        extack: *mut bindings::netlink_ext_ack,
+    ) -> c_int {
+        // SAFETY: The core calls with a device of `T`, and with valid structures; the last may be
+        // null.
+        let (dev, config, extack) = unsafe {
+            (
+                NetDevice::<T>::from_raw(dev),
+                &*config,
+                ExtAck::from_raw(extack),
+            )
+        };
+
+        from_result(|| {
+            let config = Config::from_raw(config).inspect_err(|_| {
+                extack.set(c"rx_page_size is not a power of two, or less than a page");
+            })?;
+
+            T::queue_validate(dev, &config, &extack).map(|()| 0)
+        })
+    }
+
+    /// # Safety
+    ///
     /// Only the core may call it, as `ndo_queue_mem_alloc`.
     unsafe extern "C" fn alloc(
         dev: *mut bindings::net_device,
-        _config: *mut bindings::netdev_queue_config,
+        config: *mut bindings::netdev_queue_config,
         mem: *mut c_void,
         index: c_int,
     ) -> c_int {
         // SAFETY: The core calls with a device of `T`, its lock held, and a block for the queue.
         let ((locked, control), slot) = unsafe { (Locked::<T>::new(dev), Self::slot(mem)) };
+        // SAFETY: The core calls with a valid structure.
+        let config = unsafe { &*config };
 
         from_result(|| {
-            slot.put(T::queue_alloc(locked, control, u32::try_from(index)?)?);
+            let config = Config::from_raw(config)?;
+
+            slot.put(T::queue_alloc(
+                locked,
+                control,
+                &config,
+                u32::try_from(index)?,
+            )?);
             Ok(0)
         })
     }

@@ -149,7 +149,9 @@ impl<'bound> Rings<'bound> {
 
         // CAST: There are at most 16 queue pairs.
         for index in 0..pairs as u16 {
-            let ring = rx::Ring::new(dev, parent, layouts, index)?;
+            // What is bound to a queue stays bound to it, with the page size that it was given.
+            let config = dev.queue_config(index.into())?;
+            let ring = rx::Ring::new(dev, parent, layouts, &config, index)?;
 
             rings.rx.push(ring, GFP_KERNEL)?;
             rings.tx.push(tx::Ring::new(parent, tx_len)?, GFP_KERNEL)?;

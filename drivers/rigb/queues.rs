@@ -5,11 +5,21 @@
 //! The pair's NAPI is disabled from stop to start. Its TX queue goes on to take frames in that
 //! time; their completion waits for the NAPI.
 
+use i82576::limits;
 use kernel::prelude::*;
 use net::{
-    device::Locked,
+    device::{
+        Locked,
+        NetDevice, //
+    },
+    ethtool::ExtAck,
     napi,
-    queue::QueueManagement, //
+    page_pool::PageSize,
+    queue::{
+        Config,
+        Parameters,
+        QueueManagement, //
+    }, //
 };
 
 use crate::{
@@ -25,9 +35,24 @@ use crate::{
 impl<'bound> QueueManagement for Adapter<'bound> {
     type Memory = rx::Ring;
 
+    const PARAMETERS: Parameters = Parameters::RX_PAGE_SIZE;
+
+    const DEFAULT: Config = Config {
+        rx_page_size: PageSize::PAGE,
+    };
+
+    fn queue_validate(_dev: &NetDevice<Self>, config: &Config, extack: &ExtAck<'_>) -> Result {
+        if config.rx_page_size.bytes() > limits::PAYLOAD_BUFFER_MAX {
+            extack.set(c"rx_page_size is more than 64 KiB");
+            return Err(ERANGE);
+        }
+        Ok(())
+    }
+
     fn queue_alloc(
         dev: Locked<'_, Self>,
         control: &mut Control<'bound>,
+        config: &Config,
         index: u32,
     ) -> Result<rx::Ring> {
         if dev.has_unreadable_provider(index) && (index == 0 || !control.split) {
@@ -40,6 +65,7 @@ impl<'bound> QueueManagement for Adapter<'bound> {
             dev,
             adapter.parent,
             control.layouts(),
+            config,
             u16::try_from(index)?,
         )
     }

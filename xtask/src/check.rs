@@ -49,7 +49,8 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// Builds the documentation of the user-space crates and of `i82576`.
+/// Builds the documentation of the user-space crates and of those kernel crates
+/// that know no kernel.
 ///
 /// # Errors
 ///

@@ -4,7 +4,7 @@
 //! initramfs with agent and modules, and QEMU.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use vm::{Images, QemuCommand};
@@ -31,8 +31,8 @@ const MODULES: &[&str] = &["igb", "netdevsim"];
 pub(crate) fn prepare(project: &Project) -> Result<Images> {
     packages::install_missing(project)?;
     let kernel = kernel::prepare(project, Use::Guest)?;
-    let rigb = module::build(project, &kernel)?;
-    let initramfs = initramfs(project, &kernel, &rigb)?;
+    let ours = module::build(project, &kernel)?;
+    let initramfs = initramfs(project, &kernel, &ours)?;
     let qemu = qemu::prepare(project)?;
     let counter = plugin::build(project, &qemu)?;
     let images = images(project, &kernel, initramfs, qemu, counter)?;
@@ -78,16 +78,16 @@ pub(crate) fn agent(project: &Project) -> Result<PathBuf> {
     Ok(agent)
 }
 
-/// Builds the agent and packs it with `rigb.ko` and the kernel's own modules.
+/// Builds the agent and packs it with our modules, `ours`, and the kernel's.
 ///
 /// # Errors
 ///
 /// When cargo fails or a file can't be read or written.
-pub(crate) fn initramfs(project: &Project, kernel: &Kernel, rigb: &Path) -> Result<PathBuf> {
+pub(crate) fn initramfs(project: &Project, kernel: &Kernel, ours: &[PathBuf]) -> Result<PathBuf> {
     let agent = agent(project)?;
     let step = Step::begin("initramfs", "packing");
     let mut modules = module::with_dependencies(kernel, MODULES)?;
-    modules.push(rigb.to_path_buf());
+    modules.extend_from_slice(ours);
     let archive = project.out("initramfs.cpio");
     initramfs::write(&archive, &agent, &modules)?;
     step.done(&format!(

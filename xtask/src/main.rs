@@ -82,9 +82,10 @@ enum Command {
     /// or a --kdir that has a .config, that kernel is checked instead: its
     /// options, its version, its rustc. Prints the build folder.
     Kernel,
-    /// Build rigb.ko against that kernel
+    /// Build rigb.ko and ivshmem_mem.ko against that kernel
     ///
-    /// Prints the module's file.
+    /// Prints the modules' files; ivshmem_mem.ko is built where the kernel has
+    /// peer-to-peer DMA.
     Module,
     /// Find QEMU 10.1 or newer with igb, or unpack Debian's newest into the cache
     Qemu,
@@ -92,7 +93,7 @@ enum Command {
     Plugin,
     /// Build the guest's PID 1, a static program
     Agent,
-    /// Pack the agent, rigb.ko and the kernel's modules into the guest's initramfs
+    /// Pack the agent, our modules and the kernel's into the guest's initramfs
     Initramfs,
     /// Do all of these steps, and write the manifest target/nobounce/guest.json
     ///
@@ -146,7 +147,9 @@ fn run(cli: Cli) -> Result<()> {
         Command::Setup => setup::run(project)?,
         Command::Source => made(&kernel::fetch(project)?.dir),
         Command::Kernel => made(&kernel(project, Use::Guest)?.build),
-        Command::Module => made(&module::build(project, &kernel(project, Use::Module)?)?),
+        Command::Module => module::build(project, &kernel(project, Use::Module)?)?
+            .iter()
+            .for_each(|module| made(module)),
         Command::Qemu => made(&qemu::program(&qemu::prepare(project)?)),
         Command::Plugin => {
             let qemu = qemu::prepare(project)?;
@@ -155,8 +158,8 @@ fn run(cli: Cli) -> Result<()> {
         Command::Agent => made(&guest::agent(project)?),
         Command::Initramfs => {
             let kernel = kernel(project, Use::Guest)?;
-            let module = module::build(project, &kernel)?;
-            made(&guest::initramfs(project, &kernel, &module)?);
+            let modules = module::build(project, &kernel)?;
+            made(&guest::initramfs(project, &kernel, &modules)?);
         }
         Command::Guest => {
             guest::prepare(project)?;

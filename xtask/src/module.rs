@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Builds `rigb.ko` out of tree, and finds the modules that a kernel build has.
+//! Builds the modules out of tree, and finds the modules that a kernel build has.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,26 +13,40 @@ use crate::kernel::{self, Kernel};
 use crate::project::Project;
 use crate::ui::Step;
 
-/// Builds the module; Kbuild sees what changed.
+/// The modules of this checkout, and the option that Kbuild builds each for.
+const OURS: &[(&str, &str)] = &[("rigb", "MODULES"), ("ivshmem_mem", "PCI_P2PDMA")];
+
+/// Builds the modules that the kernel has the options for; Kbuild sees what
+/// changed.
 ///
 /// # Errors
 ///
 /// When make fails.
-pub(crate) fn build(project: &Project, kernel: &Kernel) -> Result<PathBuf> {
+pub(crate) fn build(project: &Project, kernel: &Kernel) -> Result<Vec<PathBuf>> {
     let out = project.out("module");
     fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
-    let step = Step::begin("module", "building rigb.ko");
+    let names: Vec<String> = OURS
+        .iter()
+        .filter(|(_, option)| kernel.config.get(option) == "y")
+        .map(|(name, _)| format!("{name}.ko"))
+        .collect();
+    let step = Step::begin("module", &format!("building {}", names.join(", ")));
     make(project, kernel, &out).step(&step, &project.log("module"))?;
-    let module = out.join("rigb.ko");
-    if !module.is_file() {
+    let modules: Vec<PathBuf> = names.iter().map(|name| out.join(name)).collect();
+    if let Some(missing) = modules.iter().find(|module| !module.is_file()) {
         bail!(
             "make built no {}; log: {}",
-            module.display(),
+            missing.display(),
             project.log("module").display()
         );
     }
-    step.done(&format!("{} for {}", module.display(), kernel.release));
-    Ok(module)
+    step.done(&format!(
+        "{} in {} for {}",
+        names.join(", "),
+        out.display(),
+        kernel.release
+    ));
+    Ok(modules)
 }
 
 /// `make … modules` for this checkout, into `out`.

@@ -11,6 +11,8 @@ use anyhow::{Result, bail};
 use crate::cmd::Cmd;
 
 const KERNEL: &str = "GPL-2.0";
+/// What programs include to talk to a driver.
+const UAPI: &str = "GPL-2.0 WITH Linux-syscall-note";
 const BOTH: &str = "GPL-2.0 OR MIT";
 const USER: &str = "MIT OR Apache-2.0";
 
@@ -70,6 +72,8 @@ fn needs_header(name: &str) -> bool {
 fn expected(name: &str) -> &'static str {
     if name.starts_with("drivers/i82576/") {
         BOTH
+    } else if name == "drivers/ivshmem_mem/ivshmem_mem.h" {
+        UAPI
     } else if name.starts_with("drivers/") || name.starts_with("qemu/kernel/") || name == "Kbuild" {
         KERNEL
     } else {
@@ -106,6 +110,8 @@ mod tests {
     fn each_part_has_its_licence() {
         assert_eq!(expected("drivers/rigb/rx.rs"), KERNEL);
         assert_eq!(expected("Kbuild"), KERNEL);
+        assert_eq!(expected("drivers/ivshmem_mem/memory.rs"), KERNEL);
+        assert_eq!(expected("drivers/ivshmem_mem/ivshmem_mem.h"), UAPI);
         assert_eq!(expected("drivers/i82576/rx.rs"), BOTH);
         assert_eq!(expected("harness/vm/src/lib.rs"), USER);
         assert_eq!(expected("Makefile"), USER);

@@ -201,6 +201,33 @@ fn descriptor_type_and_buffer_sizes_land_in_their_srrctl_fields() {
 }
 
 #[test]
+fn payload_buffers_from_a_page_to_the_largest_power_of_two_are_encoded_as_they_are() {
+    use i82576::limits::{MAX_FRAME, PAYLOAD_BUFFER_MAX, PAYLOAD_BUFFER_UNIT};
+    use regs::srrctl::{encode, DescType};
+
+    let sizes: Vec<u32> = (12..32)
+        .map(|order| 1 << order)
+        .take_while(|&bytes| bytes <= PAYLOAD_BUFFER_MAX)
+        .collect();
+    assert_eq!(sizes, [4096, 8192, 16_384, 32_768, 65_536]);
+    for &bytes in &sizes {
+        let value = encode(
+            bytes / PAYLOAD_BUFFER_UNIT,
+            256 / 64,
+            DescType::HeaderSplit,
+            true,
+        );
+        // The model's and the C driver's reading: seven bits of KiB.
+        assert_eq!((value & 0x7f) << 10, bytes);
+        assert_eq!(value & !0x7f, 0x8400_0400, "{bytes} bytes spill");
+    }
+    assert!(
+        sizes[1] < MAX_FRAME && MAX_FRAME <= sizes[2],
+        "16 KiB are enough for any frame, and 8 KiB are not"
+    );
+}
+
+#[test]
 fn buffer_sizes_beyond_the_srrctl_fields_never_spill_into_others() {
     use regs::srrctl::{encode, DescType, BSIZEHEADER_MAX, BSIZEPACKET_MAX};
 

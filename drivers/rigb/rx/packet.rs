@@ -10,7 +10,6 @@ use i82576::{
         WriteBack, //
     },
 };
-use kernel::page::PAGE_SIZE;
 use net::{
     device::{
         DeviceRef,
@@ -237,7 +236,7 @@ impl Maker<'_, '_> {
         };
 
         self.pools.payloads.sync_for_cpu(&payload, offset, len);
-        match skb.add_fragment(payload, offset, len, PAGE_SIZE as u32) {
+        match skb.add_fragment(payload, offset, len, self.pools.page_size.bytes()) {
             Ok(()) => Packet::Assembling(skb),
             Err(payload) => {
                 slot.payload = Some(payload);

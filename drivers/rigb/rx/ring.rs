@@ -24,9 +24,11 @@ use net::{
         self,
         Fragment,
         Netmem,
-        PagePool, //
+        PagePool,
+        PageSize, //
     },
-    skb,
+    queue,
+    skb, //
 };
 
 use super::packet::Packet;
@@ -73,6 +75,8 @@ pub(super) struct Pools {
     pub(super) payloads: PagePool,
     /// The CPU cannot read payloads.
     pub(super) unreadable: bool,
+    /// Size of a payload buffer.
+    pub(super) page_size: PageSize,
 }
 
 impl Pools {
@@ -80,15 +84,22 @@ impl Pools {
         dev: Locked<'_, Adapter<'_>>,
         parent: &Device<Bound>,
         layouts: Layouts,
+        config: &queue::Config,
         queue: u32,
     ) -> Result<Self> {
         let size = u32::from(layouts.len.len());
+        // Without split an skb is built around each buffer, for which a page is just right.
+        let page_size = if layouts.split {
+            config.rx_page_size
+        } else {
+            PageSize::PAGE
+        };
         let payloads = PagePool::new(
             dev,
             parent,
             &page_pool::Config {
                 size,
-                order: 0,
+                page_size,
                 queue,
                 allow_unreadable: layouts.split,
             },
@@ -101,7 +112,7 @@ impl Pools {
                     parent,
                     &page_pool::Config {
                         size: size / (PAGE_SIZE as u32 / HEADER_BUFFER) + 1,
-                        order: 0,
+                        page_size: PageSize::PAGE,
                         queue,
                         allow_unreadable: false,
                     },
@@ -113,6 +124,7 @@ impl Pools {
             headers,
             unreadable: payloads.is_unreadable(),
             payloads,
+            page_size,
         })
     }
 
@@ -174,7 +186,7 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// Allocates the ring of RX queue `index` and fills it.
+    /// Allocates the ring of RX queue `index`, which is configured as `config` says, and fills it.
     ///
     /// # Errors
     ///
@@ -183,6 +195,7 @@ impl Ring {
         dev: Locked<'_, Adapter<'_>>,
         parent: &Device<Bound>,
         layouts: Layouts,
+        config: &queue::Config,
         index: u16,
     ) -> Result<Self> {
         let len = layouts.len;
@@ -199,7 +212,7 @@ impl Ring {
         let mut ring = Self {
             packet: Packet::Between,
             slots,
-            pools: Pools::new(dev, parent, layouts, u32::from(index))?,
+            pools: Pools::new(dev, parent, layouts, config, u32::from(index))?,
             descriptors: Descriptors::new(parent, u32::from(len.len()))?,
             len,
             next_to_use: 0,
@@ -219,7 +232,7 @@ impl Ring {
         // With DROP_EN a queue without buffers does not hold up the others.
         if self.pools.headers.is_some() {
             srrctl::encode(
-                PAGE_SIZE as u32 / limits::PAYLOAD_BUFFER_UNIT,
+                self.pools.page_size.bytes() / limits::PAYLOAD_BUFFER_UNIT,
                 HEADER_SIZE / limits::HEADER_BUFFER_UNIT,
                 srrctl::DescType::HeaderSplit,
                 true,

@@ -5,10 +5,12 @@
 //! A case boots a [`Testbed`], makes something happen and ends with [`Testbed::finish`], which
 //! fails when the kernel complained. The cases are in `tests/`, one file per feature.
 
+mod accelerator;
 mod error;
 mod testbed;
 mod transfer;
 
+pub use accelerator::{ACCELERATOR, place};
 pub use error::{CaseError, Result};
-pub use testbed::{Driver, Family, Options, Station, Testbed};
+pub use testbed::{ACCELERATOR_MIB, Driver, Family, Options, Station, Testbed};
 pub use transfer::{Received, Sent, Stream, finish};

@@ -14,11 +14,11 @@ use protocol::{
     net::{DataSplit, LinkStats, Prefix, QueueKind},
     request::{
         AddAddress, GetDriverStats, GetLinkStats, GetQueueStats, GetRss, ListPagePools, LoadModule,
-        MoveInterface, SetFeatures, SetMtu, SetRings, SetRss, SetUp, WaitCarrier, WaitInterface,
-        WriteFile,
+        MoveInterface, SetFeatures, SetMtu, SetRings, SetRss, SetUp, UnloadModule, WaitCarrier,
+        WaitInterface, WriteFile,
     },
 };
-use vm::{End, Guest, Images, Machine, Verdict, Wire};
+use vm::{Accelerator, End, Guest, Images, Machine, Topology, Verdict, Wire};
 
 use crate::Result;
 
@@ -55,6 +55,12 @@ impl Driver {
 
 /// The same for one that is counted, in real time.
 const COUNTED_PATIENCE: Duration = Duration::from_secs(600);
+
+/// The accelerator's driver.
+const ACCELERATOR_DRIVER: &str = "ivshmem_mem";
+
+/// Memory of the accelerator, in MiB.
+pub const ACCELERATOR_MIB: u64 = 64;
 
 /// The only wire.
 const WIRE: Wire = Wire(0);
@@ -133,6 +139,8 @@ pub struct Options {
     cpus: u32,
     mtu: u32,
     header_split: bool,
+    accelerator: Option<Topology>,
+    accelerator_mib: u64,
 }
 
 impl Options {
@@ -187,6 +195,21 @@ impl Options {
         self
     }
 
+    /// Memory of the accelerator in MiB, a power of two, instead of [`ACCELERATOR_MIB`].
+    #[must_use]
+    pub fn accelerator_mib(mut self, mib: u64) -> Self {
+        self.accelerator_mib = mib;
+        self
+    }
+
+    /// Adds an accelerator with [`ACCELERATOR_MIB`], connected to the NICs like this, and loads its
+    /// driver.
+    #[must_use]
+    pub fn accelerator(mut self, topology: Topology) -> Self {
+        self.accelerator = Some(topology);
+        self
+    }
+
     /// Boots a guest with the images that the environment names, and sets both NICs up.
     pub fn boot(self, name: &str) -> Result<Testbed> {
         self.boot_images(Images::from_env()?, name)
@@ -200,6 +223,15 @@ impl Options {
         if self.counted {
             machine = machine.counted().call_timeout(COUNTED_PATIENCE);
         }
+        if let Some(topology) = self.accelerator {
+            machine = machine
+                .topology(topology)
+                .accelerator_memory_mib(self.accelerator_mib);
+            if topology != Topology::Switch {
+                // What the root complex does is the processor's property: it must not be the host's.
+                machine = machine.accelerator(Accelerator::Tcg);
+            }
+        }
         let guest = machine.boot()?;
         let bed = Testbed {
             driver: self.driver,
@@ -212,6 +244,9 @@ impl Options {
         };
         bed.load_driver()?;
         bed.set_up()?;
+        if self.accelerator.is_some() {
+            bed.load_accelerator()?;
+        }
         if self.header_split {
             bed.set_header_split(bed.local, DataSplit::On)?;
         }
@@ -246,12 +281,22 @@ impl Testbed {
             cpus: 2,
             mtu: 1500,
             header_split: false,
+            accelerator: None,
+            accelerator_mib: ACCELERATOR_MIB,
         }
     }
 
     /// A guest for device memory: MTU 9000, header split on, all TCP steered to queue 1.
     pub fn devmem(name: &str) -> Result<Self> {
         let bed = Self::options().mtu(9000).header_split().boot(name)?;
+        bed.steer(bed.local, &[1])?;
+        Ok(bed)
+    }
+
+    /// As [`Testbed::devmem`], with an accelerator.
+    pub fn accelerator(topology: Topology, name: &str) -> Result<Self> {
+        let options = Self::options().mtu(9000).header_split();
+        let bed = options.accelerator(topology).boot(name)?;
         bed.steer(bed.local, &[1])?;
         Ok(bed)
     }
@@ -298,6 +343,21 @@ impl Testbed {
             })?;
         }
         Ok(())
+    }
+
+    /// Loads the accelerator's driver.
+    pub fn load_accelerator(&self) -> Result {
+        Ok(self.guest.call(LoadModule {
+            name: ACCELERATOR_DRIVER.to_owned(),
+            parameters: String::new(),
+        })?)
+    }
+
+    /// Unloads the accelerator's driver.
+    pub fn unload_accelerator(&self) -> std::result::Result<(), vm::Error> {
+        self.guest.call(UnloadModule {
+            name: ACCELERATOR_DRIVER.to_owned(),
+        })
     }
 
     /// Brings both interfaces up, with their addresses, and waits for the link.

@@ -5,7 +5,8 @@
 use std::net::SocketAddr;
 
 use protocol::{
-    Command, DevmemSink, DevmemSource, Event, Fill, Memory, Payload, Release, TcpSink, TcpSource,
+    Binding, Command, DevmemSink, DevmemSource, Event, Fill, Memory, Payload, Release, TcpSink,
+    TcpSource,
     job::{DevmemSinkReport, DevmemSourceReport, SinkReport, SourceReport},
     request::FlowQueue,
 };
@@ -26,10 +27,14 @@ pub struct Stream {
     pub port: u16,
     /// Seed of the payload.
     pub seed: u64,
+    /// Where the memory of dma-bufs comes from.
+    pub memory: Memory,
     /// The sender's own address and port; `None` lets its kernel choose.
     pub bind: Option<SocketAddr>,
     /// Bytes of a hop-by-hop header in every packet of payload; IPv6 only.
     pub hop_by_hop: u16,
+    /// Size of the buffers that a bound queue receives into, in bytes; `None` is the base page.
+    pub rx_page_size: Option<u32>,
 }
 
 /// What came of [`Stream::receive_devmem`].
@@ -39,7 +44,7 @@ pub struct Received {
     pub sink: DevmemSinkReport,
     /// What the sender says.
     pub source: SourceReport,
-    /// Bytes that the host found right in the dma-buf's pages.
+    /// Bytes that the host found right in the dma-buf's memory.
     pub verified: u64,
 }
 
@@ -62,9 +67,29 @@ impl Testbed {
             family,
             port,
             seed: 0x5eed_0000 + u64::from(port),
+            memory: Memory::Udmabuf,
             bind: None,
             hop_by_hop: 0,
+            rx_page_size: None,
         }
+    }
+
+    /// Binds a dma-buf to a queue and holds it. The error has the errno of a refusal.
+    pub fn bind(
+        &self,
+        station: Station,
+        queue: u32,
+        memory: Memory,
+        dmabuf_bytes: u64,
+    ) -> std::result::Result<JobHandle<'_, Binding>, vm::Error> {
+        self.guest.start(Binding {
+            ns: station.ns,
+            interface: station.name(),
+            queues: vec![queue],
+            memory,
+            dmabuf_bytes,
+            rx_page_size: None,
+        })
     }
 }
 
@@ -81,16 +106,66 @@ impl Stream {
     }
 
     /// The same stream from a port whose packets reach `queue` of the receiving NIC.
-    pub fn reaching(mut self, bed: &Testbed, queue: u32) -> Result<Self> {
+    pub fn reaching(self, bed: &Testbed, queue: u32) -> Result<Self> {
+        let wanted = |source| Ok(self.queue_from(bed, source)? == queue);
+        let source = self.find_source(bed, wanted)?;
+        Ok(Self {
+            bind: source,
+            ..self
+        })
+    }
+
+    /// As [`Stream::reaching`], and its acknowledgements reach queue 0 of the sending NIC.
+    pub fn reaching_with_acknowledgements_apart(self, bed: &Testbed, queue: u32) -> Result<Self> {
+        let back = Self {
+            from: self.to,
+            to: self.from,
+            ..self.clone()
+        };
+        let sink = self.to.socket(self.family, self.port);
+        let wanted = |source: SocketAddr| {
+            let back = Self {
+                port: source.port(),
+                ..back.clone()
+            };
+            Ok(self.queue_from(bed, source)? == queue && back.queue_from(bed, sink)? == 0)
+        };
+        let source = self.find_source(bed, wanted)?;
+        Ok(Self {
+            bind: source,
+            ..self
+        })
+    }
+
+    /// A port of the sender that is as wanted.
+    fn find_source(
+        &self,
+        bed: &Testbed,
+        wanted: impl Fn(SocketAddr) -> Result<bool>,
+    ) -> Result<Option<SocketAddr>> {
         // A port misses a queue with a chance of at most 15 in 16.
         for _ in 0..1000 {
             let source = self.from.socket(self.family, bed.port());
-            if self.queue_from(bed, source)? == queue {
-                self.bind = Some(source);
-                return Ok(self);
+            if wanted(source)? {
+                return Ok(Some(source));
             }
         }
-        Err(CaseError::new(format!("no flow reaches queue {queue}")))
+        Err(CaseError::new("no flow reaches the queue"))
+    }
+
+    /// The same stream; a bound queue receives it into buffers of this many bytes. A dma-heap's
+    /// memory has room for them, where a udmabuf's pages have not.
+    #[must_use]
+    pub fn in_buffers_of(self, bytes: u32) -> Self {
+        let memory = match self.memory {
+            Memory::Udmabuf => Memory::SystemHeap,
+            other => other,
+        };
+        Self {
+            memory,
+            rx_page_size: Some(bytes),
+            ..self
+        }
     }
 
     /// Receives it in ordinary memory.
@@ -130,15 +205,19 @@ impl Stream {
         dmabuf_bytes: u64,
         release: Release,
     ) -> Result<JobHandle<'g, DevmemSink>> {
+        let verify = release == Release::Immediate;
         Ok(bed.guest.start(DevmemSink {
             ns: self.to.ns,
             interface: self.to.name(),
             queues: vec![queue],
-            memory: Memory::Udmabuf,
+            memory: self.memory,
             dmabuf_bytes,
+            rx_page_size: self.rx_page_size,
             listen: self.to.socket(self.family, self.port),
-            seed: self.seed,
-            verify: release == Release::Immediate,
+            // A guest that does not check has no use for the seed, and could not foresee the
+            // payload if it wanted.
+            seed: if verify { self.seed } else { 0 },
+            verify,
             report: release == Release::OnRequest,
             release,
         })?)
@@ -155,7 +234,7 @@ impl Stream {
         Ok(bed.guest.start(DevmemSource {
             ns: self.from.ns,
             interface: self.from.name(),
-            memory: Memory::Udmabuf,
+            memory: self.memory,
             fill: Fill::Guest,
             dmabuf_bytes,
             bind: self.bind,
@@ -180,8 +259,8 @@ impl Stream {
         Ok((source, sink))
     }
 
-    /// Receives `bytes` in a dma-buf bound to `queue`. The host reads the dma-buf's pages in guest
-    /// RAM and compares them with the seed's payload, while the receiver holds their tokens.
+    /// Receives `bytes` in a dma-buf bound to `queue`. The host reads the dma-buf's memory and
+    /// compares it with the seed's payload, while the receiver holds the tokens.
     ///
     /// `progress` is told the bytes that were verified so far.
     pub fn receive_devmem(
@@ -215,7 +294,7 @@ impl Stream {
 
         while let Some(event) = sink.next_event(bed.guest.call_timeout())? {
             match event {
-                Event::DmaBuf { ranges } => view = Some(DmaBufView::new(bed.guest.ram(), ranges)),
+                Event::DmaBuf { ranges } => view = Some(bed.guest.dmabuf(ranges)?),
                 Event::Fragments {
                     batch,
                     stream_offset,

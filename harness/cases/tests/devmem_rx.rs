@@ -2,8 +2,8 @@
 
 //! Receive into device memory.
 
-use cases::{Family, Result, Testbed};
-use protocol::net::QueueKind;
+use cases::{Family, Result, Stream, Testbed};
+use protocol::{Memory, Release, net::QueueKind};
 
 const MIB: u64 = 1 << 20;
 
@@ -56,4 +56,36 @@ fn payload_over_ipv4_at_mtu_9000_is_in_the_dma_buf_byte_by_byte() -> Result {
 #[test]
 fn payload_over_ipv6_at_mtu_9000_is_in_the_dma_buf_byte_by_byte() -> Result {
     payload_is_received(9000, Family::V6, "devmem-rx-v6-9000")
+}
+
+#[test]
+fn payload_goes_into_and_out_of_a_dma_heaps_buffer() -> Result {
+    let bytes = 8 * MIB;
+    let bed = Testbed::devmem("devmem-heap")?;
+    let heap = |stream| Stream {
+        memory: Memory::SystemHeap,
+        ..stream
+    };
+
+    // Only the guest can look into it.
+    let stream = heap(bed.stream(bed.peer, bed.local, Family::V4));
+    let sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Immediate)?;
+    let source = stream.source(&bed, Some(bytes), &[256 << 10], 0)?.join()?;
+    let sink = sink.join()?;
+    assert_eq!(
+        (sink.bytes, sink.linear_bytes, sink.mismatch),
+        (bytes, 0, None),
+        "{sink:?}"
+    );
+    assert!(source.delivered, "{source:?}");
+
+    let stream = heap(bed.stream(bed.local, bed.peer, Family::V6));
+    let sent = stream.send_devmem(&bed, bytes, 4 * MIB, 256 << 10, |_| ())?;
+    assert_eq!(
+        (sent.sink.bytes, sent.sink.mismatch),
+        (bytes, None),
+        "{sent:?}"
+    );
+    bed.finish()?;
+    Ok(())
 }

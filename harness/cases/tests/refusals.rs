@@ -3,7 +3,7 @@
 //! Binds that must be refused, each with its errno; and what is refused while one is bound.
 
 use cases::{Family, Result, Testbed};
-use protocol::{Binding, net::DataSplit};
+use protocol::{Memory, net::DataSplit};
 
 const MIB: u64 = 1 << 20;
 
@@ -11,19 +11,9 @@ const EEXIST: i32 = 17;
 const EINVAL: i32 = 22;
 const EOPNOTSUPP: i32 = 95;
 
-fn binding(bed: &Testbed, queue: u32) -> Binding {
-    Binding {
-        memory: Default::default(),
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        queues: vec![queue],
-        dmabuf_bytes: 4 * MIB,
-    }
-}
-
 /// The errno with which a bind fails; `None` if it does not.
 fn refusal(bed: &Testbed, queue: u32) -> Option<i32> {
-    match bed.guest.start(binding(bed, queue)) {
+    match bed.bind(bed.local, queue, Memory::Udmabuf, 4 * MIB) {
         Ok(job) => {
             drop(job.stop());
             None
@@ -67,7 +57,7 @@ fn a_bind_to_queue_0_is_refused_because_unsplit_packets_go_there() -> Result {
 #[test]
 fn a_second_bind_to_a_bound_queue_is_refused() -> Result {
     let bed = Testbed::options().header_split().boot("bind-twice")?;
-    let first = bed.guest.start(binding(&bed, 1))?;
+    let first = bed.bind(bed.local, 1, Memory::Udmabuf, 4 * MIB)?;
     assert_eq!(refusal(&bed, 1), Some(EEXIST));
     first.stop()?;
     assert_eq!(refusal(&bed, 1), None, "the first binding is gone");
@@ -78,7 +68,7 @@ fn a_second_bind_to_a_bound_queue_is_refused() -> Result {
 #[test]
 fn header_split_stays_on_while_a_queue_is_bound() -> Result {
     let bed = Testbed::options().header_split().boot("bound-split-off")?;
-    let bound = bed.guest.start(binding(&bed, 1))?;
+    let bound = bed.bind(bed.local, 1, Memory::Udmabuf, 4 * MIB)?;
     let error = bed.set_header_split(bed.local, DataSplit::Off);
     assert!(error.is_err(), "header split went off under a binding");
     bound.stop()?;

@@ -3,7 +3,7 @@
 //! One RX queue is restarted; the others do not notice.
 
 use cases::{Family, Result, Testbed, finish};
-use protocol::{Binding, UdpSink, UdpSource, net::QueueKind};
+use protocol::{Memory, UdpSink, UdpSource, net::QueueKind};
 
 const MIB: u64 = 1 << 20;
 
@@ -61,14 +61,7 @@ fn a_queue_restarts_again_and_again_and_the_others_lose_no_packet() -> Result {
     let before = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
 
     for _ in 0..BINDINGS {
-        let bound = bed.guest.start(Binding {
-            memory: Default::default(),
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            queues: vec![2],
-            dmabuf_bytes: 4 * MIB,
-        })?;
-        bound.stop()?;
+        bed.bind(bed.local, 2, Memory::Udmabuf, 4 * MIB)?.stop()?;
     }
 
     let after = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
@@ -118,13 +111,7 @@ fn an_allocation_that_fails_leaves_the_old_queue_running() -> Result {
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
 
     for round in 1..=20 {
-        let refused = bed.guest.start(Binding {
-            memory: Default::default(),
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            queues: vec![0],
-            dmabuf_bytes: 4 * MIB,
-        });
+        let refused = bed.bind(bed.local, 0, Memory::Udmabuf, 4 * MIB);
         assert!(refused.is_err(), "queue 0 was bound");
         sink.wait_bytes(round * MIB)?;
     }

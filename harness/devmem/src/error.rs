@@ -214,6 +214,19 @@ pub enum Error {
         /// The kernel's answer.
         refusal: Refusal,
     },
+    /// The NIC cannot reach the device behind the dma-buf (`pci_p2pdma_distance_many` in
+    /// drivers/pci/p2pdma.c).
+    #[error(
+        "{interface}: there is no peer-to-peer path from the NIC to the device whose memory this \
+         is; both must be behind one PCIe switch, or on a root complex that the kernel knows to \
+         pass peer-to-peer traffic; its log says more ({refusal})"
+    )]
+    NoPeerToPeer {
+        /// Name and index of the interface.
+        interface: String,
+        /// The kernel's answer.
+        refusal: Refusal,
+    },
     /// The file descriptor is of another kind.
     #[error("file descriptor {fd} is not a dma-buf; pass one that an exporter returned")]
     NotADmaBuf {
@@ -541,6 +554,7 @@ impl Error {
             | Self::PageSizeUnsupported { refusal, .. }
             | Self::DmaBufUnaligned { refusal, .. }
             | Self::DmaBufNotMapped { refusal, .. }
+            | Self::NoPeerToPeer { refusal, .. }
             | Self::NoSuchInterface { refusal, .. }
             | Self::NotPrivileged { refusal, .. }
             | Self::KernelTooOld { refusal, .. }

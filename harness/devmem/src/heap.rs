@@ -23,6 +23,11 @@ struct Allocation {
 /// Allocates `len` bytes, rounded up to whole pages by the kernel, from the heap `name` (as in
 /// `system`).
 ///
+/// The memory of `system` comes in pieces of 1 MiB, 64 KiB and single pages, as large as the rest of
+/// the length and the free memory allow (drivers/dma-buf/heaps/system_heap.c). Each is aligned to its
+/// size, which [`crate::netdev::bind_rx_with_page_size`] asks for: with a length that is a multiple
+/// of 64 KiB and enough free memory, receive buffers of up to 64 KiB are possible.
+///
 /// # Errors
 ///
 /// [`Error::NoHeap`] if the heap does not exist or may not be opened, [`Error::Io`] if it has no

@@ -160,8 +160,8 @@ impl Memory {
     /// # Errors
     ///
     /// [`Error::PagemapHidden`] without `CAP_SYS_ADMIN` in the initial user namespace,
-    /// [`Error::PageNotPresent`] if it is a device's memory of which only the device knows where it
-    /// is.
+    /// [`Error::PageNotPresent`] if its exporter maps it without pages and does not say where it
+    /// is, as dma-heaps do.
     pub fn physical_ranges(&self) -> Result<Vec<PhysicalRange>> {
         if let Place::At(address) = self.place {
             return Ok(vec![PhysicalRange {

@@ -101,7 +101,8 @@ pub enum Event {
         /// Bytes received, or accepted by the socket for sending.
         bytes: u64,
     },
-    /// Where a dma-buf lies in the guest's physical memory; the first event of a devmem job.
+    /// Where a dma-buf lies in the guest's physical memory, if that can be known; the first event
+    /// of a devmem job.
     DmaBuf {
         /// Pieces in order of their offset; together they are the whole dma-buf.
         ranges: Vec<PhysicalRange>,
@@ -132,6 +133,9 @@ pub enum Memory {
     /// The guest's RAM, exported by the udmabuf driver.
     #[default]
     Udmabuf,
+    /// The guest's RAM, exported by the dma-heap `system`. The CPU's view of it does not tell where
+    /// it is, so there is no [`Event::DmaBuf`].
+    SystemHeap,
     /// Memory behind the BAR of an accelerator, exported by its driver, which must be loaded.
     Accelerator {
         /// Number of the accelerator, from 0.
@@ -288,6 +292,10 @@ pub struct DevmemSink {
     pub memory: Memory,
     /// Size of the dma-buf in bytes, a multiple of the page size.
     pub dmabuf_bytes: u64,
+    /// Size of a receive buffer in bytes; `None` is the base page. The pages of a
+    /// [`Memory::Udmabuf`] are not large enough for any other.
+    #[serde(default)]
+    pub rx_page_size: Option<u32>,
     /// Where to listen.
     pub listen: SocketAddr,
     /// Seed of the payload.
@@ -469,6 +477,9 @@ pub struct Binding {
     pub memory: Memory,
     /// Size of the dma-buf in bytes, a multiple of the page size.
     pub dmabuf_bytes: u64,
+    /// As in [`DevmemSink`].
+    #[serde(default)]
+    pub rx_page_size: Option<u32>,
 }
 
 /// Outcome of [`Binding`].

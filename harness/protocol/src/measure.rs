@@ -33,6 +33,8 @@ pub enum Path {
         dmabuf_bytes: u64,
         /// Receive queues to bind; a source binds none.
         queues: Vec<u32>,
+        /// Size of the buffers of these queues in bytes; `None` for the driver's own.
+        rx_page_size: Option<u32>,
     },
 }
 

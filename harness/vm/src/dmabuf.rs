@@ -8,21 +8,23 @@ use protocol::{
     payload::Mismatch,
 };
 
-use crate::{Error, GuestRam, Result};
+use crate::{Error, GuestMemory, Result};
 
-/// Where a dma-buf lies in the guest's RAM: the host reads what the NIC wrote, without the guest.
+/// Where a dma-buf lies in the guest's RAM, or in its accelerator's memory: the host reads what the
+/// NIC wrote, without the guest.
 #[derive(Debug)]
 pub struct DmaBufView<'a> {
-    ram: &'a GuestRam,
+    memory: &'a GuestMemory,
     ranges: Vec<PhysicalRange>,
 }
 
 impl<'a> DmaBufView<'a> {
-    /// A dma-buf whose pages are at `ranges`, as [`protocol::Event::DmaBuf`] tells.
+    /// A dma-buf whose pieces are at `ranges` of `memory`, as [`protocol::Event::DmaBuf`] tells.
+    /// [`crate::Guest::dmabuf`] knows which memory it is.
     #[must_use]
-    pub fn new(ram: &'a GuestRam, mut ranges: Vec<PhysicalRange>) -> Self {
+    pub fn new(memory: &'a GuestMemory, mut ranges: Vec<PhysicalRange>) -> Self {
         ranges.sort_by_key(|range| range.offset);
-        Self { ram, ranges }
+        Self { memory, ranges }
     }
 
     /// Copies out what is at an offset of the dma-buf.
@@ -31,30 +33,55 @@ impl<'a> DmaBufView<'a> {
     ///
     /// [`Error::OutOfRange`] when that is not all within the dma-buf.
     pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        let outside = Error::OutOfRange {
-            what: "the dma-buf",
-            address: offset,
-            len: buffer.len() as u64,
-        };
-        let mut at = offset;
         let mut rest = buffer;
-        while !rest.is_empty() {
+        for (address, len) in self.pieces(offset, rest.len())? {
+            let (piece, behind) = rest.split_at_mut(len);
+            self.memory.read(address, piece)?;
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    /// Copies bytes to an offset of the dma-buf, behind the back of the guest's processors.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] when that is not all within the dma-buf; nothing was written then.
+    pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let mut rest = bytes;
+        for (address, len) in self.pieces(offset, rest.len())? {
+            let (piece, behind) = rest.split_at(len);
+            self.memory.write(address, piece)?;
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    /// Guest-physical addresses and lengths of what is at an offset of the dma-buf.
+    fn pieces(&self, offset: u64, len: usize) -> Result<Vec<(u64, usize)>> {
+        let mut pieces = Vec::new();
+        let mut at = offset;
+        let mut rest = len;
+        while rest > 0 {
             // The last range that starts at or before the offset.
             let index = self.ranges.partition_point(|range| range.offset <= at);
             let range = index
                 .checked_sub(1)
                 .and_then(|index| self.ranges.get(index));
             let Some(range) = range.filter(|range| at - range.offset < range.len) else {
-                return Err(outside);
+                return Err(Error::OutOfRange {
+                    what: "the dma-buf",
+                    address: offset,
+                    len: len as u64,
+                });
             };
             let within = at - range.offset;
-            let len = rest.len().min((range.len - within) as usize);
-            let (piece, behind) = rest.split_at_mut(len);
-            self.ram.read(range.address + within, piece)?;
-            at += len as u64;
-            rest = behind;
+            let piece = rest.min((range.len - within) as usize);
+            pieces.push((range.address + within, piece));
+            at += piece as u64;
+            rest -= piece;
         }
-        Ok(())
+        Ok(pieces)
     }
 
     /// Compares a fragment with the payload that belongs at `stream_offset`. `None` when it is
@@ -77,9 +104,12 @@ impl<'a> DmaBufView<'a> {
 
 #[cfg(test)]
 mod tests {
-    use vm_memory::{Bytes, GuestAddress};
-
     use super::*;
+    use crate::memory::Backing;
+
+    fn ram() -> GuestMemory {
+        Backing::create("test", 1 << 20).unwrap().as_ram().unwrap()
+    }
 
     fn range(offset: u64, address: u64, len: u64) -> PhysicalRange {
         PhysicalRange {
@@ -91,16 +121,12 @@ mod tests {
 
     #[test]
     fn a_fragment_across_scattered_pages_is_put_together() {
-        let ram = GuestRam::create(1 << 20).unwrap();
+        let ram = ram();
         let payload = Payload::new(3);
         let mut bytes = vec![0; 8192];
         payload.fill(100, &mut bytes);
-        ram.memory()
-            .write_slice(&bytes[..4096], GuestAddress(0x9000))
-            .unwrap();
-        ram.memory()
-            .write_slice(&bytes[4096..], GuestAddress(0x3000))
-            .unwrap();
+        ram.write(0x9000, &bytes[..4096]).unwrap();
+        ram.write(0x3000, &bytes[4096..]).unwrap();
 
         let view = DmaBufView::new(
             &ram,
@@ -122,8 +148,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_written_across_scattered_pages_is_read_back() {
+        let ram = ram();
+        let view = DmaBufView::new(
+            &ram,
+            vec![range(0, 0x9000, 4096), range(4096, 0x3000, 4096)],
+        );
+        view.write(4090, b"across pages").unwrap();
+        let mut bytes = [0; 12];
+        view.read(4090, &mut bytes).unwrap();
+        assert_eq!(&bytes, b"across pages");
+        let mut behind = [0; 6];
+        ram.read(0x3000, &mut behind).unwrap();
+        assert_eq!(&behind, b" pages");
+        assert!(view.write(8190, b"too far").is_err());
+    }
+
+    #[test]
     fn a_fragment_outside_the_dma_buf_is_an_error() {
-        let ram = GuestRam::create(1 << 20).unwrap();
+        let ram = ram();
         let view = DmaBufView::new(&ram, vec![range(0, 0x1000, 4096)]);
         let error = view.read(4000, &mut [0; 200]).unwrap_err();
         assert!(error.to_string().contains("the dma-buf"), "{error}");

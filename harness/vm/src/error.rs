@@ -93,8 +93,10 @@ pub enum Error {
         needed: u64,
     },
     /// The guest's memory could not be allocated or mapped.
-    #[error("cannot make {bytes} bytes of guest memory: {message}")]
+    #[error("cannot make {bytes} bytes of memory for {name}: {message}")]
     Memory {
+        /// Whose memory.
+        name: &'static str,
         /// Size of the memory.
         bytes: u64,
         /// Why.
@@ -200,7 +202,11 @@ pub enum Error {
         /// What the monitor said.
         message: String,
     },
-    /// A guest-physical address that is no RAM of the guest, or an offset outside a dma-buf.
+    /// The guest has no accelerator, or its memory has no address yet.
+    #[error("the accelerator's memory cannot be looked at: {0}")]
+    NoAccelerator(String),
+    /// A guest-physical address that is not the memory that was looked at, or an offset outside a
+    /// dma-buf.
     #[error("{len} bytes at {address:#x} are not within {what}")]
     OutOfRange {
         /// What was looked at.

@@ -10,26 +10,29 @@ use std::{
     },
     path::{Path, PathBuf},
     process::Command,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, OnceLock, PoisonError},
     thread,
     time::{Duration, Instant},
 };
 
 use protocol::{
     Event, Failure, Job, JobId, JobSpec, Query, StartJob,
+    job::PhysicalRange,
     request::{AgentInfo, PowerOff},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::{
-    End, Error, GuestRam, JobHandle, Logs, Machine, Result, Wire,
+    DmaBufView, End, Error, GuestMemory, JobHandle, Logs, Machine, Result, Wire,
     channel::{Channel, Silence},
+    memory::Backing,
     process::Process,
     qemu::{self, Inherited},
     qmp::Monitor,
     run_dir::RunDir,
     scan::{Finding, scan},
+    topology::accelerator_address,
 };
 
 /// How long QEMU may take to end after the guest turned off, or to be seen dead.
@@ -47,7 +50,10 @@ pub struct Guest {
     process: Process,
     channel: Channel,
     monitor: Mutex<Monitor>,
-    ram: GuestRam,
+    ram: GuestMemory,
+    accelerator_backing: Option<Backing>,
+    /// The accelerator's memory, from when its address is known.
+    accelerator_memory: OnceLock<GuestMemory>,
     run: RunDir,
     info: AgentInfo,
     accelerator: &'static str,
@@ -93,19 +99,27 @@ impl Guest {
             error,
         };
 
-        let ram = GuestRam::create(machine.memory_mib << 20)?;
+        let ram = Backing::create("the guest's RAM", machine.memory_mib << 20)?;
+        let accelerator_backing = machine
+            .accelerator_mib
+            .map(|mib| Backing::create("the accelerator's memory", mib << 20))
+            .transpose()?;
         let (control, guest_control) = UnixStream::pair().map_err(unwritable)?;
         let (monitor, guest_monitor) = UnixStream::pair().map_err(unwritable)?;
         let transcript = File::create(run.transcript()).map_err(unwritable)?;
         let output = File::create(run.qemu_output()).map_err(unwritable)?;
 
-        let guest_ram = ram.as_fd().try_clone_to_owned().map_err(unwritable)?;
+        let share = |backing: &Backing| backing.as_fd().try_clone_to_owned().map_err(unwritable);
+        let guest_ram = share(&ram)?;
+        let guest_accelerator = accelerator_backing.as_ref().map(share).transpose()?;
         let fds = Inherited {
             ram: guest_ram.as_raw_fd(),
+            accelerator: guest_accelerator.as_ref().map(AsRawFd::as_raw_fd),
             control: guest_control.as_raw_fd(),
             monitor: guest_monitor.as_raw_fd(),
         };
-        let inherited = vec![guest_ram, guest_control.into(), guest_monitor.into()];
+        let mut inherited = vec![guest_ram, guest_control.into(), guest_monitor.into()];
+        inherited.extend(guest_accelerator);
         let images = &machine.images;
         let Some((program, arguments)) = images.qemu.argv.split_first() else {
             return Err(Error::BadMachine(
@@ -148,7 +162,9 @@ impl Guest {
             process,
             channel,
             monitor: Mutex::new(monitor),
-            ram,
+            ram: ram.as_ram()?,
+            accelerator_backing,
+            accelerator_memory: OnceLock::new(),
             run,
             info,
             accelerator,
@@ -224,8 +240,46 @@ impl Guest {
 
     /// The guest's RAM.
     #[must_use]
-    pub fn ram(&self) -> &GuestRam {
+    pub fn ram(&self) -> &GuestMemory {
         &self.ram
+    }
+
+    /// The accelerator's memory, at the guest-physical address that its BAR has.
+    ///
+    /// The BAR has none until a driver switched it on, and is expected to stay where it is then.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoAccelerator`] when the machine has none or its BAR is off, [`Error::Monitor`],
+    /// [`Error::Memory`].
+    pub fn accelerator_memory(&self) -> Result<&GuestMemory> {
+        if let Some(memory) = self.accelerator_memory.get() {
+            return Ok(memory);
+        }
+        let missing = |why: &str| Error::NoAccelerator(why.to_owned());
+        let backing = self
+            .accelerator_backing
+            .as_ref()
+            .ok_or_else(|| missing("the machine was made without one"))?;
+        let address = accelerator_address(&self.monitor("query-pci", json!({}))?)
+            .ok_or_else(|| missing("its BAR is off; load its driver first"))?;
+        let memory = backing.at(address)?;
+        Ok(self.accelerator_memory.get_or_init(|| memory))
+    }
+
+    /// A dma-buf by the ranges that [`Event::DmaBuf`] tells, in RAM or in the accelerator's memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Guest::accelerator_memory`] for a dma-buf that is not in RAM.
+    pub fn dmabuf(&self, ranges: Vec<PhysicalRange>) -> Result<DmaBufView<'_>> {
+        let in_ram = ranges.iter().all(|range| self.ram.contains(range.address));
+        let memory = if in_ram {
+            &self.ram
+        } else {
+            self.accelerator_memory()?
+        };
+        Ok(DmaBufView::new(memory, ranges))
     }
 
     /// What the agent said about its guest at the start.

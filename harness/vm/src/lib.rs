@@ -3,9 +3,9 @@
 //! A guest in QEMU, seen from the host.
 //!
 //! [`Images`] says what to boot, [`Machine`] describes the hardware and boots it, [`Guest`] is the
-//! running guest: its agent answers typed requests and runs jobs, its RAM ([`GuestRam`]) can be
-//! read from outside, its kernel's log is scanned for complaints when it ends
-//! ([`Guest::finish`]). This crate knows how to run a guest and nothing about what is tested in
+//! running guest: its agent answers typed requests and runs jobs, its RAM and its accelerator's
+//! memory ([`GuestMemory`]) can be read from outside and searched for what should not be there
+//! ([`traces`]), its kernel's log is scanned for complaints when it ends ([`Guest::finish`]). This crate knows how to run a guest and nothing about what is tested in
 //! it.
 //!
 //! ```no_run
@@ -36,6 +36,8 @@ mod qemu;
 mod qmp;
 mod run_dir;
 pub mod scan;
+mod topology;
+pub mod traces;
 mod wire;
 
 pub use dmabuf::DmaBufView;
@@ -44,5 +46,6 @@ pub use guest::{Guest, Verdict};
 pub use images::{ENV, Images, QemuCommand};
 pub use job::JobHandle;
 pub use machine::{Accelerator, Machine};
-pub use memory::GuestRam;
+pub use memory::GuestMemory;
+pub use topology::Topology;
 pub use wire::{End, Wire};

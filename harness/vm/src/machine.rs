@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Error, Guest, Images, Result, Wire};
+use crate::{Error, Guest, Images, Result, Topology, Wire};
 
 /// Environment variable that overrides [`Machine::accelerator`]: `kvm` or `tcg`.
 const ACCELERATOR_ENV: &str = "NOBOUNCE_ACCEL";
@@ -72,7 +72,8 @@ fn has_virtualization(cpuinfo: &str) -> bool {
     })
 }
 
-/// A machine that can be booted: a PC (q35) with wires, each with an `igb` at both ends.
+/// A machine that can be booted: a PC (q35) with wires, each with an `igb` at both ends, and an
+/// accelerator if asked for: an `ivshmem-plain`, whose memory is behind a BAR and is the host's too.
 #[derive(Debug, Clone)]
 pub struct Machine {
     pub(crate) images: Images,
@@ -81,6 +82,8 @@ pub struct Machine {
     pub(crate) memory_mib: u64,
     pub(crate) cpus: u32,
     pub(crate) wires: u8,
+    pub(crate) accelerator_mib: Option<u64>,
+    pub(crate) topology: Topology,
     pub(crate) snap_length: u32,
     pub(crate) kernel_parameters: Vec<String>,
     pub(crate) qemu_arguments: Vec<String>,
@@ -100,6 +103,8 @@ impl Machine {
             memory_mib: 1024,
             cpus: 2,
             wires: 1,
+            accelerator_mib: None,
+            topology: Topology::default(),
             snap_length: 128,
             kernel_parameters: Vec::new(),
             qemu_arguments: Vec::new(),
@@ -127,6 +132,21 @@ impl Machine {
     #[must_use]
     pub fn wire_count(mut self, wires: u8) -> Self {
         self.wires = wires;
+        self
+    }
+
+    /// Adds an accelerator with memory of this many MiB, a power of two.
+    /// [`Guest::accelerator_memory`] is the host's view of it.
+    #[must_use]
+    pub fn accelerator_memory_mib(mut self, mib: u64) -> Self {
+        self.accelerator_mib = Some(mib);
+        self
+    }
+
+    /// How NICs and accelerator are connected.
+    #[must_use]
+    pub fn topology(mut self, topology: Topology) -> Self {
+        self.topology = topology;
         self
     }
 
@@ -227,6 +247,11 @@ impl Machine {
         if self.wires > 8 {
             return bad(format!("a machine has at most 8 wires, not {}", self.wires));
         }
+        if let Some(mib) = self.accelerator_mib.filter(|mib| !mib.is_power_of_two()) {
+            return bad(format!(
+                "the size of an accelerator's memory is a power of two, not {mib} MiB"
+            ));
+        }
         if self.name.is_empty() || self.name.contains('/') {
             return bad(format!("{:?} cannot name a directory for logs", self.name));
         }
@@ -268,6 +293,7 @@ mod tests {
             machine().cpus(0),
             machine().wire_count(9),
             machine().cpus(1).counted(),
+            machine().accelerator_memory_mib(48),
             Machine::new(images.clone(), "a/b"),
         ];
         for machine in refused {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The guest's RAM, seen from the host.
+//! Memory of the guest, seen from the host: its RAM, and that of its accelerator.
 
 use std::{
     fs::File,
@@ -8,7 +8,9 @@ use std::{
 };
 
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use vm_memory::{Bytes, FileOffset, GuestAddress, GuestMemoryMmap};
+use vm_memory::{
+    Bytes, FileOffset, GuestAddress, GuestMemoryBackend, GuestMemoryMmap, GuestMemoryRegion,
+};
 
 use crate::{Error, Result};
 
@@ -18,61 +20,110 @@ const SPLIT_FROM: u64 = 0xb000_0000;
 const LOW: u64 = 0x8000_0000;
 const HIGH_ADDRESS: u64 = 1 << 32;
 
-/// The guest's RAM: memory that the host made and QEMU shares.
-///
-/// The guest and its devices write to it at any time, so bytes are copied out and never borrowed.
+/// Memory that the host makes and QEMU shares, before it has an address in the guest.
 #[derive(Debug)]
-pub struct GuestRam {
+pub(crate) struct Backing {
     file: File,
-    memory: GuestMemoryMmap,
+    name: &'static str,
     bytes: u64,
 }
 
-impl GuestRam {
-    /// Makes and maps the RAM.
-    pub(crate) fn create(bytes: u64) -> Result<Self> {
-        let failed = |message: String| Error::Memory { bytes, message };
-        let fd = memfd_create("nobounce-guest-ram", MemfdFlags::CLOEXEC)
+impl Backing {
+    /// Makes memory of this size. `name` says in errors whose it is.
+    pub(crate) fn create(name: &'static str, bytes: u64) -> Result<Self> {
+        let failed = |message: String| Error::Memory {
+            name,
+            bytes,
+            message,
+        };
+        let fd = memfd_create(name, MemfdFlags::CLOEXEC)
             .map_err(|error| failed(format!("memfd_create: {error}")))?;
         ftruncate(&fd, bytes).map_err(|error| failed(format!("ftruncate: {error}")))?;
-        let file = File::from(fd);
-        let mut ranges = Vec::new();
-        for (address, offset, len) in layout(bytes) {
-            let file = file
-                .try_clone()
-                .map_err(|error| failed(error.to_string()))?;
-            let len = usize::try_from(len).map_err(|error| failed(error.to_string()))?;
-            ranges.push((
-                GuestAddress(address),
-                len,
-                Some(FileOffset::new(file, offset)),
-            ));
-        }
-        let memory = GuestMemoryMmap::from_ranges_with_files(ranges)
-            .map_err(|error| failed(error.to_string()))?;
         Ok(Self {
-            file,
-            memory,
+            file: File::from(fd),
+            name,
             bytes,
         })
     }
 
+    /// The memory as RAM of a q35 machine.
+    pub(crate) fn as_ram(&self) -> Result<GuestMemory> {
+        self.map(&layout(self.bytes))
+    }
+
+    /// The memory in one piece, at an address.
+    pub(crate) fn at(&self, address: u64) -> Result<GuestMemory> {
+        self.map(&[(address, 0, self.bytes)])
+    }
+
+    /// Maps pieces of the file: guest-physical address, offset in the file, bytes.
+    fn map(&self, pieces: &[(u64, u64, u64)]) -> Result<GuestMemory> {
+        let failed = |message: String| Error::Memory {
+            name: self.name,
+            bytes: self.bytes,
+            message,
+        };
+        let again = || self.file.try_clone().map_err(|e| failed(e.to_string()));
+        let mut ranges = Vec::new();
+        for &(address, offset, len) in pieces {
+            let len = usize::try_from(len).map_err(|error| failed(error.to_string()))?;
+            let file = FileOffset::new(again()?, offset);
+            ranges.push((GuestAddress(address), len, Some(file)));
+        }
+        let memory = GuestMemoryMmap::from_ranges_with_files(ranges)
+            .map_err(|error| failed(error.to_string()))?;
+        Ok(GuestMemory {
+            memory,
+            name: self.name,
+        })
+    }
+}
+
+impl AsFd for Backing {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Memory of the guest by guest-physical address.
+///
+/// The guest and its devices write to it at any time, so bytes are copied and never borrowed.
+#[derive(Debug)]
+pub struct GuestMemory {
+    memory: GuestMemoryMmap,
+    name: &'static str,
+}
+
+impl GuestMemory {
     /// Copies out what is at a guest-physical address.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] when that is not all RAM.
+    /// [`Error::OutOfRange`] when that is not all this memory.
     pub fn read(&self, address: u64, buffer: &mut [u8]) -> Result<()> {
         self.memory
             .read_slice(buffer, GuestAddress(address))
-            .map_err(|_| Error::OutOfRange {
-                what: "the guest's RAM",
-                address,
-                len: buffer.len() as u64,
-            })
+            .map_err(|_| self.out_of_range(address, buffer.len()))
     }
 
-    /// The RAM as vm-memory sees it.
+    /// Copies bytes to a guest-physical address, behind the back of the guest's processors.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] when that is not all this memory; a part may have been written.
+    pub fn write(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        self.memory
+            .write_slice(bytes, GuestAddress(address))
+            .map_err(|_| self.out_of_range(address, bytes.len()))
+    }
+
+    /// Whether there is such memory at a guest-physical address.
+    #[must_use]
+    pub fn contains(&self, address: u64) -> bool {
+        self.memory.address_in_range(GuestAddress(address))
+    }
+
+    /// The memory as vm-memory sees it.
     #[must_use]
     pub fn memory(&self) -> &GuestMemoryMmap {
         &self.memory
@@ -81,13 +132,15 @@ impl GuestRam {
     /// Its size.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.memory.iter().map(GuestMemoryRegion::len).sum()
     }
-}
 
-impl AsFd for GuestRam {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+    fn out_of_range(&self, address: u64, len: usize) -> Error {
+        Error::OutOfRange {
+            what: self.name,
+            address,
+            len: len as u64,
+        }
     }
 }
 
@@ -102,6 +155,8 @@ fn layout(bytes: u64) -> Vec<(u64, u64, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
     use super::*;
 
     #[test]
@@ -121,18 +176,35 @@ mod tests {
 
     #[test]
     fn what_the_backing_file_holds_is_what_is_read() {
-        use std::os::unix::fs::FileExt;
-        let ram = GuestRam::create(1 << 20).unwrap();
-        ram.file.write_all_at(b"payload", 0x1234).unwrap();
+        let backing = Backing::create("test", 1 << 20).unwrap();
+        let ram = backing.as_ram().unwrap();
+        backing.file.write_all_at(b"payload", 0x1234).unwrap();
         let mut bytes = [0; 7];
         ram.read(0x1234, &mut bytes).unwrap();
         assert_eq!(&bytes, b"payload");
+        assert_eq!(ram.bytes(), 1 << 20);
+    }
+
+    #[test]
+    fn what_is_written_is_in_the_backing_file() {
+        let backing = Backing::create("test", 1 << 20).unwrap();
+        let memory = backing.at(0x80_0000_0000).unwrap();
+        memory.write(0x80_0000_1234, b"payload").unwrap();
+        let mut bytes = [0; 7];
+        backing.file.read_exact_at(&mut bytes, 0x1234).unwrap();
+        assert_eq!(&bytes, b"payload");
+        assert!(memory.contains(0x80_0000_1234) && !memory.contains(0x1234));
     }
 
     #[test]
     fn an_address_behind_the_end_is_an_error() {
-        let ram = GuestRam::create(1 << 20).unwrap();
+        let ram = Backing::create("the RAM", 1 << 20)
+            .unwrap()
+            .as_ram()
+            .unwrap();
         let error = ram.read((1 << 20) - 4, &mut [0; 8]).unwrap_err();
         assert!(matches!(error, Error::OutOfRange { len: 8, .. }), "{error}");
+        assert!(error.to_string().contains("the RAM"), "{error}");
+        assert!(ram.write((1 << 20) - 4, &[0; 8]).is_err());
     }
 }

@@ -4,12 +4,18 @@
 
 use std::{ffi::OsString, os::fd::RawFd, path::Path};
 
-use crate::{End, Images, Machine, Wire, run_dir::RunDir};
+use crate::{
+    End, Images, Machine, Wire,
+    run_dir::RunDir,
+    topology::{ACCELERATOR, Ports},
+};
 
 /// Descriptors that QEMU inherits, by number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Inherited {
     pub(crate) ram: RawFd,
+    /// The accelerator's memory, where the machine has one.
+    pub(crate) accelerator: Option<RawFd>,
     pub(crate) control: RawFd,
     pub(crate) monitor: RawFd,
 }
@@ -17,8 +23,10 @@ pub(crate) struct Inherited {
 /// Kernel parameters of every boot.
 ///
 /// A panic resets the machine at once, which ends QEMU (`-no-reboot`); warnings reach the console.
-const KERNEL_PARAMETERS: &str =
-    "console=ttyS0 loglevel=5 panic=-1 oops=panic udmabuf.size_limit_mb=1024";
+/// The kernel shall not check its timer: it panics when fewer than four ticks came while its cycle
+/// counter went on by ten, as an emulated machine on a busy host sees it now and then.
+const KERNEL_PARAMETERS: &str = "console=ttyS0 loglevel=5 panic=-1 oops=panic no_timer_check \
+     udmabuf.size_limit_mb=1024";
 
 /// All arguments behind the command's own.
 pub(crate) fn arguments(
@@ -40,19 +48,13 @@ pub(crate) fn arguments(
         arguments.add("-accel", *accelerator);
     }
     if machine.counted {
-        add_counter(&mut arguments, images, run);
+        add_counter(&mut arguments, machine, images, run);
     } else {
-        arguments.add("-cpu", "max");
+        arguments.add("-cpu", machine.topology.cpu());
         arguments.add("-smp", machine.cpus.to_string());
     }
     arguments.add("-m", format!("{mib}M"));
-    arguments.add(
-        "-object",
-        format!(
-            "memory-backend-file,id=ram,size={mib}M,mem-path=/proc/self/fd/{},share=on",
-            fds.ram
-        ),
-    );
+    arguments.add("-object", memory("ram", mib, fds.ram));
 
     arguments.add("-kernel", &images.kernel);
     arguments.add("-initrd", &images.initramfs);
@@ -80,8 +82,17 @@ pub(crate) fn arguments(
     arguments.add("-chardev", format!("socket,id=monitor,fd={}", fds.monitor));
     arguments.add("-mon", "chardev=monitor,mode=control");
 
+    let mut ports = Ports::new(machine.topology, &mut arguments);
     for wire in machine.wires() {
-        add_wire(&mut arguments, wire, run, machine.snap_length);
+        add_wire(&mut arguments, &mut ports, wire, run, machine.snap_length);
+    }
+    if let Some((mib, fd)) = machine.accelerator_mib.zip(fds.accelerator) {
+        arguments.add("-object", memory("accelerator-memory", mib, fd));
+        let port = ports.add(&mut arguments);
+        arguments.add(
+            "-device",
+            format!("ivshmem-plain,id={ACCELERATOR},memdev=accelerator-memory,bus={port}"),
+        );
     }
     arguments
         .0
@@ -94,8 +105,9 @@ pub(crate) fn arguments(
 /// Time follows the instructions executed (`-icount`). Copies are made with `rep movsq`: TCG runs
 /// `rep movsb`, which a processor with `erms` and `fsrm` copies with, byte by byte, as no processor
 /// does.
-fn add_counter(arguments: &mut Arguments, images: &Images, run: &RunDir) {
-    arguments.add("-cpu", "max,-erms,-fsrm,-rdrand,-rdseed");
+fn add_counter(arguments: &mut Arguments, machine: &Machine, images: &Images, run: &RunDir) {
+    let cpu = machine.topology.cpu();
+    arguments.add("-cpu", format!("{cpu},-erms,-fsrm,-rdrand,-rdseed"));
     arguments.add("-smp", "1");
     arguments.add("-icount", "shift=4,sleep=off");
     arguments.add("-rtc", "base=2026-01-01T00:00:00,clock=vm");
@@ -106,25 +118,28 @@ fn add_counter(arguments: &mut Arguments, images: &Images, run: &RunDir) {
     }
 }
 
-/// Two NICs on a hub, each behind a root port of its own, and a capture of what one of them sees.
-fn add_wire(arguments: &mut Arguments, wire: Wire, run: &RunDir, snap_length: u32) {
+/// Memory that this process made.
+fn memory(id: &str, mib: u64, fd: RawFd) -> String {
+    format!("memory-backend-file,id={id},size={mib}M,mem-path=/proc/self/fd/{fd},share=on")
+}
+
+/// Two NICs on a hub, each behind a port of its own, and a capture of what one of them sees.
+fn add_wire(
+    arguments: &mut Arguments,
+    ports: &mut Ports,
+    wire: Wire,
+    run: &RunDir,
+    snap_length: u32,
+) {
     let Wire(hub) = wire;
-    for (index, end) in (0u8..).zip(End::BOTH) {
-        let port = hub * 2 + index;
+    for end in End::BOTH {
         let (nic, netdev) = (wire.nic(end), wire.netdev(end));
         arguments.add("-netdev", format!("hubport,id={netdev},hubid={hub}"));
-        arguments.add(
-            "-device",
-            format!(
-                "pcie-root-port,id=port{port},chassis={},slot={}",
-                port + 1,
-                port + 1
-            ),
-        );
+        let port = ports.add(arguments);
         let mac = wire.mac(end);
         arguments.add(
             "-device",
-            format!("igb,id={nic},bus=port{port},netdev={netdev},mac={mac}"),
+            format!("igb,id={nic},bus={port},netdev={netdev},mac={mac}"),
         );
     }
     arguments.add(
@@ -137,17 +152,27 @@ fn add_wire(arguments: &mut Arguments, wire: Wire, run: &RunDir, snap_length: u3
     );
 }
 
+/// A command line in the making.
 #[derive(Default)]
-struct Arguments(Vec<OsString>);
+pub(crate) struct Arguments(Vec<OsString>);
 
 impl Arguments {
-    fn flag(&mut self, name: &str) {
+    /// Adds an option without a value.
+    pub(crate) fn flag(&mut self, name: &str) {
         self.0.push(name.into());
     }
 
-    fn add(&mut self, name: &str, value: impl Into<OsString>) {
+    /// Adds an option with its value.
+    pub(crate) fn add(&mut self, name: &str, value: impl Into<OsString>) {
         self.flag(name);
         self.0.push(value.into());
+    }
+
+    /// All of it, for tests to look at.
+    #[cfg(test)]
+    pub(crate) fn text(&self) -> String {
+        let words: Vec<_> = self.0.iter().map(|word| word.to_string_lossy()).collect();
+        words.join(" ")
     }
 }
 
@@ -165,6 +190,7 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Topology;
 
     #[test]
     fn a_comma_in_a_path_does_not_end_the_option() {
@@ -179,8 +205,9 @@ mod tests {
         let root = std::env::temp_dir().join(format!("nobounce-qemu-{}", std::process::id()));
         let run = RunDir::create(&root, "arguments").unwrap();
         let mut arguments = Arguments::default();
-        add_wire(&mut arguments, Wire(0), &run, 128);
-        add_wire(&mut arguments, Wire(1), &run, 128);
+        let mut ports = Ports::new(Topology::RootPorts, &mut arguments);
+        add_wire(&mut arguments, &mut ports, Wire(0), &run, 128);
+        add_wire(&mut arguments, &mut ports, Wire(1), &run, 128);
         std::fs::remove_dir_all(root).unwrap();
         let all: Vec<_> = arguments
             .0

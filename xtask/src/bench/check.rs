@@ -116,6 +116,8 @@ mod tests {
             driver: "rigb".to_owned(),
             tx: "ordinary".to_owned(),
             rx: "ordinary".to_owned(),
+            memory: None,
+            net_iov: None,
             mtu: 9000,
             io: 65536,
             figure: name.to_owned(),

@@ -2,6 +2,7 @@
 
 //! From counters to figures. `Documentation/performance.md` explains each.
 
+use protocol::Memory;
 use serde::{Deserialize, Serialize};
 use vm::counter::Accesses;
 
@@ -21,6 +22,12 @@ pub(crate) struct Figure {
     pub(crate) tx: String,
     /// How the receiver receives.
     pub(crate) rx: String,
+    /// The device memory: `udmabuf`, `system heap` or `accelerator`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) memory: Option<String>,
+    /// Bytes of each of the receiver's buffers of device memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) net_iov: Option<u32>,
     /// MTU of the wire.
     pub(crate) mtu: u32,
     /// Bytes of each read and write.
@@ -63,6 +70,17 @@ pub(crate) fn figures(
     let bytes = measured.sink.window_bytes as f64;
     let mib = bytes / f64::from(1 << 20);
     let total = measured.window.total();
+    // The sender's, where the receiver has none.
+    let memory = row.scenario.rx.memory().or(row.scenario.tx.memory());
+    let memory = memory.map(|memory| match memory {
+        Memory::Udmabuf => "udmabuf",
+        Memory::SystemHeap => "system heap",
+        Memory::Accelerator { .. } => "accelerator",
+    });
+    let net_iov = match row.scenario.rx {
+        Way::Devmem(_, bytes) => Some(bytes),
+        _ => None,
+    };
     let mut figures = Vec::new();
     let mut add = |figure: &str, part: Option<&str>, unit: &str, value: f64| {
         figures.push(Figure {
@@ -70,6 +88,8 @@ pub(crate) fn figures(
             driver: row.scenario.driver.name().to_owned(),
             tx: way(row.scenario.tx).to_owned(),
             rx: way(row.scenario.rx).to_owned(),
+            memory: memory.map(str::to_owned),
+            net_iov,
             mtu: row.mtu,
             io: row.io,
             figure: figure.to_owned(),
@@ -161,7 +181,7 @@ fn way(way: Way) -> &'static str {
     match way {
         Way::Ordinary => "ordinary",
         Way::Copied(_) => "copied",
-        Way::Devmem(_) => "devmem",
+        Way::Devmem(..) => "devmem",
     }
 }
 
@@ -193,6 +213,8 @@ mod tests {
             driver: String::new(),
             tx: String::new(),
             rx: String::new(),
+            memory: None,
+            net_iov: None,
             mtu: 1500,
             io: 4096,
             figure: INSTRUCTIONS.to_owned(),

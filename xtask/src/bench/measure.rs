@@ -5,13 +5,13 @@
 use anyhow::{Context, Result, ensure};
 use cases::{Driver, Family, Testbed};
 use protocol::{
-    Event, JobSpec, MeasuredSink, MeasuredSource,
+    Event, JobSpec, MeasuredSink, MeasuredSource, Memory,
     measure::{MeasuredSinkReport, MeasuredSourceReport, Path},
     net::DataSplit,
     request::{ListModuleSymbols, Symbol},
 };
 use vm::counter::{Watch, Window};
-use vm::{Images, JobHandle};
+use vm::{Images, JobHandle, Topology};
 
 use super::scenario::{Row, Way};
 use crate::error;
@@ -20,6 +20,8 @@ use crate::error;
 const QUEUE: u32 = 1;
 /// Each dma-buf: larger than any window of TCP, so that memory is not what limits the receiver.
 const DMABUF: u64 = 64 << 20;
+/// Memory of the accelerator: dma-bufs of the sender and of the receiver.
+const ACCELERATOR_MIB: u64 = 128;
 /// Receive descriptors, the most that the NIC has: more than TCP has packets in flight, so that none
 /// is lost in front of a processor that is busy sending.
 const RING: u32 = 4096;
@@ -62,6 +64,11 @@ fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement
     if scenario.driver == Driver::Rigb {
         options = options.transmit_queue(QUEUE);
     }
+    if [scenario.tx, scenario.rx].into_iter().any(in_accelerator) {
+        options = options
+            .accelerator(Topology::Switch)
+            .accelerator_mib(ACCELERATOR_MIB);
+    }
     let bed = options.boot_images(images.clone(), name).map_err(error)?;
     if scenario.driver == Driver::Rigb {
         // One vector does everything, as with the one queue of igb.
@@ -69,7 +76,7 @@ fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement
             bed.steer(station, &[QUEUE]).map_err(error)?;
         }
     }
-    if matches!(scenario.rx, Way::Devmem(_)) {
+    if matches!(scenario.rx, Way::Devmem(..)) {
         bed.set_header_split(bed.local, DataSplit::On)
             .map_err(error)?;
     }
@@ -116,6 +123,10 @@ fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement
     })
 }
 
+fn in_accelerator(way: Way) -> bool {
+    matches!(way.memory(), Some(Memory::Accelerator { .. }))
+}
+
 fn path(way: Way, queues: Vec<u32>) -> Path {
     let dmabuf_bytes = DMABUF;
     match way {
@@ -124,10 +135,11 @@ fn path(way: Way, queues: Vec<u32>) -> Path {
             memory,
             dmabuf_bytes,
         },
-        Way::Devmem(memory) => Path::Devmem {
+        Way::Devmem(memory, rx_page_size) => Path::Devmem {
             memory,
             dmabuf_bytes,
             queues,
+            rx_page_size: Some(rx_page_size),
         },
     }
 }
@@ -226,7 +238,7 @@ fn went_its_way(row: &Row, sink: &MeasuredSinkReport, source: &MeasuredSourceRep
         "payload did not stay in device memory: {sink:?}, {source:?}"
     );
     ensure!(
-        row.scenario.driver == Driver::Rigb || !matches!(row.scenario.rx, Way::Devmem(_)),
+        row.scenario.driver == Driver::Rigb || !matches!(row.scenario.rx, Way::Devmem(..)),
         "only rigb has device memory"
     );
     Ok(())

@@ -155,6 +155,8 @@ mod tests {
             driver: row.to_owned(),
             tx: String::new(),
             rx: String::new(),
+            memory: None,
+            net_iov: None,
             mtu: 9000,
             io: 65536,
             figure: figure.to_owned(),

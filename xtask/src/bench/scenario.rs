@@ -12,8 +12,8 @@ pub(crate) enum Way {
     Ordinary,
     /// Ordinary sockets, and a copy between buffer and device memory.
     Copied(Memory),
-    /// Device memory sockets.
-    Devmem(Memory),
+    /// Device memory sockets; a receiver has buffers of this many bytes.
+    Devmem(Memory, u32),
 }
 
 impl Way {
@@ -21,7 +21,7 @@ impl Way {
     pub(crate) fn memory(self) -> Option<Memory> {
         match self {
             Self::Ordinary => None,
-            Self::Copied(memory) | Self::Devmem(memory) => Some(memory),
+            Self::Copied(memory) | Self::Devmem(memory, _) => Some(memory),
         }
     }
 }
@@ -38,36 +38,30 @@ pub(crate) struct Scenario {
     pub(crate) rx: Way,
 }
 
-const UDMABUF: Memory = Memory::Udmabuf;
+/// Ordinary memory as a dma-buf, in pages.
+const UDMABUF: Way = Way::Devmem(Memory::Udmabuf, 4 << 10);
+/// Memory of the accelerator.
+const ACCELERATOR: Memory = Memory::Accelerator { device: 0 };
+const ACCELERATOR_4K: Way = Way::Devmem(ACCELERATOR, 4 << 10);
+const ACCELERATOR_16K: Way = Way::Devmem(ACCELERATOR, 16 << 10);
+/// As it is done without device memory TCP.
+const COPIED: Way = Way::Copied(ACCELERATOR);
 
-/// All scenarios, the one that others are compared with first. A row more is a line more.
+use Driver::{Igb, Rigb};
+use Way::Ordinary;
+
+/// All scenarios, the ones that others are compared with first. A row more is a line more.
+#[rustfmt::skip]
 pub(crate) const SCENARIOS: &[Scenario] = &[
-    scenario("igb", Driver::Igb, Way::Ordinary, Way::Ordinary),
-    scenario(
-        "igb + copy",
-        Driver::Igb,
-        Way::Copied(UDMABUF),
-        Way::Copied(UDMABUF),
-    ),
-    scenario("rigb", Driver::Rigb, Way::Ordinary, Way::Ordinary),
-    scenario(
-        "rigb devmem RX",
-        Driver::Rigb,
-        Way::Ordinary,
-        Way::Devmem(UDMABUF),
-    ),
-    scenario(
-        "rigb devmem TX",
-        Driver::Rigb,
-        Way::Devmem(UDMABUF),
-        Way::Ordinary,
-    ),
-    scenario(
-        "rigb devmem",
-        Driver::Rigb,
-        Way::Devmem(UDMABUF),
-        Way::Devmem(UDMABUF),
-    ),
+    // name, driver, how it is sent, how it is received
+    scenario("igb", Igb, Ordinary, Ordinary),
+    scenario("igb + copy", Igb, COPIED, COPIED),
+    scenario("rigb", Rigb, Ordinary, Ordinary),
+    scenario("rigb devmem RX, udmabuf", Rigb, Ordinary, UDMABUF),
+    scenario("rigb devmem TX, udmabuf", Rigb, UDMABUF, Ordinary),
+    scenario("rigb devmem, udmabuf", Rigb, UDMABUF, UDMABUF),
+    scenario("rigb devmem, accelerator", Rigb, ACCELERATOR_4K, ACCELERATOR_4K),
+    scenario("rigb devmem, accelerator, 16K", Rigb, ACCELERATOR_16K, ACCELERATOR_16K),
 ];
 
 const fn scenario(name: &'static str, driver: Driver, tx: Way, rx: Way) -> Scenario {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use anyhow::Result;
 use devmem::{
     memory::Memory,
-    netdev::{RxBinding, bind_rx},
+    netdev::{RxBinding, bind_rx_with_page_size},
 };
 use protocol::{Binding, Command, JobId, Ns, job::BindingReport};
 
@@ -18,10 +18,17 @@ use super::{
 };
 use crate::{control::lock, netns, rtnetlink};
 
-/// Binds a dma-buf to receive queues.
-pub(super) fn bind(ns: Ns, interface: &str, queues: &[u32], dmabuf: &Memory) -> Result<RxBinding> {
+/// Binds a dma-buf to receive queues, whose buffers have `rx_page_size` bytes.
+pub(super) fn bind(
+    ns: Ns,
+    interface: &str,
+    queues: &[u32],
+    dmabuf: &Memory,
+    rx_page_size: Option<u32>,
+) -> Result<RxBinding> {
     netns::within(ns, || {
-        Ok(bind_rx(rtnetlink::index_of(interface)?, dmabuf, queues)?)
+        let index = rtnetlink::index_of(interface)?;
+        Ok(bind_rx_with_page_size(index, dmabuf, queues, rx_page_size)?)
     })
 }
 
@@ -48,7 +55,13 @@ impl Control for Holder {
 
 pub(super) fn set_up(id: JobId, spec: &Binding) -> Result<Ready> {
     let dmabuf = allocate(spec.memory, spec.dmabuf_bytes)?;
-    let binding = bind(spec.ns, &spec.interface, &spec.queues, &dmabuf)?;
+    let binding = bind(
+        spec.ns,
+        &spec.interface,
+        &spec.queues,
+        &dmabuf,
+        spec.rx_page_size,
+    )?;
     report_place(id, &dmabuf)?;
     let report = BindingReport {
         dmabuf: binding.id(),

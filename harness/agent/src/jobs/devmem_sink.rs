@@ -39,7 +39,13 @@ pub(super) fn set_up(id: JobId, spec: DevmemSink) -> Result<Ready> {
         tcp::listen(spec.listen, Some(buffer))
     })?);
     let dmabuf = memory::allocate(spec.memory, spec.dmabuf_bytes)?;
-    let binding = binding::bind(spec.ns, &spec.interface, &spec.queues, &dmabuf)?;
+    let binding = binding::bind(
+        spec.ns,
+        &spec.interface,
+        &spec.queues,
+        &dmabuf,
+        spec.rx_page_size,
+    )?;
     memory::report_place(id, &dmabuf)?;
     let switch = Switch::new("DevmemSink");
     switch.watch(&listener);

@@ -87,10 +87,12 @@ impl Target {
                 memory,
                 dmabuf_bytes,
                 queues,
+                rx_page_size,
             } => {
                 ensure_room(*dmabuf_bytes, spec.read)?;
                 let memory = memory::allocate(*memory, *dmabuf_bytes)?;
-                let bound = binding::bind(spec.ns, &spec.interface, queues, &memory)?;
+                let bound =
+                    binding::bind(spec.ns, &spec.interface, queues, &memory, *rx_page_size)?;
                 memory::report_place(id, &memory)?;
                 Ok(Self::Devmem {
                     _memory: memory,

@@ -18,7 +18,9 @@ use crate::netlink::{HEADER, Netlink, Subject};
 ///
 /// The binding belongs to a netlink socket that this value owns: when it is dropped (or the process
 /// dies) the kernel gives the queues back to host memory before the socket is gone. Fragments that
-/// applications still hold keep the memory alive.
+/// applications still hold keep the memory alive. Without any, the kernel lets go of the dma-buf when
+/// its page pool has everything back, for which it looks once a second: an exporter with little
+/// memory has it again only then.
 #[derive(Debug)]
 pub struct RxBinding {
     id: u32,
@@ -111,11 +113,16 @@ pub fn bind_rx(ifindex: u32, dmabuf: impl AsFd, queues: &[u32]) -> Result<RxBind
 }
 
 /// As [`bind_rx`], with the size of a receive buffer in bytes: a power of two that the driver
-/// offers.
+/// offers. A fragment is then at most that long, and fewer of them carry the same bytes.
+///
+/// Every piece of the dma-buf that is contiguous for the device must be aligned to that size, and a
+/// multiple of it. Pages that a udmabuf is made of are not, unless they are huge; memory of
+/// [`crate::heap`] is, and so is most accelerators'.
 ///
 /// # Errors
 ///
-/// The precondition that does not hold.
+/// [`Error::PageSizeUnsupported`] and [`Error::DmaBufUnaligned`] if that is not so, and the
+/// precondition that does not hold.
 pub fn bind_rx_with_page_size(
     ifindex: u32,
     dmabuf: impl AsFd,

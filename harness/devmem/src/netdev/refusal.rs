@@ -277,6 +277,10 @@ fn explain(
             refusal,
         },
         Cause::DmaBufUnaligned => Error::DmaBufUnaligned { interface, refusal },
+        // What exporters of a PCI device's memory say when the topology leaves no path to it.
+        Cause::DmaBufNotMapped if refusal.errno == libc::EXDEV => {
+            Error::NoPeerToPeer { interface, refusal }
+        }
         Cause::DmaBufNotMapped => Error::DmaBufNotMapped { interface, refusal },
     }
 }
@@ -415,6 +419,11 @@ mod tests {
                 "DmaBufNotMapped",
             ),
             (
+                libc::EXDEV,
+                "Failed to bind dmabuf to device",
+                "NoPeerToPeer",
+            ),
+            (
                 libc::ENOMEM,
                 "Failed to map dmabuf attachment",
                 "DmaBufNotMapped",
@@ -536,6 +545,11 @@ mod tests {
                 libc::EINVAL,
                 Some("TX dma-buf size must be a multiple of PAGE_SIZE"),
                 "DmaBufUnaligned",
+            ),
+            (
+                libc::EXDEV,
+                Some("Failed to bind dmabuf to device"),
+                "NoPeerToPeer",
             ),
             (libc::ENOMEM, None, "Refused"),
         ];

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Holds off the end of something until its last user is gone.
+
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::Mutex,
+    types::Opaque, //
+};
+
+use crate::bindings;
+
+struct State {
+    open: bool,
+    users: usize,
+}
+
+/// Lets users in until it is closed, and closing waits for the last of them.
+#[pin_data]
+pub(crate) struct Gate {
+    #[pin]
+    state: Mutex<State>,
+    /// Completed when there is no user any more and will not be one.
+    #[pin]
+    empty: Opaque<bindings::completion>,
+}
+
+// SAFETY: A completion may be used from any thread.
+unsafe impl Send for Gate {}
+// SAFETY: A completion has its own lock.
+unsafe impl Sync for Gate {}
+
+impl Gate {
+    /// A gate that is open.
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            state <- new_mutex!(State { open: true, users: 0 }),
+            empty <- Opaque::ffi_init(|slot: *mut bindings::completion| {
+                // SAFETY: `slot` is valid for writes and stays where it is.
+                unsafe { bindings::init_completion(slot) };
+            }),
+        })
+    }
+
+    /// Becomes a user; each calls [`leave`](Self::leave) once.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` if the gate is closed.
+    pub(crate) fn enter(&self) -> Result {
+        let mut state = self.state.lock();
+
+        if !state.open {
+            return Err(ENODEV);
+        }
+        state.users += 1;
+        Ok(())
+    }
+
+    /// Ends what [`enter`](Self::enter) began.
+    pub(crate) fn leave(&self) {
+        let mut state = self.state.lock();
+
+        state.users -= 1;
+        if state.users == 0 && !state.open {
+            // SAFETY: `new` has initialised it.
+            unsafe { bindings::complete_all(self.empty.get()) };
+        }
+    }
+
+    /// Lets nobody in any more, and returns how many are still in.
+    pub(crate) fn close(&self) -> usize {
+        let mut state = self.state.lock();
+
+        state.open = false;
+        if state.users == 0 {
+            // SAFETY: `new` has initialised it.
+            unsafe { bindings::complete_all(self.empty.get()) };
+        }
+        state.users
+    }
+
+    /// Waits for the last user, after [`close`](Self::close).
+    ///
+    /// That is up to programs and may take for ever: the task counts as idle, not as hung, and no
+    /// signal ends the wait.
+    pub(crate) fn wait(&self) {
+        // SAFETY: `new` has initialised it. The result is of interrupted waits.
+        unsafe { bindings::wait_for_completion_state(self.empty.get(), bindings::TASK_IDLE) };
+    }
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The character device through which programs ask for memory: one for each PCI device.
+//!
+//! `rust/kernel/miscdevice.rs` has one name for all devices of a driver, and `open()` does not
+//! learn which of them was opened. Here each has a name of its own, `<prefix>0`, `<prefix>1` …,
+//! and its driver's data.
+//!
+//! C header: `include/linux/miscdevice.h`
+
+use core::marker::PhantomData;
+
+use kernel::{
+    container_of,
+    device::{
+        Bound,
+        Device, //
+    },
+    devres,
+    error::{
+        from_result,
+        to_result, //
+    },
+    module::this_module,
+    prelude::*,
+    str::CString,
+    sync::{
+        atomic::{
+            Atomic,
+            Full,
+            Relaxed, //
+        },
+        Arc,
+        ArcBorrow, //
+    },
+    types::Opaque, //
+};
+
+use crate::bindings;
+
+/// What a program gets that opens a node. It lives as long as such a file, or the device.
+#[vtable]
+pub trait Node: Send + Sync + 'static {
+    /// Does what a program asks for (`ioctl()`): `arg` is a number or an address of its memory.
+    ///
+    /// # Errors
+    ///
+    /// What the program shall see; `ENOTTY` for a command that there is not.
+    fn ioctl(this: ArcBorrow<'_, Self>, command: u32, arg: usize) -> Result<isize>;
+}
+
+/// Makes the node `<prefix><N>` with the lowest `N` that `numbers` has free, and `data` for those
+/// who open it. It is there until `parent` is unbound.
+///
+/// # Errors
+///
+/// `ENOSPC` if there are too many, `ENOMEM`, and what `misc_register()` says.
+pub fn register<T: Node>(
+    parent: &Device<Bound>,
+    prefix: &CStr,
+    numbers: &'static Numbers,
+    data: Arc<T>,
+) -> Result {
+    let number = numbers.take()?;
+    let name = CString::try_from_fmt(fmt!("{}{}", prefix, number.value))?;
+
+    devres::register(
+        parent,
+        Registration::new(parent, name, number, data),
+        GFP_KERNEL,
+    )
+}
+
+/// # Invariants
+///
+/// `misc` is registered, and its name is `name`.
+#[pin_data(PinnedDrop)]
+struct Registration<T: Node> {
+    #[pin]
+    misc: Opaque<bindings::miscdevice>,
+    data: Arc<T>,
+    name: CString,
+    /// Free for another one only when this is gone.
+    number: Number,
+}
+
+// SAFETY: A misc device may be registered by one thread and deregistered by another.
+unsafe impl<T: Node> Send for Registration<T> {}
+
+impl<T: Node> Registration<T> {
+    fn new(
+        parent: &Device<Bound>,
+        name: CString,
+        number: Number,
+        data: Arc<T>,
+    ) -> impl PinInit<Self, Error> + '_ {
+        // The string does not move with its owner.
+        let raw_name = name.as_char_ptr();
+
+        try_pin_init!(Self {
+            data,
+            name,
+            number,
+            // Last, because the node can be opened at once.
+            misc <- Opaque::try_ffi_init(move |slot: *mut bindings::miscdevice| {
+                let misc = bindings::miscdevice {
+                    // CAST: A small number.
+                    minor: bindings::MISC_DYNAMIC_MINOR as c_int,
+                    name: raw_name,
+                    fops: Vtable::<T>::build(),
+                    // `Device` is transparent.
+                    parent: core::ptr::from_ref(parent).cast_mut().cast(),
+                    ..pin_init::zeroed()
+                };
+
+                // SAFETY: `slot` is valid for writes.
+                unsafe { slot.write(misc) };
+                // SAFETY: It stays where it is until it is deregistered; so does its name.
+                to_result(unsafe { bindings::misc_register(slot) })
+            }),
+        })
+    }
+}
+
+#[pinned_drop]
+impl<T: Node> PinnedDrop for Registration<T> {
+    fn drop(self: Pin<&mut Self>) {
+        // SAFETY: By the type invariant it is registered. When this returns, nobody is in `open`.
+        unsafe { bindings::misc_deregister(self.misc.get()) };
+    }
+}
+
+/// The file operations of nodes with a `T`.
+struct Vtable<T>(PhantomData<T>);
+
+impl<T: Node> Vtable<T> {
+    const OPS: bindings::file_operations = bindings::file_operations {
+        owner: this_module::<T::OwnerModule>().as_ptr(),
+        open: Some(Self::open),
+        release: Some(Self::release),
+        unlocked_ioctl: Some(Self::ioctl),
+        // Arguments are laid out the same for 32 and 64 bits.
+        #[cfg(CONFIG_COMPAT)]
+        compat_ioctl: bindings::compat_ptr_ioctl,
+        ..pin_init::zeroed()
+    };
+
+    const fn build() -> &'static bindings::file_operations {
+        &Self::OPS
+    }
+
+    /// # Safety
+    ///
+    /// Only the core of misc devices may call it, as `open` of a node with a `T`.
+    unsafe extern "C" fn open(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+        // SAFETY: The core has put the misc device there, and holds the lock that keeps it.
+        let misc: *mut Opaque<bindings::miscdevice> = unsafe { (*file).private_data }.cast();
+        // SAFETY: Misc devices of these operations are in a `Registration<T>`.
+        let registration = unsafe { container_of!(misc, Registration<T>, misc) };
+        // SAFETY: As above; `data` was there before the misc device.
+        let data = unsafe { (*registration).data.clone() };
+
+        // SAFETY: From now on it is ours.
+        unsafe { (*file).private_data = data.into_raw().cast_mut().cast() };
+        0
+    }
+
+    /// # Safety
+    ///
+    /// Only the VFS may call it, as `release` of a file that `open` was for.
+    unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+        // SAFETY: `open` has put it there, and this is the last call.
+        drop(unsafe { Arc::<T>::from_raw((*file).private_data.cast()) });
+        0
+    }
+
+    /// # Safety
+    ///
+    /// Only the VFS may call it, as `unlocked_ioctl` of a file that `open` was for.
+    unsafe extern "C" fn ioctl(file: *mut bindings::file, command: c_uint, arg: c_ulong) -> c_long {
+        // SAFETY: `open` has put it there, and `release` has not come yet.
+        let data = unsafe { ArcBorrow::<T>::from_raw((*file).private_data.cast()) };
+
+        // `isize` and `long` are the same.
+        from_result(|| T::ioctl(data, command, arg))
+    }
+}
+
+/// Which numbers of nodes are in use: a driver has one `static` of it for each prefix.
+///
+/// One bit a number: there are up to 64.
+pub struct Numbers(Atomic<u64>);
+
+impl Numbers {
+    /// All free.
+    pub const fn new() -> Self {
+        Self(Atomic::new(0))
+    }
+
+    fn take(&'static self) -> Result<Number> {
+        let mut used = self.0.load(Relaxed);
+
+        loop {
+            let value = used.trailing_ones();
+            if value == u64::BITS {
+                return Err(ENOSPC);
+            }
+            match self.0.cmpxchg(used, used | 1 << value, Full) {
+                Ok(_) => return Ok(Number { value, of: self }),
+                Err(now) => used = now,
+            }
+        }
+    }
+}
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A number that is in use.
+struct Number {
+    value: u32,
+    of: &'static Numbers,
+}
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        // The bit is set, and only we clear it.
+        self.of.0.fetch_sub(1_u64 << self.value, Full);
+    }
+}

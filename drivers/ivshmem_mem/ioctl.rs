@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What programs ask for.
+
+use dma_buf::node::Node;
+use kernel::{
+    fs::file::{
+        flags::{
+            O_ACCMODE,
+            O_CLOEXEC, //
+        },
+        FileDescriptorReservation, //
+    },
+    prelude::*,
+    sync::{
+        Arc,
+        ArcBorrow, //
+    },
+    uaccess::UserPtr, //
+};
+
+use crate::{
+    memory::Memory,
+    uapi::{
+        self,
+        Alloc,
+        Info, //
+    },
+};
+
+/// Those of dma-heaps.
+const VALID_FLAGS: u32 = O_CLOEXEC | O_ACCMODE;
+
+#[vtable]
+impl Node for Memory {
+    fn ioctl(this: ArcBorrow<'_, Self>, command: u32, arg: usize) -> Result<isize> {
+        let arg = UserPtr::from_addr(arg);
+
+        match command {
+            uapi::IOC_ALLOC => allocate(&this.into(), arg)?,
+            uapi::IOC_INFO => Info {
+                size: this.size(),
+                free: this.free(),
+                address: this.address(),
+            }
+            .write(arg)?,
+            _ => return Err(ENOTTY),
+        }
+        Ok(0)
+    }
+}
+
+fn allocate(memory: &Arc<Memory>, arg: UserPtr) -> Result {
+    let mut request = Alloc::read(arg)?;
+    if request.flags & !VALID_FLAGS != 0 {
+        return Err(EINVAL);
+    }
+
+    let allocation = memory.allocate(request.size, request.align)?;
+    let fd = FileDescriptorReservation::get_unused_fd_flags(request.flags & O_CLOEXEC)?;
+    request.offset = allocation.offset();
+    // CAST: A file descriptor is an `int`.
+    request.fd = fd.reserved_fd() as i32;
+    let dma_buf = allocation.export(request.flags)?;
+
+    // A descriptor cannot be taken back once it is installed, so what can fail comes before.
+    request.write(arg)?;
+    fd.fd_install(dma_buf.into_file());
+    Ok(())
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Transfers between memories of the accelerator, and what they leave behind elsewhere.
+//!
+//! To prove that payload goes nowhere but to the accelerator, no CPU of the guest may know it: the
+//! host makes it up, writes it into accelerator memory, and a NIC sends it from there.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use protocol::{
+    Command, CopySink, DevmemRelay, DevmemSource, Event, Fill, Memory, Payload, job::PhysicalRange,
+};
+use vm::{
+    JobHandle,
+    traces::{Search, Trace},
+};
+
+use crate::{Result, Stream, Testbed};
+
+/// Memory of the accelerator, of which a testbed has one.
+pub const ACCELERATOR: Memory = Memory::Accelerator { device: 0 };
+
+impl Stream {
+    /// The same stream; its dma-bufs are memory of the accelerator.
+    #[must_use]
+    pub fn in_accelerator(self) -> Self {
+        Self {
+            memory: ACCELERATOR,
+            ..self
+        }
+    }
+
+    /// The same stream with a payload that nobody has seen before.
+    #[must_use]
+    pub fn unpredictable(self) -> Self {
+        let seed = RandomState::new().build_hasher().finish();
+        Self { seed, ..self }
+    }
+
+    /// Sends `bytes` from a dma-buf that the host fills, without the guest.
+    pub fn source_filled_by_host<'g>(
+        &self,
+        bed: &'g Testbed,
+        bytes: u64,
+    ) -> Result<JobHandle<'g, DevmemSource>> {
+        let mut source = bed.guest.start(DevmemSource {
+            ns: self.from.ns,
+            interface: self.from.name(),
+            memory: self.memory,
+            fill: Fill::Host,
+            dmabuf_bytes: bytes.next_multiple_of(4096),
+            bind: self.bind,
+            connect: self.to.socket(self.family, self.port),
+            seed: 0,
+            bytes: Some(bytes),
+            chunk: 256 << 10,
+        })?;
+        let dmabuf = bed.guest.dmabuf(source.wait_event(place)?)?;
+        dmabuf.write(0, &self.payload(bytes))?;
+        source.tell(Command::Go)?;
+        Ok(source)
+    }
+
+    /// Receives it in ordinary memory and copies it into a dma-buf of `dmabuf_bytes`. The error has
+    /// the errno of a refusal.
+    pub fn copy_sink<'g>(
+        &self,
+        bed: &'g Testbed,
+        dmabuf_bytes: u64,
+    ) -> std::result::Result<JobHandle<'g, CopySink>, vm::Error> {
+        bed.guest.start(CopySink {
+            ns: self.to.ns,
+            memory: self.memory,
+            dmabuf_bytes,
+            listen: self.to.socket(self.family, self.port),
+        })
+    }
+
+    /// Receives it in a dma-buf bound to `queue` and sends it on as another stream, whose sender is
+    /// this one's receiver.
+    pub fn relay<'g>(
+        &self,
+        bed: &'g Testbed,
+        queue: u32,
+        dmabuf_bytes: u64,
+        onward: &Stream,
+    ) -> Result<JobHandle<'g, DevmemRelay>> {
+        Ok(bed.guest.start(DevmemRelay {
+            ns: self.to.ns,
+            interface: self.to.name(),
+            queues: vec![queue],
+            memory: self.memory,
+            dmabuf_bytes,
+            listen: self.to.socket(self.family, self.port),
+            bind: onward.bind,
+            connect: onward.to.socket(onward.family, onward.port),
+        })?)
+    }
+
+    /// The first `bytes` of its payload.
+    #[must_use]
+    pub fn payload(&self, bytes: u64) -> Vec<u8> {
+        let mut payload = vec![0; bytes as usize];
+        Payload::new(self.seed).fill(0, &mut payload);
+        payload
+    }
+
+    /// What the first `bytes` of its payload left behind in the guest's RAM.
+    pub fn traces_in_ram(&self, bed: &Testbed, bytes: u64) -> Result<Vec<Trace>> {
+        Ok(Search::new(self.payload(bytes)).find_in(bed.guest.ram())?)
+    }
+}
+
+/// Where a job says that its dma-buf is, for [`JobHandle::wait_event`].
+pub fn place(event: Event) -> Option<Vec<PhysicalRange>> {
+    match event {
+        Event::DmaBuf { ranges } => Some(ranges),
+        _ => None,
+    }
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The accelerator's memory: it is given, and given back, and NICs reach it where PCI lets them.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use cases::{ACCELERATOR, ACCELERATOR_MIB, Family, Result, Testbed};
+use protocol::Memory;
+use vm::Topology;
+
+const MIB: u64 = 1 << 20;
+
+/// How long memory may take to come back.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const EAGAIN: i32 = 11;
+const ENOENT: i32 = 2;
+const ENOMEM: i32 = 12;
+const EXDEV: i32 = 18;
+
+/// Receives into the accelerator over one family and sends from it over the other.
+fn payload_goes_both_ways(topology: Topology, name: &str) -> Result {
+    let bytes = 16 * MIB;
+    let bed = Testbed::accelerator(topology, name)?;
+
+    let stream = bed.stream(bed.peer, bed.local, Family::V4).in_accelerator();
+    let received = stream.receive_devmem(&bed, 1, bytes, 16 * MIB, |_| ())?;
+    assert_eq!(
+        (
+            received.verified,
+            received.sink.bytes,
+            received.sink.linear_bytes
+        ),
+        (bytes, bytes, 0),
+        "all bytes are in the accelerator's memory, and right: {received:?}"
+    );
+    assert_eq!(received.sink.error, None, "{received:?}");
+    assert!(received.source.delivered, "{received:?}");
+    assert_eq!(bed.net_iovs_left(bed.local)?, 0);
+
+    let stream = bed.stream(bed.local, bed.peer, Family::V6).in_accelerator();
+    let sent = stream.send_devmem(&bed, bytes, 4 * MIB, 256 << 10, |_| ())?;
+    assert_eq!(
+        (sent.sink.bytes, sent.sink.mismatch),
+        (bytes, None),
+        "all bytes of the accelerator's memory arrived: {sent:?}"
+    );
+    assert_eq!(
+        (sent.source.completions, sent.source.copied),
+        (sent.source.sends, 0),
+        "{sent:?}"
+    );
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn payload_goes_into_and_out_of_an_accelerator_behind_the_same_switch() -> Result {
+    payload_goes_both_ways(Topology::Switch, "accelerator-switch")
+}
+
+#[test]
+fn payload_goes_into_and_out_of_an_accelerator_through_the_root_complex() -> Result {
+    payload_goes_both_ways(Topology::RootComplex, "accelerator-root-complex")
+}
+
+#[test]
+fn a_jumbo_frame_is_received_in_one_buffer_of_the_accelerator() -> Result {
+    let bytes = 16 * MIB;
+    let bed = Testbed::accelerator(Topology::Switch, "accelerator-16k")?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4).in_accelerator();
+    let stream = stream.in_buffers_of(16 << 10);
+    let received = stream.receive_devmem(&bed, 1, bytes, 32 * MIB, |_| ())?;
+    assert_eq!(
+        (received.verified, received.sink.linear_bytes),
+        (bytes, 0),
+        "{received:?}"
+    );
+    // Frames of 9000 bytes in buffers of a page would be three fragments each.
+    assert!(received.sink.fragments < 2 * bytes / 8948, "{received:?}");
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn without_a_peer_to_peer_path_a_bind_is_refused_and_all_else_works() -> Result {
+    let bed = Testbed::accelerator(Topology::RootPorts, "accelerator-no-path")?;
+
+    let error = bed.bind(bed.local, 1, ACCELERATOR, 4 * MIB).unwrap_err();
+    assert_eq!(error.errno(), Some(EXDEV), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("one PCIe switch"), "it says why: {text}");
+
+    // For sending it is the same.
+    let stream = bed.stream(bed.local, bed.peer, Family::V4);
+    let sink = stream.sink(&bed)?;
+    let accelerated = stream.clone().in_accelerator();
+    let refused = accelerated.devmem_source(&bed, Some(MIB), MIB, 64 << 10);
+    let refused = refused.err().map(|error| error.to_string());
+    assert!(
+        refused
+            .as_deref()
+            .is_some_and(|text| text.contains("one PCIe switch")),
+        "{refused:?}"
+    );
+    sink.stop()?;
+    assert!(
+        bed.guest
+            .console_text()
+            .contains("no peer-to-peer DMA from"),
+        "the kernel's log says it too"
+    );
+
+    // The queue, the NIC and the accelerator's memory are as before.
+    bed.stream(bed.peer, bed.local, Family::V6)
+        .transfer(&bed, 4 * MIB, &[64 << 10])?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let received = stream.receive_devmem(&bed, 1, 4 * MIB, 4 * MIB, |_| ())?;
+    assert_eq!(received.verified, 4 * MIB, "{received:?}");
+    bed.unload_accelerator()?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn all_of_an_accelerators_memory_is_given_out_and_comes_back() -> Result {
+    let all = ACCELERATOR_MIB * MIB;
+    let bed = Testbed::accelerator(Topology::Switch, "accelerator-memory")?;
+    // A job that needs memory and no queue.
+    let hold = |bytes: u64| {
+        let stream = bed.stream(bed.peer, bed.local, Family::V4);
+        stream.in_accelerator().copy_sink(&bed, bytes)
+    };
+    // A binding that was closed keeps its memory until its page pool has everything back, for which
+    // the kernel looks once a second.
+    let hold_again = |bytes: u64| {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match hold(bytes) {
+                Err(error) if error.errno() == Some(ENOMEM) && Instant::now() < deadline => {
+                    thread::sleep(Duration::from_millis(100));
+                }
+                answer => return answer,
+            }
+        }
+    };
+    let errno = |bytes: u64| match hold(bytes) {
+        Ok(_) => panic!("there was memory for {bytes} bytes more"),
+        Err(error) => error.errno(),
+    };
+
+    for _ in 0..2 {
+        let halves = [hold(all / 2)?, hold(all / 2)?];
+        assert_eq!(errno(4096), Some(ENOMEM));
+        for half in halves {
+            half.stop()?;
+        }
+        // Half of it is not all.
+        let half = hold(all / 2)?;
+        assert_eq!(errno(all), Some(ENOMEM));
+        half.stop()?;
+        let whole = bed.bind(bed.local, 1, ACCELERATOR, all)?;
+        assert_eq!(errno(4096), Some(ENOMEM));
+        // The driver stays as long as somebody has its memory.
+        let busy = bed.unload_accelerator().unwrap_err();
+        assert_eq!(busy.errno(), Some(EAGAIN), "{busy}");
+        whole.stop()?;
+        hold_again(all)?.stop()?;
+    }
+
+    bed.unload_accelerator()?;
+    let missing = bed.bind(bed.local, 1, ACCELERATOR, MIB).unwrap_err();
+    assert_eq!(missing.errno(), Some(ENOENT), "{missing}");
+    assert!(missing.to_string().contains("ivshmem_mem.ko"), "{missing}");
+    bed.load_accelerator()?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4).in_accelerator();
+    let received = stream.receive_devmem(&bed, 1, 4 * MIB, all, |_| ())?;
+    assert_eq!(received.verified, 4 * MIB, "{received:?}");
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_udmabuf_and_an_accelerators_memory_are_bound_side_by_side() -> Result {
+    let bytes = 8 * MIB;
+    let options = Testbed::options().cpus(3).mtu(9000).header_split();
+    let bed = options
+        .accelerator(Topology::Switch)
+        .boot("accelerator-side-by-side")?;
+    bed.steer(bed.local, &[1, 2])?;
+
+    let ram = bed
+        .stream(bed.peer, bed.local, Family::V4)
+        .reaching(&bed, 1)?;
+    let accelerator = bed
+        .stream(bed.peer, bed.local, Family::V6)
+        .reaching(&bed, 2)?;
+    let accelerator = accelerator.in_accelerator();
+    assert_eq!(ram.memory, Memory::Udmabuf);
+    thread::scope(|scope| {
+        let one = scope.spawn(|| ram.receive_devmem(&bed, 1, bytes, 8 * MIB, |_| ()));
+        let two = scope.spawn(|| accelerator.receive_devmem(&bed, 2, bytes, 8 * MIB, |_| ()));
+        for received in [one, two].map(|thread| thread.join().expect("no panic")) {
+            let received = received?;
+            assert_eq!(
+                (received.verified, received.sink.linear_bytes),
+                (bytes, 0),
+                "{received:?}"
+            );
+        }
+        Result::Ok(())
+    })?;
+    bed.finish()?;
+    Ok(())
+}

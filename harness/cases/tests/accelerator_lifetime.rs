@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The accelerator's memory from one user to the next, and the driver from bound to unbound.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use cases::{ACCELERATOR, CaseError, Family, Result, Testbed, place};
+use protocol::{
+    Ns, Release,
+    request::{ReadFile, WriteFile},
+};
+use vm::Topology;
+
+const MIB: u64 = 1 << 20;
+
+/// How long the kernel may take to say something.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const ENOENT: i32 = 2;
+
+/// The accelerator's address on the PCI bus.
+fn address(bed: &Testbed) -> Result<String> {
+    let uevent = bed.guest.call(ReadFile {
+        ns: Ns::Local,
+        path: "/sys/class/misc/ivshmem_mem0/device/uevent".to_owned(),
+    })?;
+    uevent
+        .lines()
+        .find_map(|line| line.strip_prefix("PCI_SLOT_NAME="))
+        .map(str::to_owned)
+        .ok_or_else(|| CaseError::new(format!("no PCI_SLOT_NAME in {uevent:?}")))
+}
+
+/// Writes the accelerator's address into a file of its driver: `bind` or `unbind`.
+fn tell_driver(bed: &Testbed, file: &str, address: &str) -> Result {
+    Ok(bed.guest.call(WriteFile {
+        ns: Ns::Local,
+        path: format!("/sys/bus/pci/drivers/ivshmem_mem/{file}"),
+        contents: address.to_owned(),
+    })?)
+}
+
+#[test]
+fn an_accelerator_stays_with_its_driver_until_a_nic_no_longer_uses_its_memory() -> Result {
+    let bed = Testbed::accelerator(Topology::Switch, "accelerator-unbind")?;
+    let address = address(&bed)?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4).in_accelerator();
+    let mut sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Immediate)?;
+    let source = stream.source(&bed, None, &[64 << 10], 0)?;
+    sink.wait_bytes(4 * MIB)?;
+
+    thread::scope(|scope| {
+        let unbind = scope.spawn(|| tell_driver(&bed, "unbind", &address));
+        let deadline = Instant::now() + PATIENCE;
+        while !bed.guest.console_text().contains("unbinding waits for") {
+            if unbind.is_finished() || Instant::now() > deadline {
+                return Err(CaseError::new("unbinding did not wait"));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+
+        // Payload still goes where it went, but nobody gets memory any more.
+        let seen = sink.wait_bytes(8 * MIB)?;
+        sink.wait_bytes(seen + 8 * MIB)?;
+        assert!(!unbind.is_finished(), "the NIC still writes there");
+        let refused = bed.bind(bed.local, 0, ACCELERATOR, MIB).unwrap_err();
+        assert_eq!(refused.errno(), Some(ENOENT), "the node is gone: {refused}");
+        assert!(!unbind.is_finished(), "the NIC still writes there");
+
+        source.stop()?;
+        let report = sink.stop()?;
+        assert_eq!(
+            (report.mismatch, report.linear_bytes),
+            (None, 0),
+            "{report:?}"
+        );
+        unbind.join().expect("no panic")
+    })?;
+
+    tell_driver(&bed, "bind", &address)?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V6).in_accelerator();
+    let received = stream.receive_devmem(&bed, 1, 4 * MIB, 4 * MIB, |_| ())?;
+    assert_eq!(received.verified, 4 * MIB, "{received:?}");
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn what_one_user_left_in_an_accelerators_memory_the_next_does_not_find() -> Result {
+    let bytes = MIB as usize;
+    let bed = Testbed::accelerator(Topology::Switch, "accelerator-zeroed")?;
+    // A job that has memory and does nothing with it.
+    let hold = || {
+        bed.stream(bed.peer, bed.local, Family::V4)
+            .in_accelerator()
+            .copy_sink(&bed, MIB)
+    };
+
+    let mut first = hold()?;
+    let ranges = first.wait_event(place)?;
+    bed.guest
+        .dmabuf(ranges.clone())?
+        .write(0, &vec![0xa5; bytes])?;
+    first.stop()?;
+
+    let mut second = hold()?;
+    let again = second.wait_event(place)?;
+    assert_eq!(again, ranges, "the same memory is given out again");
+    let mut found = vec![0xff; bytes];
+    bed.guest.dmabuf(again)?.read(0, &mut found)?;
+    assert!(found.iter().all(|byte| *byte == 0), "it was not cleared");
+    second.stop()?;
+    bed.finish()?;
+    Ok(())
+}
