@@ -14,7 +14,7 @@ use crate::kernel::{self, Kernel, Use};
 use crate::project::Project;
 use crate::qemu;
 use crate::ui::Step;
-use crate::{initramfs, module, packages};
+use crate::{initramfs, module, packages, plugin};
 
 /// The target that the agent is built for. It is named, even though it is the
 /// host's, so that build scripts and proc-macros aren't linked statically too.
@@ -34,7 +34,8 @@ pub(crate) fn prepare(project: &Project) -> Result<Images> {
     let ours = module::build(project, &kernel)?;
     let initramfs = initramfs(project, &kernel, &ours)?;
     let qemu = qemu::prepare(project)?;
-    let images = images(project, &kernel, initramfs, qemu)?;
+    let counter = plugin::build(project, &qemu)?;
+    let images = images(project, &kernel, initramfs, qemu, counter)?;
     let path = manifest_path(project);
     let text = serde_json::to_string_pretty(&images)?;
     fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
@@ -102,6 +103,7 @@ fn images(
     kernel: &Kernel,
     initramfs: PathBuf,
     qemu: QemuCommand,
+    counter: PathBuf,
 ) -> Result<Images> {
     let image = kernel.build.join("arch/x86/boot/bzImage");
     if !image.is_file() {
@@ -112,11 +114,14 @@ fn images(
     }
     let logs = project.out("vm");
     fs::create_dir_all(&logs).with_context(|| format!("can't create {}", logs.display()))?;
+    let symbols = Some(kernel.build.join("System.map")).filter(|path| path.is_file());
     Ok(Images {
         kernel: image,
         initramfs,
         kernel_release: kernel.release.clone(),
         qemu,
+        counter: Some(counter),
+        symbols,
         logs,
     })
 }

@@ -4,6 +4,7 @@
 //! steps that it needs first, so that any of them can be asked for alone.
 
 mod apt;
+mod bench;
 mod cache;
 mod check;
 mod clean;
@@ -15,6 +16,7 @@ mod initramfs;
 mod kernel;
 mod module;
 mod packages;
+mod plugin;
 mod project;
 mod qemu;
 mod run;
@@ -89,6 +91,8 @@ enum Command {
     Module,
     /// Find QEMU 10.1 or newer with igb, or unpack Debian's newest into the cache
     Qemu,
+    /// Build the counter, a plugin for that QEMU
+    Plugin,
     /// Build the guest's PID 1, a static program
     Agent,
     /// Pack the agent, our modules and the kernel's into the guest's initramfs
@@ -111,6 +115,10 @@ enum Command {
         #[arg(value_name = "FILTER", allow_hyphen_values = true)]
         filters: Vec<String>,
     },
+    /// Measure what the processor does for a byte, by driver and way
+    Bench(bench::Options),
+    /// Measure a part of it, and fail when a figure is worse than the committed one
+    BenchCheck,
     /// Check without running: rustfmt, clippy, rustdoc, licence headers
     Check,
     /// Build the documentation of the crates
@@ -149,6 +157,10 @@ fn run(cli: Cli) -> Result<()> {
             .iter()
             .for_each(|module| made(module)),
         Command::Qemu => made(&qemu::program(&qemu::prepare(project)?)),
+        Command::Plugin => {
+            let qemu = qemu::prepare(project)?;
+            made(&plugin::build(project, &qemu)?);
+        }
         Command::Agent => made(&guest::agent(project)?),
         Command::Initramfs => {
             let kernel = kernel(project, Use::Guest)?;
@@ -161,6 +173,8 @@ fn run(cli: Cli) -> Result<()> {
         }
         Command::Run { json } => run::run(project, lock, json.as_deref())?,
         Command::Test { filters } => test::run(project, lock, &filters)?,
+        Command::Bench(options) => bench::run(project, lock, &options)?,
+        Command::BenchCheck => bench::compare(project, lock)?,
         Command::Check => check::run(project)?,
         Command::Doc => check::doc(project)?,
         Command::Clean { cache } => clean::run(project, cache)?,
@@ -171,6 +185,11 @@ fn run(cli: Cli) -> Result<()> {
 fn kernel(project: &Project, wanted: Use) -> Result<kernel::Kernel> {
     packages::install_missing(project)?;
     kernel::prepare(project, wanted)
+}
+
+/// A case's failure as this program's.
+fn error(error: cases::CaseError) -> anyhow::Error {
+    anyhow::Error::msg(error.to_string())
 }
 
 /// Prints what a command made, alone on standard output, for scripts.

@@ -12,7 +12,7 @@ use protocol::{
 use serde_json::Value;
 
 use crate::{
-    ethtool, files, interfaces, jobs::Jobs, modules, netdev, netns, packet, ping, rtnetlink,
+    ethtool, files, interfaces, jobs::Jobs, marker, modules, netdev, netns, packet, ping, rtnetlink,
 };
 
 /// Who this is.
@@ -144,6 +144,11 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::SendFrame(r) => reply::<request::SendFrame>(netns::within(r.ns, || {
             packet::send(&r.interface, &r.frame)
         })?),
+        R::MarkWindow(r) => {
+            marker::mark(r.edge);
+            reply::<request::MarkWindow>(())
+        }
+        R::ListModuleSymbols(_) => reply::<request::ListModuleSymbols>(modules::symbols()?),
         R::StartJob(r) => reply::<request::StartJob>(jobs.start(r.job, r.process)?),
         R::Tell(r) => reply::<request::Tell>(jobs.tell(r.job, &r.command)?),
         R::Join(r) => reply::<request::Join>(jobs.join(r.job)?),

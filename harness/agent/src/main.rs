@@ -15,6 +15,7 @@ mod files;
 mod init;
 mod interfaces;
 mod jobs;
+mod marker;
 mod modules;
 mod netdev;
 mod netns;

@@ -2,10 +2,14 @@
 
 //! Kernel modules.
 
-use std::{ffi::CString, fs::File};
+use std::{
+    ffi::CString,
+    fs::File,
+    io::{BufRead, BufReader},
+};
 
 use anyhow::{Context, Result};
-use protocol::net::Module;
+use protocol::{net::Module, request::Symbol};
 use rustix::system::{delete_module, finit_module};
 
 use crate::files;
@@ -33,6 +37,32 @@ pub(crate) fn list() -> Result<Vec<Module>> {
         .collect()
 }
 
+/// The functions of all loaded modules.
+pub(crate) fn symbols() -> Result<Vec<Symbol>> {
+    let path = "/proc/kallsyms";
+    let lines = BufReader::new(File::open(path).with_context(|| format!("opening {path}"))?);
+    let mut symbols = Vec::new();
+    for line in lines.lines() {
+        symbols.extend(symbol(&line.with_context(|| format!("reading {path}"))?));
+    }
+    Ok(symbols)
+}
+
+/// A line is `address type name`, and `[module]` behind it for a module's symbol. Types `t` and `T`
+/// are functions.
+fn symbol(line: &str) -> Option<Symbol> {
+    let mut words = line.split_whitespace();
+    let address = u64::from_str_radix(words.next()?, 16).ok()?;
+    let function = words.next()?.eq_ignore_ascii_case("t");
+    let name = words.next()?.to_owned();
+    let module = words.next()?.strip_prefix('[')?.strip_suffix(']')?;
+    function.then(|| Symbol {
+        address,
+        name,
+        module: module.to_owned(),
+    })
+}
+
 /// A line is `name size references users state address`.
 fn parse(line: &str) -> Option<Module> {
     let mut words = line.split_whitespace();
@@ -45,6 +75,19 @@ fn parse(line: &str) -> Option<Module> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_kallsyms_only_functions_of_modules_are_taken() {
+        let line = "ffffffffc0001000 t igb_poll\t[igb]";
+        let expected = Symbol {
+            address: 0xffff_ffff_c000_1000,
+            name: "igb_poll".to_owned(),
+            module: "igb".to_owned(),
+        };
+        assert_eq!(symbol(line), Some(expected));
+        assert_eq!(symbol("ffffffffc0001000 d igb_data\t[igb]"), None);
+        assert_eq!(symbol("ffffffff81000000 T _text"), None);
+    }
 
     #[test]
     fn a_line_of_proc_modules_gives_name_and_references() {

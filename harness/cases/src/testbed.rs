@@ -15,7 +15,7 @@ use protocol::{
     request::{
         AddAddress, GetDriverStats, GetLinkStats, GetQueueStats, GetRss, ListPagePools, LoadModule,
         MoveInterface, ReadFile, SetFeatures, SetMtu, SetRings, SetRss, SetUp, UnloadModule,
-        WaitCarrier, WaitInterface,
+        WaitCarrier, WaitInterface, WriteFile,
     },
 };
 use vm::{Accelerator, End, Guest, Images, Machine, Topology, Verdict, Wire};
@@ -25,8 +25,36 @@ use crate::Result;
 /// How long the guest may take for something that takes it milliseconds.
 const PATIENCE_MS: u64 = 60_000;
 
-/// The driver under test.
-const DRIVER: &str = "rigb";
+/// The drivers of the NIC that a testbed can load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Driver {
+    /// Ours.
+    Rigb,
+    /// The kernel's, in C.
+    Igb,
+}
+
+impl Driver {
+    /// Its modules, in the order of loading.
+    fn modules(self) -> &'static [&'static str] {
+        match self {
+            Self::Rigb => &["rigb"],
+            Self::Igb => &["i2c-core", "i2c-algo-bit", "igb"],
+        }
+    }
+
+    /// The module's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rigb => "rigb",
+            Self::Igb => "igb",
+        }
+    }
+}
+
+/// The same for one that is counted, in real time.
+const COUNTED_PATIENCE: Duration = Duration::from_secs(600);
 
 /// The accelerator's driver.
 const ACCELERATOR_DRIVER: &str = "ivshmem_mem";
@@ -110,13 +138,48 @@ impl Station {
 /// What a testbed is made of.
 #[derive(Debug, Clone)]
 pub struct Options {
+    driver: Driver,
+    transmit_queue: Option<u32>,
+    counted: bool,
+    memory_mib: u64,
     cpus: u32,
     mtu: u32,
     header_split: bool,
     accelerator: Option<Topology>,
+    accelerator_mib: u64,
 }
 
 impl Options {
+    /// The driver of both NICs.
+    #[must_use]
+    pub fn driver(mut self, driver: Driver) -> Self {
+        self.driver = driver;
+        self
+    }
+
+    /// One processor, and the counter: see [`vm::counter`].
+    #[must_use]
+    pub fn counted(mut self) -> Self {
+        self.counted = true;
+        self.cpus = 1;
+        self
+    }
+
+    /// The queue that processor 0 sends on, on both NICs (XPS). Without, a flow's random hash
+    /// chooses.
+    #[must_use]
+    pub fn transmit_queue(mut self, queue: u32) -> Self {
+        self.transmit_queue = Some(queue);
+        self
+    }
+
+    /// Memory of the guest in MiB.
+    #[must_use]
+    pub fn memory_mib(mut self, mib: u64) -> Self {
+        self.memory_mib = mib;
+        self
+    }
+
     /// Processors, and so queue pairs.
     #[must_use]
     pub fn cpus(mut self, cpus: u32) -> Self {
@@ -138,6 +201,13 @@ impl Options {
         self
     }
 
+    /// Memory of the accelerator in MiB, a power of two, instead of [`ACCELERATOR_MIB`].
+    #[must_use]
+    pub fn accelerator_mib(mut self, mib: u64) -> Self {
+        self.accelerator_mib = mib;
+        self
+    }
+
     /// Adds an accelerator with [`ACCELERATOR_MIB`], connected to the NICs like this, and loads its
     /// driver.
     #[must_use]
@@ -153,11 +223,16 @@ impl Options {
 
     /// As [`Options::boot`], with these images.
     pub fn boot_images(self, images: Images, name: &str) -> Result<Testbed> {
-        let mut machine = Machine::new(images, name).cpus(self.cpus);
+        let mut machine = Machine::new(images, name)
+            .cpus(self.cpus)
+            .memory_mib(self.memory_mib);
+        if self.counted {
+            machine = machine.counted().call_timeout(COUNTED_PATIENCE);
+        }
         if let Some(topology) = self.accelerator {
             machine = machine
                 .topology(topology)
-                .accelerator_memory_mib(ACCELERATOR_MIB);
+                .accelerator_memory_mib(self.accelerator_mib);
             if topology != Topology::Switch {
                 // What the root complex does is the processor's property: it must not be the host's.
                 machine = machine.accelerator(Accelerator::Tcg);
@@ -165,6 +240,8 @@ impl Options {
         }
         let guest = machine.boot()?;
         let bed = Testbed {
+            driver: self.driver,
+            transmit_queue: self.transmit_queue,
             guest,
             local: Station::LOCAL,
             peer: Station::PEER,
@@ -192,6 +269,8 @@ pub struct Testbed {
     pub local: Station,
     /// The other one, in its own namespace.
     pub peer: Station,
+    driver: Driver,
+    transmit_queue: Option<u32>,
     mtu: u32,
     ports: AtomicU16,
 }
@@ -201,10 +280,15 @@ impl Testbed {
     #[must_use]
     pub fn options() -> Options {
         Options {
+            driver: Driver::Rigb,
+            transmit_queue: None,
+            counted: false,
+            memory_mib: 1024,
             cpus: 2,
             mtu: 1500,
             header_split: false,
             accelerator: None,
+            accelerator_mib: ACCELERATOR_MIB,
         }
     }
 
@@ -236,16 +320,27 @@ impl Testbed {
 
     /// Loads the driver, and waits for the interfaces that it makes.
     pub fn load_driver(&self) -> Result {
-        self.guest.call(LoadModule {
-            name: DRIVER.to_owned(),
-            parameters: String::new(),
-        })?;
+        for name in self.driver.modules() {
+            self.guest.call(LoadModule {
+                name: (*name).to_owned(),
+                parameters: String::new(),
+            })?;
+        }
         for station in self.stations() {
             let found = self.guest.call(WaitInterface {
                 ns: Ns::Local,
                 mac: WIRE.mac(station.end),
                 timeout_ms: PATIENCE_MS,
             })?;
+            if let Some(queue) = self.transmit_queue {
+                // Before it moves: the guest's sysfs shows one namespace.
+                let queues = format!("/sys/class/net/{}/queues", found.name);
+                self.guest.call(WriteFile {
+                    ns: Ns::Local,
+                    path: format!("{queues}/tx-{queue}/xps_cpus"),
+                    contents: "1".to_owned(),
+                })?;
+            }
             self.guest.call(MoveInterface {
                 from: Ns::Local,
                 interface: found.name,
@@ -339,6 +434,18 @@ impl Testbed {
             rx: None,
             tx: None,
             data_split: Some(split),
+            hds_thresh: None,
+        })?)
+    }
+
+    /// Changes the number of receive descriptors.
+    pub fn set_receive_ring(&self, station: Station, descriptors: u32) -> Result {
+        Ok(self.guest.call(SetRings {
+            ns: station.ns,
+            interface: station.name(),
+            rx: Some(descriptors),
+            tx: None,
+            data_split: None,
             hds_thresh: None,
         })?)
     }

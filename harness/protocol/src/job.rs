@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     Failure, Ns,
+    measure::{MeasuredSink, MeasuredSinkReport, MeasuredSource, MeasuredSourceReport},
     payload::Mismatch,
     zcrx::{ZcrxSink, ZcrxSinkReport},
 };
@@ -64,6 +65,8 @@ jobs! {
     UdpSink -> UdpSinkReport,
     UdpSource -> UdpSourceReport,
     ZcrxSink -> ZcrxSinkReport,
+    MeasuredSink -> MeasuredSinkReport,
+    MeasuredSource -> MeasuredSourceReport,
 }
 
 /// What a running job can be told with [`crate::Tell`].

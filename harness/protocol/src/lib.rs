@@ -12,6 +12,7 @@
 
 pub mod frame;
 pub mod job;
+pub mod measure;
 pub mod message;
 pub mod net;
 pub mod payload;
@@ -22,6 +23,7 @@ pub use job::{
     Binding, Command, CopySink, DevmemRelay, DevmemSink, DevmemSource, Event, Fill, Job, JobSpec,
     Memory, Release, TcpSink, TcpSource, UdpSink, UdpSource,
 };
+pub use measure::{MeasuredSink, MeasuredSource};
 pub use message::{Call, Failure, JobId, Message};
 pub use net::Ns;
 pub use payload::Payload;
@@ -34,4 +36,4 @@ pub const PORT_NAME: &str = "nobounce.control";
 /// Number that both sides compare at the start; raised with every change of a message.
 ///
 /// The agent sits in an initramfs that may be older than the host's program.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;

@@ -94,6 +94,8 @@ requests! {
     ListNapis -> Vec<Napi>,
     Ping -> PingReport,
     SendFrame -> (),
+    MarkWindow -> (),
+    ListModuleSymbols -> Vec<Symbol>,
     StartJob -> JobId,
     Tell -> (),
     Join -> serde_json::Value,
@@ -444,6 +446,37 @@ pub struct SendFrame {
     pub interface: String,
     /// From the Ethernet header on, without padding and frame check sequence.
     pub frame: Vec<u8>,
+}
+
+/// Executes a marker instruction, for the counter in QEMU: starts or ends a window.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MarkWindow {
+    /// Which end of the window.
+    pub edge: Edge,
+}
+
+/// The ends of a window of measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Edge {
+    /// Counters start at 0.
+    Start,
+    /// Counters are written to a file on the host.
+    End,
+}
+
+/// The functions of all loaded modules.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ListModuleSymbols {}
+
+/// A function of the kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Symbol {
+    /// Where it starts.
+    pub address: u64,
+    /// Its name, mangled as its language does.
+    pub name: String,
+    /// The module that it belongs to.
+    pub module: String,
 }
 
 /// Sets a job up and starts it.

@@ -63,6 +63,14 @@ pub enum Error {
         /// Where it should be.
         path: PathBuf,
     },
+    /// The counter in QEMU did not count.
+    #[error("the counter in QEMU failed: {message}{logs}")]
+    Counter {
+        /// What went wrong.
+        message: String,
+        /// Where to look.
+        logs: Logs,
+    },
     /// A value that the machine cannot have.
     #[error("{0}")]
     BadMachine(String),

@@ -26,6 +26,12 @@ pub struct Images {
     pub kernel_release: String,
     /// How to start QEMU.
     pub qemu: QemuCommand,
+    /// The counter, a plugin for this QEMU; only measurements need it.
+    #[serde(default)]
+    pub counter: Option<PathBuf>,
+    /// The kernel's `System.map`; only measurements need it.
+    #[serde(default)]
+    pub symbols: Option<PathBuf>,
     /// Directory below which every boot makes one of its own for its logs.
     pub logs: PathBuf,
 }

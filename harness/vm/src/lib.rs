@@ -23,6 +23,7 @@
 //! ```
 
 mod channel;
+pub mod counter;
 mod dmabuf;
 mod error;
 mod guest;

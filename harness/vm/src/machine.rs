@@ -14,6 +14,9 @@ use crate::{Error, Guest, Images, Result, Topology, Wire};
 /// Environment variable that overrides [`Machine::accelerator`]: `kvm` or `tcg`.
 const ACCELERATOR_ENV: &str = "NOBOUNCE_ACCEL";
 
+/// What executes a counted guest's instructions.
+const COUNTED: &[&str] = &["tcg,thread=single"];
+
 /// What executes the guest's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accelerator {
@@ -85,6 +88,7 @@ pub struct Machine {
     pub(crate) kernel_parameters: Vec<String>,
     pub(crate) qemu_arguments: Vec<String>,
     pub(crate) accelerator: Accelerator,
+    pub(crate) counted: bool,
     pub(crate) call_timeout: Duration,
 }
 
@@ -105,6 +109,7 @@ impl Machine {
             kernel_parameters: Vec::new(),
             qemu_arguments: Vec::new(),
             accelerator: Accelerator::Auto,
+            counted: false,
             call_timeout: Duration::from_secs(120),
         }
     }
@@ -173,6 +178,16 @@ impl Machine {
         self
     }
 
+    /// Counts what the processor does: see [`crate::counter`].
+    ///
+    /// The machine has one processor, whose instructions are emulated one by one and take 16 ns of
+    /// the guest's time each, so that a guest that does the same counts the same.
+    #[must_use]
+    pub fn counted(mut self) -> Self {
+        self.counted = true;
+        self
+    }
+
     /// Directory below which this boot makes one of its own.
     #[must_use]
     pub fn logs(mut self, directory: impl Into<PathBuf>) -> Self {
@@ -205,7 +220,11 @@ impl Machine {
         self.images.check()?;
         self.check()?;
         let accelerator = Accelerator::from_env()?.unwrap_or(self.accelerator);
-        Guest::boot(self, accelerator.options())
+        let options = match self.counted {
+            true => COUNTED,
+            false => accelerator.options(),
+        };
+        Guest::boot(self, options)
     }
 
     fn check(&self) -> Result<()> {
@@ -218,6 +237,12 @@ impl Machine {
         }
         if self.cpus == 0 {
             return bad("a machine needs a processor".to_owned());
+        }
+        if self.counted && self.cpus != 1 {
+            return bad("only one processor can be counted".to_owned());
+        }
+        if self.counted && self.images.counter.is_none() {
+            return bad("the manifest names no counter: build the guest again".to_owned());
         }
         if self.wires > 8 {
             return bad(format!("a machine has at most 8 wires, not {}", self.wires));
@@ -258,6 +283,8 @@ mod tests {
                 env: Default::default(),
                 version: String::new(),
             },
+            counter: None,
+            symbols: None,
             logs: "/nonexistent".into(),
         };
         let machine = || Machine::new(images.clone(), "impossible");
@@ -265,6 +292,7 @@ mod tests {
             machine().memory_mib(16),
             machine().cpus(0),
             machine().wire_count(9),
+            machine().cpus(1).counted(),
             machine().accelerator_memory_mib(48),
             Machine::new(images.clone(), "a/b"),
         ];

@@ -47,8 +47,12 @@ pub(crate) fn arguments(
     for accelerator in accelerators {
         arguments.add("-accel", *accelerator);
     }
-    arguments.add("-cpu", machine.topology.cpu());
-    arguments.add("-smp", machine.cpus.to_string());
+    if machine.counted {
+        add_counter(&mut arguments, machine, images, run);
+    } else {
+        arguments.add("-cpu", machine.topology.cpu());
+        arguments.add("-smp", machine.cpus.to_string());
+    }
     arguments.add("-m", format!("{mib}M"));
     arguments.add("-object", memory("ram", mib, fds.ram));
 
@@ -94,6 +98,24 @@ pub(crate) fn arguments(
         .0
         .extend(machine.qemu_arguments.iter().map(OsString::from));
     arguments.0
+}
+
+/// Everything that makes two runs alike, and the counter.
+///
+/// Time follows the instructions executed (`-icount`). Copies are made with `rep movsq`: TCG runs
+/// `rep movsb`, which a processor with `erms` and `fsrm` copies with, byte by byte, as no processor
+/// does.
+fn add_counter(arguments: &mut Arguments, machine: &Machine, images: &Images, run: &RunDir) {
+    let cpu = machine.topology.cpu();
+    arguments.add("-cpu", format!("{cpu},-erms,-fsrm,-rdrand,-rdseed"));
+    arguments.add("-smp", "1");
+    arguments.add("-icount", "shift=4,sleep=off");
+    arguments.add("-rtc", "base=2026-01-01T00:00:00,clock=vm");
+    arguments.add("-seed", "1");
+    if let Some(counter) = &images.counter {
+        let (file, dir) = (path(counter), path(run.path()));
+        arguments.add("-plugin", format!("file={file},dir={dir}"));
+    }
 }
 
 /// Memory that this process made.

@@ -10,9 +10,11 @@ use std::hash::{BuildHasher, Hasher};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use cases::{CaseError, Family, Station, Testbed};
+use cases::{Family, Station, Testbed};
 use protocol::net::QueueKind;
 use vm::Images;
+
+use crate::error;
 
 use progress::Transfer;
 pub(crate) use report::Report;
@@ -240,8 +242,4 @@ impl Timer {
             seconds,
         }
     }
-}
-
-fn error(error: CaseError) -> anyhow::Error {
-    anyhow::Error::msg(error.to_string())
 }

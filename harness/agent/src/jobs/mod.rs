@@ -7,6 +7,9 @@ mod copy_sink;
 mod devmem_relay;
 mod devmem_sink;
 mod devmem_source;
+mod measured;
+mod measured_sink;
+mod measured_source;
 mod memory;
 mod process;
 mod report;
@@ -91,6 +94,8 @@ impl Jobs {
             Job::UdpSink(spec) => udp_sink::set_up(id, &spec),
             Job::UdpSource(spec) => udp_source::set_up(id, spec),
             Job::ZcrxSink(spec) => zcrx_sink::set_up(id, spec),
+            Job::MeasuredSink(spec) => measured_sink::set_up(id, spec),
+            Job::MeasuredSource(spec) => measured_source::set_up(id, spec),
         }?;
         let thread = thread::Builder::new()
             .name(format!("{name} {}", id.0))

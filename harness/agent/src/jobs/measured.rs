@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What measured sinks and sources have in common.
+
+use anyhow::{Context, Result, ensure};
+use devmem::memory::Memory;
+use protocol::{Ns, Payload};
+use rustix::{
+    thread::{ClockId, clock_nanosleep_absolute},
+    time::{Timespec, clock_gettime},
+};
+
+use super::memory;
+
+/// A dma-buf that a stream is copied into or out of, around its end.
+pub(super) struct Copies {
+    memory: Memory,
+    at: usize,
+}
+
+impl Copies {
+    /// Makes the dma-buf, for pieces of at most `piece` bytes.
+    pub(super) fn new(from: protocol::Memory, bytes: u64, piece: u32) -> Result<Self> {
+        ensure_room(bytes, piece)?;
+        Ok(Self {
+            memory: memory::allocate(from, bytes)?,
+            at: 0,
+        })
+    }
+
+    /// Where the next `len` bytes go.
+    fn place(&mut self, len: usize) -> usize {
+        if self.at + len > self.memory.len() {
+            self.at = 0;
+        }
+        let place = self.at;
+        self.at += len;
+        place
+    }
+
+    /// Copies a piece in.
+    pub(super) fn copy_in(&mut self, piece: &[u8]) -> Result<()> {
+        let place = self.place(piece.len());
+        Ok(self.memory.write_at(place, piece)?)
+    }
+
+    /// Copies the next piece out.
+    pub(super) fn copy_out(&mut self, piece: &mut [u8]) -> Result<()> {
+        let place = self.place(piece.len());
+        Ok(self.memory.read_at(place, piece)?)
+    }
+
+    /// The dma-buf.
+    pub(super) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+}
+
+/// Fails unless a dma-buf holds a piece of the stream.
+pub(super) fn ensure_room(bytes: u64, piece: u32) -> Result<()> {
+    ensure!(
+        piece != 0 && u64::from(piece) <= bytes,
+        "a dma-buf of {bytes} bytes does not hold pieces of {piece} bytes"
+    );
+    Ok(())
+}
+
+/// Fills a dma-buf with something that is not zeros.
+pub(super) fn fill(memory: &Memory) -> Result<()> {
+    let mut bytes = vec![0; memory.len()];
+    Payload::new(0).fill(0, &mut bytes);
+    Ok(memory.write_at(0, &bytes)?)
+}
+
+/// Waits for a round time of the guest's clock, a second away at least.
+///
+/// When the host's requests arrive is up to the host. What follows them shall not be: drivers adapt
+/// to what they time, and end up in one habit or another.
+pub(super) fn wait_for_round_time() -> Result<()> {
+    const ROUND: i64 = 10;
+    let now = clock_gettime(ClockId::Monotonic);
+    let start = Timespec {
+        tv_sec: (now.tv_sec + 1) / ROUND * ROUND + ROUND,
+        tv_nsec: 0,
+    };
+    clock_nanosleep_absolute(ClockId::Monotonic, &start).context("sleeping")
+}
+
+/// Packets that an interface received so far.
+pub(super) fn packets(ns: Ns, interface: &str) -> Result<u64> {
+    let stats = crate::netns::within(ns, || crate::rtnetlink::stats(interface))?;
+    Ok(stats.rx_packets)
+}

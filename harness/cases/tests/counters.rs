@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the guest's processor does with payload: the counter in QEMU sees each load and store.
+//!
+//! It does not see what devices do. Here it shows that nothing but devices touches payload in
+//! device memory, and that it would tell if something did.
+
+use cases::{ACCELERATOR, Family, Result, Stream, Testbed, place};
+use protocol::{
+    Command, CopySink, DevmemSink, DevmemSource, Fill, JobSpec, Memory, Release, TcpSink,
+    request::{Edge, MarkWindow},
+};
+use vm::{
+    JobHandle, Topology,
+    counter::{Accesses, Watch, Window},
+};
+
+const MIB: u64 = 1 << 20;
+const BYTES: u64 = 8 * MIB;
+/// Received memory goes back to the NIC meanwhile.
+const RX_DMABUF: u64 = 4 * MIB;
+
+/// Labels.
+const RX: &str = "received into";
+const TX: &str = "sent from";
+
+fn boot(name: &str) -> Result<Testbed> {
+    let bed = Testbed::options()
+        .counted()
+        .mtu(9000)
+        .header_split()
+        .accelerator(Topology::Switch)
+        .boot(name)?;
+    bed.steer(bed.local, &[1])?;
+    Ok(bed)
+}
+
+/// What of a job's dma-buf is to be watched.
+fn watches<J: JobSpec>(job: &mut JobHandle<'_, J>, label: &str) -> Result<Vec<Watch>> {
+    let ranges = job.wait_event(place)?;
+    let watch = |range: &protocol::job::PhysicalRange| Watch {
+        label: label.to_owned(),
+        start: range.address,
+        len: range.len,
+    };
+    Ok(ranges.iter().map(watch).collect())
+}
+
+fn mark(bed: &Testbed, edge: Edge) -> Result {
+    Ok(bed.guest.call(MarkWindow { edge })?)
+}
+
+fn devmem_sink<'g>(
+    bed: &'g Testbed,
+    stream: &Stream,
+    memory: Memory,
+    verify: bool,
+) -> Result<JobHandle<'g, DevmemSink>> {
+    Ok(bed.guest.start(DevmemSink {
+        ns: stream.to.ns,
+        interface: stream.to.name(),
+        queues: vec![1],
+        memory,
+        dmabuf_bytes: RX_DMABUF,
+        rx_page_size: None,
+        listen: stream.to.socket(stream.family, stream.port),
+        seed: stream.seed,
+        verify,
+        report: false,
+        release: Release::Immediate,
+    })?)
+}
+
+/// Receives in a dma-buf; returns what the processor did between the binding and the end.
+fn received(bed: &Testbed, stream: &Stream, memory: Memory, verify: bool) -> Result<Window> {
+    let mut sink = devmem_sink(bed, stream, memory, verify)?;
+    bed.guest.watch(&watches(&mut sink, RX)?)?;
+
+    mark(bed, Edge::Start)?;
+    let source = stream.source(bed, Some(BYTES), &[256 << 10], 0)?;
+    let (sink, source) = (sink.join()?, source.join()?);
+    mark(bed, Edge::End)?;
+    assert_eq!(
+        (sink.bytes, sink.linear_bytes, sink.mismatch, &sink.error),
+        (BYTES, 0, None, &None),
+        "{sink:?}"
+    );
+    assert!(source.delivered, "{source:?}");
+    Ok(bed.guest.window(0)?)
+}
+
+fn nobody_touches_what_is_received(memory: Memory, name: &str) -> Result {
+    let bed = boot(name)?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let window = received(&bed, &stream, memory, false)?;
+    assert_eq!(window.ranges[RX], Accesses::default());
+    assert!(
+        window.total().instructions > BYTES / 10,
+        "the processor did the rest: {:?}",
+        window.total()
+    );
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn no_processor_touches_payload_that_is_received_in_a_udmabuf() -> Result {
+    nobody_touches_what_is_received(Memory::Udmabuf, "counters-rx-udmabuf")
+}
+
+#[test]
+fn no_processor_touches_payload_that_is_received_in_an_accelerator() -> Result {
+    nobody_touches_what_is_received(ACCELERATOR, "counters-rx-accelerator")
+}
+
+#[test]
+fn no_processor_touches_payload_that_is_sent_from_an_accelerator() -> Result {
+    let bed = boot("counters-tx-accelerator")?;
+    let stream = bed.stream(bed.local, bed.peer, Family::V4).unpredictable();
+    let sink = bed.guest.start(TcpSink {
+        ns: stream.to.ns,
+        listen: stream.to.socket(stream.family, stream.port),
+        seed: stream.seed,
+    })?;
+    let mut source = bed.guest.start(DevmemSource {
+        ns: stream.from.ns,
+        interface: stream.from.name(),
+        memory: ACCELERATOR,
+        fill: Fill::Host,
+        dmabuf_bytes: BYTES,
+        bind: None,
+        connect: stream.to.socket(stream.family, stream.port),
+        seed: 0,
+        bytes: Some(BYTES),
+        chunk: 256 << 10,
+    })?;
+    let ranges = source.wait_event(place)?;
+    let watches: Vec<_> = ranges
+        .iter()
+        .map(|range| Watch {
+            label: TX.to_owned(),
+            start: range.address,
+            len: range.len,
+        })
+        .collect();
+    bed.guest.watch(&watches)?;
+    let dmabuf = bed.guest.dmabuf(ranges)?;
+    dmabuf.write(0, &stream.payload(BYTES))?;
+
+    mark(&bed, Edge::Start)?;
+    source.tell(Command::Go)?;
+    let (sink, source) = (sink.join()?, source.join()?);
+    mark(&bed, Edge::End)?;
+    assert_eq!((sink.bytes, sink.mismatch), (BYTES, None), "{sink:?}");
+    assert!(source.delivered && source.copied == 0, "{source:?}");
+    assert_eq!(bed.guest.window(0)?.ranges[TX], Accesses::default());
+    bed.finish()?;
+    Ok(())
+}
+
+/// Some bytes are accessed twice, at the ends of copies.
+fn once_each(bytes: u64) -> bool {
+    (BYTES..BYTES + BYTES / 20).contains(&bytes)
+}
+
+#[test]
+fn a_reader_of_received_payload_is_seen() -> Result {
+    let bed = boot("counters-rx-read")?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let seen = received(&bed, &stream, ACCELERATOR, true)?.ranges[RX];
+    assert!(once_each(seen.loaded) && seen.stored == 0, "{seen:?}");
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_copy_into_an_accelerator_is_seen() -> Result {
+    let bed = boot("counters-copy")?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let mut sink = bed.guest.start(CopySink {
+        ns: stream.to.ns,
+        memory: ACCELERATOR,
+        dmabuf_bytes: RX_DMABUF,
+        listen: stream.to.socket(stream.family, stream.port),
+    })?;
+    bed.guest.watch(&watches(&mut sink, RX)?)?;
+
+    mark(&bed, Edge::Start)?;
+    let source = stream.source(&bed, Some(BYTES), &[256 << 10], 0)?;
+    let (sink, source) = (sink.join()?, source.join()?);
+    mark(&bed, Edge::End)?;
+    assert!(
+        sink.bytes == BYTES && source.delivered,
+        "{sink:?} {source:?}"
+    );
+    let seen = bed.guest.window(0)?.ranges[RX];
+    assert!(once_each(seen.stored) && seen.loaded == 0, "{seen:?}");
+    bed.finish()?;
+    Ok(())
+}

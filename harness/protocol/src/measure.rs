@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Streams that are measured: they move bytes as fast as they can, and neither check nor report
+//! any of it meanwhile.
+//!
+//! What is measured lies between two marker instructions, which the counter in QEMU knows. The sink
+//! executes them when so many bytes have arrived, so that a window always covers the same work.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Failure, Memory, Ns};
+
+/// The way of the payload between the NIC and where it is wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Path {
+    /// `read` and `write`, to and from a buffer of the program.
+    Ordinary,
+    /// As [`Path::Ordinary`], and a copy between that buffer and a dma-buf: what is done for device
+    /// memory without devmem TCP.
+    Copied {
+        /// Where the dma-buf's memory comes from.
+        memory: Memory,
+        /// Size of the dma-buf in bytes, a multiple of the page size.
+        dmabuf_bytes: u64,
+    },
+    /// Device memory sockets: the NIC reads and writes the dma-buf.
+    Devmem {
+        /// Where the dma-buf's memory comes from.
+        memory: Memory,
+        /// Size of the dma-buf in bytes, a multiple of the page size.
+        dmabuf_bytes: u64,
+        /// Receive queues to bind; a source binds none.
+        queues: Vec<u32>,
+        /// Size of the buffers of these queues in bytes; `None` for the driver's own.
+        rx_page_size: Option<u32>,
+    },
+}
+
+/// Accepts one connection and receives until the end of the stream.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MeasuredSink {
+    /// Namespace that listens.
+    pub ns: Ns,
+    /// Interface that receives.
+    pub interface: String,
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Where the payload goes.
+    pub path: Path,
+    /// Most bytes that one call receives.
+    pub read: u32,
+    /// Bytes before the window starts.
+    pub skip: u64,
+    /// Bytes in the window; it ends with the call that receives the last of them.
+    pub window: u64,
+}
+
+/// Outcome of [`MeasuredSink`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeasuredSinkReport {
+    /// Payload bytes received.
+    pub bytes: u64,
+    /// Those in the window; 0 if it never ended.
+    pub window_bytes: u64,
+    /// Packets that the interface received in the window.
+    pub window_packets: u64,
+    /// Calls that received, in the window.
+    pub window_reads: u64,
+    /// Pieces of the dma-buf that were received, in the window.
+    pub window_fragments: u64,
+    /// Length of the window in nanoseconds of the guest's clock.
+    pub window_ns: u64,
+    /// With [`Path::Devmem`]: bytes that arrived outside the dma-buf.
+    pub linear_bytes: u64,
+    /// The peer closed its direction: nothing is missing at the end.
+    pub end_of_stream: bool,
+    /// What ended the stream otherwise.
+    pub error: Option<Failure>,
+}
+
+/// Connects and sends the same bytes again and again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MeasuredSource {
+    /// Namespace that sends.
+    pub ns: Ns,
+    /// Interface that the route leads through.
+    pub interface: String,
+    /// Where to connect.
+    pub connect: SocketAddr,
+    /// Where the payload comes from.
+    pub path: Path,
+    /// Bytes of each call that sends.
+    pub write: u32,
+    /// Bytes to send.
+    pub bytes: u64,
+}
+
+/// Outcome of [`MeasuredSource`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeasuredSourceReport {
+    /// Payload bytes that the socket accepted.
+    pub bytes: u64,
+    /// Calls that sent.
+    pub writes: u64,
+    /// Completions that say that the kernel copied; always 0 for device memory.
+    pub copied: u64,
+    /// Segments that had to be sent again.
+    pub retransmits: u32,
+    /// The peer took everything and closed the connection.
+    pub delivered: bool,
+    /// What ended the stream early.
+    pub error: Option<Failure>,
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Compares figures with the committed ones.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::figures::{DEVICE_LOADED, DEVICE_STORED, Figure, INSTRUCTIONS, LOADED, REPS, STORED};
+use crate::project::Project;
+use crate::ui;
+
+/// How much worse a figure may be, beyond how far its repeats were apart.
+const TOLERANCE: f64 = 0.01;
+
+/// Figures that are compared. Less is better in all of them.
+const COMPARED: &[&str] = &[
+    INSTRUCTIONS,
+    REPS,
+    LOADED,
+    STORED,
+    DEVICE_LOADED,
+    DEVICE_STORED,
+];
+
+/// The committed figures.
+pub(crate) fn committed(project: &Project) -> PathBuf {
+    project.root.join("Documentation/performance.json")
+}
+
+/// Reads figures.
+///
+/// # Errors
+///
+/// When the file cannot be read or understood.
+pub(crate) fn read(path: &Path) -> Result<Vec<Figure>> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is not understood", path.display()))
+}
+
+/// Writes figures, one to a line, so that changes can be read.
+///
+/// # Errors
+///
+/// When the file cannot be written.
+pub(crate) fn write(path: &Path, figures: &[Figure]) -> Result<()> {
+    let lines: Vec<String> = figures
+        .iter()
+        .map(serde_json::to_string)
+        .collect::<Result<_, _>>()?;
+    let text = format!("[\n{}\n]\n", lines.join(",\n"));
+    fs::write(path, text).with_context(|| format!("can't write {}", path.display()))
+}
+
+/// Fails when a figure got worse, or none could be compared.
+///
+/// # Errors
+///
+/// Names every figure that is worse.
+pub(crate) fn compare(old: &[Figure], new: &[Figure]) -> Result<()> {
+    let mut compared = 0;
+    let mut worse = Vec::new();
+    for new in new.iter().filter(|f| f.part.is_none()) {
+        let same = |old: &&Figure| {
+            (&old.row, old.mtu, old.io, &old.figure, &old.part)
+                == (&new.row, new.mtu, new.io, &new.figure, &new.part)
+        };
+        let Some(old) = old.iter().find(same) else {
+            continue;
+        };
+        if !COMPARED.contains(&new.figure.as_str()) {
+            continue;
+        }
+        compared += 1;
+        let line = format!(
+            "{}, MTU {}, {}: {} {} instead of {}",
+            new.row,
+            new.mtu,
+            super::scenario::size(new.io),
+            new.figure,
+            new.value,
+            old.value
+        );
+        let tolerance = TOLERANCE + old.spread;
+        if new.value > old.value * (1.0 + tolerance) {
+            worse.push(line);
+        } else if new.value < old.value * (1.0 - tolerance) {
+            ui::note(&format!("better: {line}"));
+        }
+    }
+    ensure!(compared > 0, "no figure could be compared");
+    if !worse.is_empty() {
+        bail!(
+            "{} of {compared} figures got worse by more than {} %:\n  {}",
+            worse.len(),
+            TOLERANCE * 100.0,
+            worse.join("\n  ")
+        );
+    }
+    ui::note(&format!(
+        "none of {compared} figures got worse by more than {} %",
+        TOLERANCE * 100.0
+    ));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(name: &str, value: f64) -> Figure {
+        Figure {
+            row: "rigb".to_owned(),
+            driver: "rigb".to_owned(),
+            tx: "ordinary".to_owned(),
+            rx: "ordinary".to_owned(),
+            memory: None,
+            net_iov: None,
+            mtu: 9000,
+            io: 65536,
+            figure: name.to_owned(),
+            part: None,
+            unit: "1/B".to_owned(),
+            value,
+            spread: 0.0,
+        }
+    }
+
+    #[test]
+    fn a_figure_that_got_worse_by_more_than_a_hundredth_fails() {
+        let old = [figure(INSTRUCTIONS, 1.0), figure("reads", 1.0)];
+        assert!(compare(&old, &[figure(INSTRUCTIONS, 1.009)]).is_ok());
+        assert!(compare(&old, &[figure(INSTRUCTIONS, 0.5)]).is_ok());
+        let error = compare(&old, &[figure(INSTRUCTIONS, 1.011)]).unwrap_err();
+        assert!(error.to_string().contains("1.011 instead of 1"), "{error}");
+    }
+
+    #[test]
+    fn a_byte_in_device_memory_fails_where_there_was_none() {
+        let old = [figure(DEVICE_STORED, 0.0)];
+        assert!(compare(&old, &[figure(DEVICE_STORED, 0.001)]).is_err());
+    }
+
+    #[test]
+    fn a_comparison_of_nothing_fails() {
+        let old = [figure("reads", 1.0)];
+        assert!(compare(&old, &[figure("reads", 9.0)]).is_err());
+        assert!(compare(&[], &[figure(INSTRUCTIONS, 1.0)]).is_err());
+    }
+}

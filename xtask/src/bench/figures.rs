@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! From counters to figures. `Documentation/performance.md` explains each.
+
+use protocol::Memory;
+use serde::{Deserialize, Serialize};
+use vm::counter::Accesses;
+
+use super::measure::{DEVICE_MEMORY, DOORBELLS, Measurement, REGISTERS};
+use super::parts::{PARTS, Parts};
+use super::profile::Function;
+use super::scenario::Way;
+
+/// One figure of one row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Figure {
+    /// Name of the scenario.
+    pub(crate) row: String,
+    /// The module's name.
+    pub(crate) driver: String,
+    /// How the sender sends: `ordinary`, `copied` or `devmem`.
+    pub(crate) tx: String,
+    /// How the receiver receives.
+    pub(crate) rx: String,
+    /// The device memory: `udmabuf`, `system heap` or `accelerator`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) memory: Option<String>,
+    /// Bytes of each of the receiver's buffers of device memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) net_iov: Option<u32>,
+    /// MTU of the wire.
+    pub(crate) mtu: u32,
+    /// Bytes of each read and write.
+    pub(crate) io: u32,
+    /// What was measured.
+    pub(crate) figure: String,
+    /// The part of the kernel, for figures by part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) part: Option<String>,
+    /// Its unit.
+    pub(crate) unit: String,
+    /// How much it is: the median of the repeats.
+    pub(crate) value: f64,
+    /// How far the repeats are apart, as a fraction of the value.
+    #[serde(default)]
+    pub(crate) spread: f64,
+}
+
+/// Names of the figures that tables and comparisons need.
+pub(crate) const INSTRUCTIONS: &str = "instructions";
+pub(crate) const REPS: &str = "rep iterations";
+pub(crate) const LOADED: &str = "bytes loaded";
+pub(crate) const STORED: &str = "bytes stored";
+pub(crate) const PER_PACKET: &str = "instructions per packet";
+pub(crate) const DEVICE_LOADED: &str = "device memory loaded";
+pub(crate) const DEVICE_STORED: &str = "device memory stored";
+pub(crate) const DOORBELL_WRITES: &str = "doorbells";
+pub(crate) const INTERRUPTS: &str = "interrupts";
+
+const PER_BYTE: &str = "1/B";
+const PER_MIB: &str = "1/MiB";
+
+/// All figures of a measurement.
+pub(crate) fn figures(
+    measured: &Measurement,
+    functions: &[Function],
+    parts: &Parts,
+) -> Vec<Figure> {
+    let row = measured.row;
+    let bytes = measured.sink.window_bytes as f64;
+    let mib = bytes / f64::from(1 << 20);
+    let total = measured.window.total();
+    // The sender's, where the receiver has none.
+    let memory = row.scenario.rx.memory().or(row.scenario.tx.memory());
+    let memory = memory.map(|memory| match memory {
+        Memory::Udmabuf => "udmabuf",
+        Memory::SystemHeap => "system heap",
+        Memory::Accelerator { .. } => "accelerator",
+    });
+    let net_iov = match row.scenario.rx {
+        Way::Devmem(_, bytes) => Some(bytes),
+        _ => None,
+    };
+    let mut figures = Vec::new();
+    let mut add = |figure: &str, part: Option<&str>, unit: &str, value: f64| {
+        figures.push(Figure {
+            row: row.scenario.name.to_owned(),
+            driver: row.scenario.driver.name().to_owned(),
+            tx: way(row.scenario.tx).to_owned(),
+            rx: way(row.scenario.rx).to_owned(),
+            memory: memory.map(str::to_owned),
+            net_iov,
+            mtu: row.mtu,
+            io: row.io,
+            figure: figure.to_owned(),
+            part: part.map(str::to_owned),
+            unit: unit.to_owned(),
+            value,
+            spread: 0.0,
+        });
+    };
+    let per_byte = |value: u64| value as f64 / bytes;
+    let per_mib = |value: u64| value as f64 / mib;
+    add(INSTRUCTIONS, None, PER_BYTE, per_byte(total.instructions));
+    add(REPS, None, PER_BYTE, per_byte(total.reps));
+    add(LOADED, None, PER_BYTE, per_byte(total.accesses.loaded));
+    add(STORED, None, PER_BYTE, per_byte(total.accesses.stored));
+    let packets = measured.sink.window_packets.max(1) as f64;
+    let per_packet = total.instructions as f64 / packets;
+    add(PER_PACKET, None, "1", per_packet);
+    add("packets", None, PER_MIB, packets / mib);
+    add("reads", None, PER_MIB, per_mib(measured.sink.window_reads));
+    add(
+        "fragments",
+        None,
+        PER_MIB,
+        per_mib(measured.sink.window_fragments),
+    );
+    let range = |label: &str| -> Accesses {
+        let ranges = &measured.window.ranges;
+        ranges.get(label).copied().unwrap_or_default()
+    };
+    let device = range(DEVICE_MEMORY);
+    add(DEVICE_LOADED, None, PER_BYTE, per_byte(device.loaded));
+    add(DEVICE_STORED, None, PER_BYTE, per_byte(device.stored));
+    let (registers, doorbells) = (range(REGISTERS), range(DOORBELLS));
+    add("register reads", None, PER_MIB, per_mib(registers.loads));
+    add("register writes", None, PER_MIB, per_mib(registers.stores));
+    add(DOORBELL_WRITES, None, PER_MIB, per_mib(doorbells.stores));
+    let calls = |name: &str| -> u64 {
+        let named = functions.iter().filter(|function| function.name == name);
+        named.map(|function| function.calls).sum()
+    };
+    add(
+        INTERRUPTS,
+        None,
+        PER_MIB,
+        per_mib(calls("common_interrupt")),
+    );
+    add(
+        "retransmitted segments",
+        None,
+        "1",
+        f64::from(measured.source.retransmits),
+    );
+    for &part in PARTS {
+        let of_part = functions.iter().filter(|f| parts.of(f) == part);
+        let work = of_part.map(|f| f.counts.instructions).sum();
+        add(INSTRUCTIONS, Some(part), PER_BYTE, per_byte(work));
+    }
+    figures
+}
+
+/// The median of each figure over repeats of the same row, and how far they are apart.
+pub(crate) fn medians(repeats: Vec<Vec<Figure>>) -> Vec<Figure> {
+    let mut values: Vec<Vec<f64>> = Vec::new();
+    let mut figures = Vec::new();
+    for (index, repeat) in repeats.into_iter().enumerate() {
+        if index == 0 {
+            values = repeat.iter().map(|figure| vec![figure.value]).collect();
+            figures = repeat;
+        } else {
+            for (values, figure) in values.iter_mut().zip(repeat) {
+                values.push(figure.value);
+            }
+        }
+    }
+    for (figure, mut values) in figures.iter_mut().zip(values) {
+        values.sort_by(f64::total_cmp);
+        let median = values[values.len() / 2];
+        let range = values[values.len() - 1] - values[0];
+        figure.value = rounded(median);
+        if median > 0.0 {
+            figure.spread = (range / median * 1e4).round() / 1e4;
+        }
+    }
+    figures
+}
+
+fn way(way: Way) -> &'static str {
+    match way {
+        Way::Ordinary => "ordinary",
+        Way::Copied(_) => "copied",
+        Way::Devmem(..) => "devmem",
+    }
+}
+
+/// To five digits: more would change with every run.
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 {
+        return 0.0;
+    }
+    let scale = 10f64.powi(4 - value.abs().log10().floor() as i32);
+    (value * scale).round() / scale
+}
+
+/// The value of a figure that is not by part.
+pub(crate) fn find(figures: &[Figure], row: &str, mtu: u32, io: u32, figure: &str) -> Option<f64> {
+    let same = |f: &&Figure| {
+        f.part.is_none() && f.row == row && f.mtu == mtu && f.io == io && f.figure == figure
+    };
+    figures.iter().find(same).map(|f| f.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_repeats_the_median_counts_and_the_spread_is_told() {
+        let figure = |value| Figure {
+            row: String::new(),
+            driver: String::new(),
+            tx: String::new(),
+            rx: String::new(),
+            memory: None,
+            net_iov: None,
+            mtu: 1500,
+            io: 4096,
+            figure: INSTRUCTIONS.to_owned(),
+            part: None,
+            unit: PER_BYTE.to_owned(),
+            value,
+            spread: 0.0,
+        };
+        let repeats = [1.0, 0.98, 1.01].map(|value| vec![figure(value)]);
+        let found = medians(repeats.to_vec());
+        assert_eq!((found[0].value, found[0].spread), (1.0, 0.03));
+        assert!(medians(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn figures_have_five_digits() {
+        assert_eq!(rounded(0.730_123_4), 0.730_12);
+        assert_eq!(rounded(6397.712), 6397.7);
+        assert_eq!(rounded(0.0), 0.0);
+    }
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Runs one row in a guest of its own.
+
+use anyhow::{Context, Result, ensure};
+use cases::{Driver, Family, Testbed};
+use protocol::{
+    Event, JobSpec, MeasuredSink, MeasuredSource, Memory,
+    measure::{MeasuredSinkReport, MeasuredSourceReport, Path},
+    net::DataSplit,
+    request::{ListModuleSymbols, Symbol},
+};
+use vm::counter::{Watch, Window};
+use vm::{Images, JobHandle, Topology};
+
+use super::scenario::{Row, Way};
+use crate::error;
+
+/// The queue of rigb that all TCP takes, in both directions, and that is bound.
+const QUEUE: u32 = 1;
+/// Each dma-buf: larger than any window of TCP, so that memory is not what limits the receiver.
+const DMABUF: u64 = 64 << 20;
+/// Memory of the accelerator: dma-bufs of the sender and of the receiver.
+const ACCELERATOR_MIB: u64 = 128;
+/// Receive descriptors, the most that the NIC has: more than TCP has packets in flight, so that none
+/// is lost in front of a processor that is busy sending.
+const RING: u32 = 4096;
+/// Sent before the window, so that it finds buffers and windows grown.
+const BEFORE: u64 = 32 << 20;
+/// Sent after it, so that the sender does not run dry before its end.
+const AFTER: u64 = 8 << 20;
+
+/// Labels of what is watched.
+pub(crate) const DEVICE_MEMORY: &str = "device memory";
+pub(crate) const DOORBELLS: &str = "doorbells";
+pub(crate) const REGISTERS: &str = "registers";
+
+/// What was measured.
+pub(crate) struct Measurement {
+    pub(crate) row: Row,
+    pub(crate) sink: MeasuredSinkReport,
+    pub(crate) source: MeasuredSourceReport,
+    pub(crate) window: Window,
+    /// The modules' functions, which lie elsewhere in every boot.
+    pub(crate) modules: Vec<Symbol>,
+}
+
+/// Boots a guest and measures a window of `window` bytes.
+///
+/// # Errors
+///
+/// When the guest fails, or the stream did not go its way.
+pub(crate) fn measure(images: &Images, row: Row, window: u64) -> Result<Measurement> {
+    let name = format!("bench-{}", row.name().replace([' ', ',', '+'], ""));
+    run(images, row, window, &name).with_context(|| row.name())
+}
+
+fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement> {
+    let scenario = row.scenario;
+    let mut options = Testbed::options()
+        .driver(scenario.driver)
+        .counted()
+        .mtu(row.mtu);
+    if scenario.driver == Driver::Rigb {
+        options = options.transmit_queue(QUEUE);
+    }
+    if [scenario.tx, scenario.rx].into_iter().any(in_accelerator) {
+        options = options
+            .accelerator(Topology::Switch)
+            .accelerator_mib(ACCELERATOR_MIB);
+    }
+    let bed = options.boot_images(images.clone(), name).map_err(error)?;
+    if scenario.driver == Driver::Rigb {
+        // One vector does everything, as with the one queue of igb.
+        for station in bed.stations() {
+            bed.steer(station, &[QUEUE]).map_err(error)?;
+        }
+    }
+    if matches!(scenario.rx, Way::Devmem(..)) {
+        bed.set_header_split(bed.local, DataSplit::On)
+            .map_err(error)?;
+    }
+    for station in bed.stations() {
+        bed.set_receive_ring(station, RING).map_err(error)?;
+    }
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let at = stream.to.socket(stream.family, stream.port);
+    let modules = bed.guest.call(ListModuleSymbols {})?;
+    let mut watches = registers(&bed)?;
+
+    let mut sink = bed.guest.start(MeasuredSink {
+        ns: stream.to.ns,
+        interface: stream.to.name(),
+        listen: at,
+        path: path(scenario.rx, vec![QUEUE]),
+        read: row.io,
+        skip: BEFORE,
+        window,
+    })?;
+    if scenario.rx.memory().is_some() {
+        watch_dmabuf(&mut sink, &mut watches)?;
+    }
+    // The sender's dma-buf cannot be watched before it sends; what is in it was put there before.
+    bed.guest.watch(&watches)?;
+    let source = bed.guest.start(MeasuredSource {
+        ns: stream.from.ns,
+        interface: stream.from.name(),
+        connect: at,
+        path: path(scenario.tx, Vec::new()),
+        write: row.io,
+        bytes: BEFORE + window + AFTER,
+    })?;
+    let (sink, source) = (sink.join()?, source.join()?);
+    went_its_way(&row, &sink, &source)?;
+    let counted = bed.guest.window(0)?;
+    bed.finish().map_err(error)?;
+    Ok(Measurement {
+        row,
+        sink,
+        source,
+        window: counted,
+        modules,
+    })
+}
+
+fn in_accelerator(way: Way) -> bool {
+    matches!(way.memory(), Some(Memory::Accelerator { .. }))
+}
+
+fn path(way: Way, queues: Vec<u32>) -> Path {
+    let dmabuf_bytes = DMABUF;
+    match way {
+        Way::Ordinary => Path::Ordinary,
+        Way::Copied(memory) => Path::Copied {
+            memory,
+            dmabuf_bytes,
+        },
+        Way::Devmem(memory, rx_page_size) => Path::Devmem {
+            memory,
+            dmabuf_bytes,
+            queues,
+            rx_page_size: Some(rx_page_size),
+        },
+    }
+}
+
+fn watch_dmabuf<J: JobSpec>(job: &mut JobHandle<'_, J>, watches: &mut Vec<Watch>) -> Result<()> {
+    let ranges = job.wait_event(|event| match event {
+        Event::DmaBuf { ranges } => Some(ranges),
+        _ => None,
+    })?;
+    watches.extend(ranges.iter().map(|range| Watch {
+        label: DEVICE_MEMORY.to_owned(),
+        start: range.address,
+        len: range.len,
+    }));
+    Ok(())
+}
+
+/// The registers of both NICs, as QEMU says where they are.
+fn registers(bed: &Testbed) -> Result<Vec<Watch>> {
+    let mut found = Vec::new();
+    collect(
+        &bed.guest.monitor("query-pci", serde_json::json!({}))?,
+        &mut found,
+    );
+    ensure!(found.len() == 2, "QEMU names {} NICs, not 2", found.len());
+    Ok(found.into_iter().flat_map(watches_of).collect())
+}
+
+/// Addresses of BAR 0 of each 82576 (8086:10c9) in what `query-pci` says, bridges included.
+fn collect(value: &serde_json::Value, found: &mut Vec<u64>) {
+    match value {
+        serde_json::Value::Array(all) => all.iter().for_each(|value| collect(value, found)),
+        serde_json::Value::Object(object) => {
+            if value["id"]["vendor"] == 0x8086 && value["id"]["device"] == 0x10c9 {
+                let regions = value["regions"].as_array().into_iter().flatten();
+                let bar = regions.filter(|region| region["bar"] == 0);
+                found.extend(bar.filter_map(|region| region["address"].as_u64()));
+            } else {
+                object.values().for_each(|value| collect(value, found));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Bytes of BAR 0.
+const BAR: u64 = 0x2_0000;
+/// Receive and transmit tail of queue 0 (RDT, TDT: datasheet 8.10.8 and 8.12.12), the distance to
+/// the next queue's, and how many there are; the aliases of the first queues come first.
+const TAILS: [(u64, u64, u64); 4] = [
+    (0x2818, 0x100, 4),
+    (0x3818, 0x100, 4),
+    (0xc018, 0x40, 16),
+    (0xe018, 0x40, 16),
+];
+
+fn watches_of(bar: u64) -> Vec<Watch> {
+    let mut watches = Vec::new();
+    let mut add = |label: &str, start: u64, end: u64| {
+        if start < end {
+            watches.push(Watch {
+                label: label.to_owned(),
+                start: bar + start,
+                len: end - start,
+            });
+        }
+    };
+    let mut at = 0;
+    for (first, stride, queues) in TAILS {
+        for queue in 0..queues {
+            let tail = first + queue * stride;
+            add(REGISTERS, at, tail);
+            add(DOORBELLS, tail, tail + 4);
+            at = tail + 4;
+        }
+    }
+    add(REGISTERS, at, BAR);
+    watches
+}
+
+/// What a figure must not hide.
+fn went_its_way(row: &Row, sink: &MeasuredSinkReport, source: &MeasuredSourceReport) -> Result<()> {
+    if let Some(failure) = sink.error.clone() {
+        return Err(failure).context("the receiver failed");
+    }
+    if let Some(failure) = source.error.clone() {
+        return Err(failure).context("the sender failed");
+    }
+    ensure!(
+        sink.end_of_stream && source.delivered && sink.bytes == source.bytes,
+        "not everything arrived: {sink:?}, {source:?}"
+    );
+    ensure!(sink.window_bytes > 0, "the window never ended: {sink:?}");
+    ensure!(
+        sink.linear_bytes == 0 && source.copied == 0,
+        "payload did not stay in device memory: {sink:?}, {source:?}"
+    );
+    ensure!(
+        row.scenario.driver == Driver::Rigb || !matches!(row.scenario.rx, Way::Devmem(..)),
+        "only rigb has device memory"
+    );
+    Ok(())
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `bench`: what the processor does for a byte, by driver and way.
+
+mod check;
+mod document;
+mod figures;
+mod measure;
+mod page;
+mod parts;
+mod profile;
+mod scenario;
+mod svg;
+mod table;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use vm::Images;
+
+use crate::cache::CacheLock;
+use crate::guest;
+use crate::project::Project;
+use crate::ui::{self, Step};
+use figures::Figure;
+use measure::Measurement;
+use parts::Parts;
+use profile::{Function, Symbols};
+use scenario::{Extent, Row};
+
+/// Size of a window in MiB. What is in flight at its ends is some MiB.
+const WINDOW: u64 = 128;
+/// How often committed figures are measured, and those that are compared with them.
+const REPEATS: u32 = 3;
+
+/// The rows that are compared: those that a change is likely to make worse.
+const COMPARED: &[&str] = &[
+    "rigb",
+    "rigb devmem, accelerator",
+    "rigb devmem, accelerator, 16K",
+];
+
+/// What to measure and where to write it.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only what `bench-check` compares: MTU 9000, 64 KiB
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// All message sizes, 4 KiB to 16 MiB; takes long
+    #[arg(long)]
+    full: bool,
+    /// Only rows whose names contain this, such as `rigb, MTU 9000, 64K`
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// Size of the measured window
+    #[arg(long, value_name = "MIB", default_value_t = WINDOW)]
+    window: u64,
+    /// How often each row is measured; figures are medians
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Write a profile by function for each row into this folder
+    #[arg(long, value_name = "DIR")]
+    profile: Option<PathBuf>,
+    /// Write the figures as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Measure nothing, and show the figures of such a file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["document", "json", "profile"])]
+    from: Option<PathBuf>,
+    /// Write a page with plots
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write the tables and the committed figures in Documentation/ anew, from three repeats
+    #[arg(long, conflicts_with_all = ["full", "only"])]
+    document: bool,
+}
+
+/// Measures, and prints tables.
+///
+/// # Errors
+///
+/// Those of the preparation, and when a row cannot be measured.
+pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Result<()> {
+    if let Some(from) = &options.from {
+        let figures = check::read(from)?;
+        return show(&figures, options, &format!("Figures of {}", from.display()));
+    }
+    let extent = match (options.quick, options.full) {
+        (true, _) => Extent::Quick,
+        (_, true) => Extent::Full,
+        _ => Extent::Usual,
+    };
+    let mut rows = scenario::rows(extent);
+    if let Some(text) = &options.only {
+        rows.retain(|row| row.name().contains(text.as_str()));
+    }
+    if rows.is_empty() {
+        bail!("no row has such a name");
+    }
+    let bench = Bench::prepare(project, lock)?;
+    let repeat = match options.document {
+        true => REPEATS,
+        false => options.repeat,
+    };
+    let figures = bench.measure(&rows, options.window, repeat, options.profile.as_deref())?;
+    if let Some(path) = &options.json {
+        check::write(path, &figures)?;
+    }
+    let versions = document::versions(project, &bench.images, options.window);
+    if options.document {
+        check::write(&check::committed(project), &figures)?;
+        document::write(project, &versions, &table::tables(&figures))?;
+    }
+    show(&figures, options, &versions)
+}
+
+/// Prints tables and writes the page.
+fn show(figures: &[Figure], options: &Options, versions: &str) -> Result<()> {
+    if let Some(path) = &options.html {
+        fs::write(path, page::page(figures, versions))
+            .with_context(|| format!("can't write {}", path.display()))?;
+    }
+    println!("\n{}", table::tables(figures));
+    Ok(())
+}
+
+/// Measures what is quick, and compares it with the committed figures.
+///
+/// # Errors
+///
+/// Those of [`run`], and when a figure got worse.
+pub(crate) fn compare(project: &Project, lock: CacheLock) -> Result<()> {
+    let old = check::read(&check::committed(project))?;
+    let bench = Bench::prepare(project, lock)?;
+    let mut rows = scenario::rows(Extent::Quick);
+    rows.retain(|row| COMPARED.contains(&row.scenario.name));
+    let figures = bench.measure(&rows, WINDOW, REPEATS, None)?;
+    check::compare(&old, &figures)
+}
+
+/// What every row needs.
+struct Bench {
+    images: Images,
+    system_map: PathBuf,
+    parts: Parts,
+}
+
+impl Bench {
+    fn prepare(project: &Project, lock: CacheLock) -> Result<Self> {
+        let images = guest::prepare(project)?;
+        // A guest only reads what is in the cache.
+        drop(lock);
+        let system_map = images.symbols.clone();
+        let system_map = system_map.context("the kernel's build has no System.map")?;
+        let build = system_map.parent().unwrap_or(Path::new("/"));
+        let step = Step::begin("symbols", "reading the kernel's object files");
+        let parts = Parts::read(build)?;
+        step.done("functions by part of the kernel");
+        Ok(Self {
+            images,
+            system_map,
+            parts,
+        })
+    }
+
+    fn measure(
+        &self,
+        rows: &[Row],
+        window: u64,
+        repeat: u32,
+        profiles: Option<&Path>,
+    ) -> Result<Vec<Figure>> {
+        let mut all = Vec::new();
+        for row in rows {
+            let mut repeats = Vec::new();
+            for _ in 0..repeat {
+                repeats.push(self.measure_once(row, window, profiles)?);
+            }
+            all.extend(figures::medians(repeats));
+        }
+        Ok(all)
+    }
+
+    fn measure_once(&self, row: &Row, window: u64, profiles: Option<&Path>) -> Result<Vec<Figure>> {
+        let step = Step::begin("bench", &row.name());
+        let measured = measure::measure(&self.images, *row, window << 20)?;
+        let symbols = Symbols::new(&self.system_map, &measured.modules)?;
+        let functions = symbols.profile(&measured.window);
+        if let Some(dir) = profiles {
+            self.write_profile(dir, &measured, &functions)?;
+        }
+        let figures = figures::figures(&measured, &functions, &self.parts);
+        step.done(&summary(&measured));
+        if measured.source.retransmits > 0 {
+            ui::note("segments were sent again: the figures are those of a disturbed stream");
+        }
+        Ok(figures)
+    }
+
+    fn write_profile(
+        &self,
+        dir: &Path,
+        measured: &Measurement,
+        functions: &[Function],
+    ) -> Result<()> {
+        let name = measured.row.name();
+        let text = profile::text(&name, functions, &measured.sink, |function| {
+            self.parts.of(function)
+        });
+        fs::create_dir_all(dir).with_context(|| format!("can't create {}", dir.display()))?;
+        let file = name
+            .replace(" + ", "-")
+            .replace(", ", "-")
+            .replace(' ', "-");
+        let path = dir.join(format!("profile-{file}.txt"));
+        fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))
+    }
+}
+
+/// A row in a line.
+fn summary(measured: &Measurement) -> String {
+    let total = measured.window.total();
+    let per_byte = |value: u64| value as f64 / measured.sink.window_bytes as f64;
+    format!(
+        "{}: insn/B {:.3} + rep {:.3}, loaded/B {:.2}, stored/B {:.2}",
+        measured.row.name(),
+        per_byte(total.instructions),
+        per_byte(total.reps),
+        per_byte(total.accesses.loaded),
+        per_byte(total.accesses.stored),
+    )
+}

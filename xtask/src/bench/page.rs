@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Figures as a page with plots: one file that needs nothing else.
+
+use std::fmt::Write as _;
+
+use super::figures::{Figure, INSTRUCTIONS, LOADED, REPS, STORED, find};
+use super::parts::PARTS;
+use super::scenario::{SCENARIOS, size};
+use super::svg::{Bar, bars, curves};
+
+/// What others are compared with.
+const BASE: &str = "igb";
+const TODAY: &str = "igb + copy";
+
+const STYLE: &str = "
+:root { color-scheme: light dark; --ink: #1b1f24; --faint: #d5dae1; --paper: #fff }
+@media (prefers-color-scheme: dark) { :root { --ink: #e4e7eb; --faint: #3a424d; --paper: #15181c } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+svg { width: 100%; height: auto } svg text { fill: var(--ink); font: 12px system-ui, sans-serif }
+svg .rule { stroke: var(--faint) } h2 { margin-top: 3rem } figcaption { margin: .3rem 0 1.5rem }
+figure { margin: 0 }
+";
+
+/// The page.
+pub(crate) fn page(figures: &[Figure], versions: &str) -> String {
+    let mut html = String::from("<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n");
+    html.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    html.push_str("<title>What a byte costs</title>\n");
+    let _ = writeln!(html, "<style>{STYLE}</style>\n<h1>What a byte costs</h1>");
+    let _ = writeln!(
+        html,
+        "<p>What one processor does to send and to receive a byte. {}. \
+         Documentation/performance.md explains the figures.</p>",
+        escape(versions)
+    );
+    let mut sizes: Vec<(u32, u32)> = figures.iter().map(|f| (f.mtu, f.io)).collect();
+    sizes.dedup();
+    for &(mtu, io) in &sizes {
+        let _ = writeln!(html, "<h2>MTU {mtu}, reads and writes of {}</h2>", size(io));
+        for (caption, chart) in charts(figures, mtu, io) {
+            let _ = writeln!(
+                html,
+                "<figure>{chart}<figcaption>{}</figcaption></figure>",
+                escape(&caption)
+            );
+        }
+    }
+    html.push_str(&over_size(figures, &sizes));
+    html.push_str("</html>\n");
+    html
+}
+
+fn charts(figures: &[Figure], mtu: u32, io: u32) -> Vec<(String, String)> {
+    let value = |row: &str, figure: &str| find(figures, row, mtu, io, figure);
+    let work = |row: &str| Some(value(row, INSTRUCTIONS)? + value(row, REPS)?);
+    let traffic = |row: &str| Some(value(row, LOADED)? + value(row, STORED)?);
+    let mut charts = Vec::new();
+    for (what, measure) in [
+        (
+            "work (instructions and rep iterations)",
+            &work as &dyn Fn(&str) -> Option<f64>,
+        ),
+        ("memory traffic of the processor", &traffic),
+    ] {
+        for base in [BASE, TODAY] {
+            let Some(of_base) = measure(base) else {
+                continue;
+            };
+            let own: Vec<_> = SCENARIOS
+                .iter()
+                .filter_map(|scenario| Some((scenario.name, measure(scenario.name)?)))
+                .map(|(name, own)| Bar::plain(name, own / of_base))
+                .collect();
+            let caption = format!("{what}, as a multiple of `{base}`; less is better");
+            charts.push((caption, bars(&own, &[])));
+        }
+    }
+    let parts: Vec<_> = SCENARIOS
+        .iter()
+        .filter_map(|scenario| by_part(figures, scenario.name, mtu, io))
+        .collect();
+    if !parts.is_empty() {
+        let caption = "instructions per payload byte, by part of the kernel".to_owned();
+        charts.push((caption, bars(&parts, PARTS)));
+    }
+    charts
+}
+
+fn by_part(figures: &[Figure], row: &str, mtu: u32, io: u32) -> Option<Bar> {
+    let of_row = |f: &&Figure| f.row == row && f.mtu == mtu && f.io == io;
+    let of_row: Vec<_> = figures.iter().filter(of_row).collect();
+    let values: Option<Vec<f64>> = PARTS
+        .iter()
+        .map(|part| {
+            let found = of_row.iter().find(|f| f.part.as_deref() == Some(part));
+            found.map(|f| f.value)
+        })
+        .collect();
+    Some(Bar {
+        name: row.to_owned(),
+        pieces: values?,
+    })
+}
+
+/// Work over message size, for each MTU that several sizes were measured at.
+fn over_size(figures: &[Figure], sizes: &[(u32, u32)]) -> String {
+    let mut mtus: Vec<u32> = sizes.iter().map(|(mtu, _)| *mtu).collect();
+    mtus.dedup();
+    let mut html = String::new();
+    for mtu in mtus {
+        let ios: Vec<u32> = sizes
+            .iter()
+            .filter(|(of, _)| *of == mtu)
+            .map(|(_, io)| *io)
+            .collect();
+        if ios.len() < 2 {
+            continue;
+        }
+        let ticks: Vec<String> = ios.iter().map(|io| size(*io)).collect();
+        let lines: Vec<(String, Vec<Option<f64>>)> = SCENARIOS
+            .iter()
+            .map(|scenario| {
+                let value = |io, figure| find(figures, scenario.name, mtu, io, figure);
+                let work = |io: &u32| Some(value(*io, INSTRUCTIONS)? + value(*io, REPS)?);
+                (scenario.name.to_owned(), ios.iter().map(work).collect())
+            })
+            .collect();
+        let _ = writeln!(
+            html,
+            "<h2>MTU {mtu}, over the size of reads and writes</h2>\n<figure>{}<figcaption>work \
+             (instructions and rep iterations) per payload byte</figcaption></figure>",
+            curves(&ticks, &lines)
+        );
+    }
+    html
+}
+
+/// Text as HTML.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_needs_no_other_file() {
+        let figure = |row: &str, figure: &str, value: f64| Figure {
+            row: row.to_owned(),
+            driver: row.to_owned(),
+            tx: String::new(),
+            rx: String::new(),
+            memory: None,
+            net_iov: None,
+            mtu: 9000,
+            io: 65536,
+            figure: figure.to_owned(),
+            part: None,
+            unit: String::new(),
+            value,
+            spread: 0.0,
+        };
+        let figures = [
+            figure("igb", INSTRUCTIONS, 0.7),
+            figure("igb", REPS, 0.25),
+            figure("rigb", INSTRUCTIONS, 0.6),
+            figure("rigb", REPS, 0.25),
+        ];
+        let html = page(&figures, "Linux & QEMU");
+        assert!(html.contains("Linux &amp; QEMU") && html.contains("<svg"));
+        assert!(html.contains("0.89"), "the ratio of rigb to igb: {html}");
+        for word in ["src=", "href=", "url(", "@import"] {
+            assert!(!html.contains(word), "{word}");
+        }
+    }
+}

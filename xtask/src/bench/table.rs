@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Figures as tables of Markdown, which a terminal shows well, too.
+
+use super::figures::{
+    DEVICE_LOADED, DEVICE_STORED, DOORBELL_WRITES, Figure, INSTRUCTIONS, INTERRUPTS, LOADED,
+    PER_PACKET, REPS, STORED, find,
+};
+use super::parts::PARTS;
+use super::scenario::{SCENARIOS, size};
+
+/// What others are compared with: their names.
+const BASE: &str = "igb";
+const TODAY: &str = "igb + copy";
+
+/// The tables: one for each MTU and size, and one by part.
+pub(crate) fn tables(figures: &[Figure]) -> String {
+    let mut sizes: Vec<(u32, u32)> = figures.iter().map(|f| (f.mtu, f.io)).collect();
+    sizes.dedup();
+    let mut text = String::new();
+    for (mtu, io) in sizes {
+        text.push_str(&format!(
+            "### MTU {mtu}, reads and writes of {}\n\n",
+            size(io)
+        ));
+        text.push_str(&table(&columns(), &totals(figures, mtu, io)));
+        text.push('\n');
+        text.push_str(&table(&part_columns(), &by_part(figures, mtu, io)));
+        text.push('\n');
+    }
+    text
+}
+
+fn columns() -> Vec<String> {
+    [
+        "per payload byte, TX and RX",
+        "insn",
+        "rep",
+        "loaded",
+        "stored",
+        "of it in device memory",
+        "insn/packet",
+        "doorbells/MiB",
+        "interrupts/MiB",
+        "work ÷ igb",
+        "igb + copy ÷ work",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+fn part_columns() -> Vec<String> {
+    let parts = PARTS.iter().map(|part| (*part).to_owned());
+    std::iter::once("insn per byte by part".to_owned())
+        .chain(parts)
+        .collect()
+}
+
+fn totals(figures: &[Figure], mtu: u32, io: u32) -> Vec<Vec<String>> {
+    let value = |row: &str, figure: &str| find(figures, row, mtu, io, figure);
+    let work = |row: &str| Some(value(row, INSTRUCTIONS)? + value(row, REPS)?);
+    let number = |value: Option<f64>, digits: usize| match value {
+        Some(value) => format!("{value:.digits$}"),
+        None => "–".to_owned(),
+    };
+    let ratio = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a / b);
+    let mut lines = Vec::new();
+    for scenario in SCENARIOS {
+        let row = scenario.name;
+        let Some(own) = work(row) else { continue };
+        let device = value(row, DEVICE_LOADED).zip(value(row, DEVICE_STORED));
+        lines.push(vec![
+            row.to_owned(),
+            number(value(row, INSTRUCTIONS), 3),
+            number(value(row, REPS), 3),
+            number(value(row, LOADED), 2),
+            number(value(row, STORED), 2),
+            number(device.map(|(loaded, stored)| loaded + stored), 2),
+            number(value(row, PER_PACKET), 0),
+            number(value(row, DOORBELL_WRITES), 0),
+            number(value(row, INTERRUPTS), 0),
+            number(ratio(Some(own), work(BASE)), 2),
+            number(ratio(work(TODAY), Some(own)), 2),
+        ]);
+    }
+    lines
+}
+
+fn by_part(figures: &[Figure], mtu: u32, io: u32) -> Vec<Vec<String>> {
+    let mut lines = Vec::new();
+    for scenario in SCENARIOS {
+        let of_row = |f: &&Figure| f.row == scenario.name && f.mtu == mtu && f.io == io;
+        let values: Vec<_> = figures
+            .iter()
+            .filter(of_row)
+            .filter(|f| f.part.is_some())
+            .collect();
+        if values.is_empty() {
+            continue;
+        }
+        let mut line = vec![scenario.name.to_owned()];
+        for part in PARTS {
+            let found = values.iter().find(|f| f.part.as_deref() == Some(part));
+            line.push(found.map_or_else(String::new, |f| format!("{:.3}", f.value)));
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+/// A table whose columns are as wide as they must be.
+fn table(head: &[String], lines: &[Vec<String>]) -> String {
+    let width = |column: usize| {
+        let cells = lines.iter().filter_map(|line| line.get(column));
+        let cells = cells.chain(head.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let line = |cells: &[String]| {
+        let mut text = String::from("|");
+        for (column, cell) in cells.iter().enumerate() {
+            let width = width(column);
+            if column == 0 {
+                text.push_str(&format!(" {cell:<width$} |"));
+            } else {
+                text.push_str(&format!(" {cell:>width$} |"));
+            }
+        }
+        text + "\n"
+    };
+    let mut text = line(head);
+    text.push('|');
+    for column in 0..head.len() {
+        let dashes = "-".repeat(width(column) + 1);
+        text.push_str(&if column == 0 {
+            format!("{dashes}-|")
+        } else {
+            format!("{dashes}:|")
+        });
+    }
+    text.push('\n');
+    lines.iter().for_each(|cells| text.push_str(&line(cells)));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let head = ["a".to_owned(), "wide head".to_owned()];
+        let text = table(&head, &[vec!["long name".to_owned(), "1.0".to_owned()]]);
+        assert_eq!(
+            text,
+            "| a         | wide head |\n|-----------|----------:|\n| long name |       1.0 |\n"
+        );
+    }
+}

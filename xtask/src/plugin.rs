@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Builds the counter (qemu/plugin) for the QEMU that is used.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use vm::QemuCommand;
+
+use crate::cmd::Cmd;
+use crate::project::Project;
+use crate::ui::Step;
+use crate::version::Version;
+
+const SOURCES: &[&str] = &["counter.c", "blocks.c", "ranges.c"];
+const FLAGS: &[&str] = &[
+    "-std=c11",
+    "-D_POSIX_C_SOURCE=200809L",
+    "-O2",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-shared",
+];
+
+/// Compiles it, which takes a moment.
+///
+/// # Errors
+///
+/// When gcc fails.
+pub(crate) fn build(project: &Project, qemu: &QemuCommand) -> Result<PathBuf> {
+    let step = Step::begin("plugin", "building the counter");
+    let api = api(qemu);
+    let dir = project.out("plugin");
+    fs::create_dir_all(&dir).with_context(|| format!("can't create {}", dir.display()))?;
+    let plugin = dir.join(format!("counter-api{api}.so"));
+    // A running QEMU keeps the file that it has mapped.
+    let new = plugin.with_extension("new");
+    Cmd::new("gcc")
+        .args(FLAGS)
+        .arg(format!("-DQEMU_PLUGIN_VERSION={api}"))
+        .arg("-o")
+        .arg(&new)
+        .args(SOURCES)
+        .dir(&project.root.join("qemu/plugin"))
+        .step(&step, &project.log("plugin"))?;
+    fs::rename(&new, &plugin).with_context(|| format!("can't write {}", plugin.display()))?;
+    step.done(&plugin.display().to_string());
+    Ok(plugin)
+}
+
+/// The version of the plugin interface that a QEMU wants. Each refuses all others, in words.
+fn api(qemu: &QemuCommand) -> u32 {
+    let version = Version::find(&qemu.version).unwrap_or(Version::new(11, 1, 0));
+    if version >= Version::new(11, 1, 0) {
+        7
+    } else if version >= Version::new(11, 0, 0) {
+        6
+    } else {
+        5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plugin_interface_follows_qemus_version() {
+        let api_of = |version: &str| {
+            api(&QemuCommand {
+                argv: Vec::new(),
+                env: Default::default(),
+                version: version.to_owned(),
+            })
+        };
+        let found = ["10.1.0", "10.2.3", "11.0.1", "11.1.3", "12.0.0"].map(api_of);
+        assert_eq!(found, [5, 5, 6, 7, 7]);
+    }
+}
