@@ -222,8 +222,6 @@ pub struct Piece {
     pub address: u64,
     /// Bytes, at most [`MAX_TX_FRAGMENT`].
     pub len: u16,
-    /// Whether the buffer ends with it.
-    pub last: bool,
 }
 
 /// A buffer, cut into what data descriptors take.
@@ -260,7 +258,6 @@ impl Iterator for Pieces {
             address: self.address,
             // CAST: At most `MAX_TX_FRAGMENT`.
             len: len as u16,
-            last: len == self.left,
         };
 
         self.address = self.address.wrapping_add(len.into());

@@ -70,6 +70,7 @@ impl<'bound> TxMapping<'bound> {
     /// # Errors
     ///
     /// `EINVAL` if there is no such fragment, `ENOMEM` if the mapping failed.
+    #[inline]
     pub fn fragment(dev: &'bound Device<Bound>, skb: &SkBuff, index: u32) -> Result<Self> {
         if index >= skb.fragments() {
             return Err(EINVAL);

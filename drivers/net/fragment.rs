@@ -80,13 +80,14 @@ impl FragmentPool {
         // What is behind a fragment may be an skb's shared info, which wants a cache line's start.
         let size = size
             .checked_next_multiple_of(bindings::NET_SHIM_CACHE_BYTES)
-            .filter(|size| *size != 0)
+            .and_then(NonZero::new)
             .ok_or(EINVAL)?;
         let page_size = size
+            .get()
             .checked_mul(MIN_FRAGMENTS)
             .and_then(PageSize::at_least)
             .ok_or(EINVAL)?;
-        let per_page = page_size.bytes() / size;
+        let per_page = NonZero::new(page_size.bytes() / size).ok_or(EINVAL)?;
         let pool = PagePool::new(
             dev,
             parent,
@@ -102,8 +103,8 @@ impl FragmentPool {
         Ok(Self {
             page: None,
             pool,
-            size,
-            per_page,
+            size: size.get(),
+            per_page: per_page.get(),
         })
     }
 

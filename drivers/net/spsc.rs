@@ -183,6 +183,25 @@ impl<S> Producer<S> {
         Ok(())
     }
 
+    /// The newest of the slots that were pushed and not published.
+    #[inline]
+    pub fn newest(&mut self) -> Option<&mut S> {
+        if self.next == self.shared.tail.load(Relaxed) {
+            return None;
+        }
+        // SAFETY: Initialised by the type invariant, and not published, so it is the producer's.
+        self.shared
+            .slot(self.before(self.next))
+            .map(|slot| unsafe { (*slot).assume_init_mut() })
+    }
+
+    fn before(&self, index: u32) -> u32 {
+        match index {
+            0 => self.shared.len() - 1,
+            index => index - 1,
+        }
+    }
+
     /// Takes back what was pushed and not published, newest first.
     #[inline]
     pub fn unpush(&mut self) -> Option<S> {
@@ -190,10 +209,7 @@ impl<S> Producer<S> {
             return None;
         }
 
-        self.next = match self.next {
-            0 => self.shared.len() - 1,
-            next => next - 1,
-        };
+        self.next = self.before(self.next);
         // SAFETY: Initialised by the type invariant, and not published.
         self.shared
             .slot(self.next)

@@ -189,51 +189,36 @@ impl<'bound> Transmitter<'bound> {
         }
 
         let bytes = offload.wire_len(skb.len());
-        let result = self.map(&skb, &offload, count);
+        let packets = offload.packets();
 
-        // The frame goes on its last slot, so that one is pushed when all else is done.
-        match result {
-            Ok(mapping) => {
-                let slot = Slot {
-                    mapping,
-                    last: self.slots.next_index(),
-                    frame: Some(Frame {
-                        skb,
-                        bytes,
-                        packets: offload.packets(),
-                    }),
-                };
-                if self.slots.push(slot).is_err() {
-                    return Err(ENOSPC);
-                }
-                if offload.segments() {
-                    self.stats.tx_tso.add(1);
-                }
-                if offload.checksums() {
-                    self.stats.tx_csum.add(u64::from(offload.packets()));
-                }
-                Ok(bytes)
-            }
-            Err(error) => {
-                while self.slots.unpush().is_some() {}
-                Err(error)
-            }
+        if let Err(error) = self.map(&skb, &offload, count) {
+            while self.slots.unpush().is_some() {}
+            return Err(error);
         }
+        // All that refers to the frame is pushed, so it can go along.
+        if let Some(slot) = self.slots.newest() {
+            slot.frame = Some(Frame {
+                skb,
+                bytes,
+                packets,
+            });
+        }
+        if offload.segments() {
+            self.stats.tx_tso.add(1);
+        }
+        if offload.checksums() {
+            self.stats.tx_csum.add(u64::from(packets));
+        }
+        Ok(bytes)
     }
 
-    /// Maps all of `skb` and writes its `count` descriptors. Pushes all slots but the last, and
-    /// returns the last one's mapping.
-    fn map(
-        &mut self,
-        skb: &SkBuff,
-        offload: &Offload,
-        count: u32,
-    ) -> Result<Option<TxMapping<'bound>>> {
+    /// Maps all of `skb`, writes its `count` descriptors and pushes their slots. On an error some
+    /// of them.
+    fn map(&mut self, skb: &SkBuff, offload: &Offload, count: u32) -> Result {
         let paylen = offload.paylen(skb.len()).ok_or(EINVAL)?;
         let last = self.slots.index_after(count - 1);
         let ring = &self.queue.descriptors;
         let mut net_iovs = 0;
-        let mut held = None;
 
         if let Some(context) = offload.context() {
             ring.write(self.slots.next_index(), context.encode());
@@ -254,26 +239,24 @@ impl<'bound> Transmitter<'bound> {
             let pieces = Pieces::new(mapping.address(), mapping.len());
 
             net_iovs += u64::from(mapping.is_net_iov());
-            // The mapping goes with the last of its pieces.
-            held = Some(mapping);
+            // With its first piece; the frame's slots are given back together.
+            let mut mapping = Some(mapping);
             for piece in pieces {
                 let index = self.slots.next_index();
-                let end = index == last;
 
-                ring.write(index, offload.data(piece, paylen, end).encode());
-                if !end {
-                    let slot = Slot {
-                        mapping: if piece.last { held.take() } else { None },
+                ring.write(index, offload.data(piece, paylen, index == last).encode());
+                self.slots
+                    .push(Slot {
+                        mapping: mapping.take(),
                         last,
                         frame: None,
-                    };
-                    self.slots.push(slot).map_err(|_| ENOSPC)?;
-                }
+                    })
+                    .map_err(|_| ENOSPC)?;
             }
         }
 
         self.stats.tx_net_iovs.add(net_iovs);
-        Ok(held)
+        Ok(())
     }
 
     fn ring_doorbell(&mut self) {

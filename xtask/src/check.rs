@@ -37,6 +37,7 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     );
     note("rustfmt", rustfmt_workspace(project));
     note("clippy of the kernel code", clippy_kernel(project, &kernel));
+    note("panics in the kernel code", panics(project, &kernel));
     note("clippy", clippy_workspace(project));
     note("documentation", doc(project));
     if !failed.is_empty() {
@@ -69,6 +70,29 @@ pub(crate) fn doc(project: &Project) -> Result<()> {
         .step(&step, &project.log("doc"))?;
     let place = project.root.join("target/doc");
     step.done(&place.display().to_string());
+    Ok(())
+}
+
+/// Looks whether a module can panic: the compiler has then left a call to the core library's
+/// panicking functions in it.
+///
+/// Only with our own configuration: overflow checks and debug assertions are such calls, too.
+fn panics(project: &Project, kernel: &Kernel) -> Result<()> {
+    let option = |name| kernel.config.get(name) == "y";
+    if option("RUST_OVERFLOW_CHECKS") || option("RUST_DEBUG_ASSERTIONS") {
+        return Ok(());
+    }
+    let modules = module::build(project, kernel)?;
+    let step = Step::begin("panics", "symbols of the modules");
+    for module in &modules {
+        if let Some(symbol) = module::panics(module)? {
+            bail!(
+                "{} can panic: it refers to {symbol}; `objdump -drC` shows where",
+                module.display()
+            );
+        }
+    }
+    step.done("the modules have no panicking path");
     Ok(())
 }
 

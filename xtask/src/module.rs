@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::kernel::{self, Kernel};
 use crate::project::Project;
@@ -55,6 +55,25 @@ pub(crate) fn make(project: &Project, kernel: &Kernel, out: &Path) -> crate::cmd
         .arg(format!("M={}", project.root.display()))
         .arg(format!("MO={}", out.display()))
         .arg("modules")
+}
+
+/// The first of the core library's panicking functions that a module refers to.
+///
+/// # Errors
+///
+/// When the module can't be read.
+pub(crate) fn panics(module: &Path) -> Result<Option<String>> {
+    let bytes = fs::read(module).with_context(|| format!("can't read {}", module.display()))?;
+    let elf = object::File::parse(bytes.as_slice())
+        .with_context(|| format!("{} is no ELF file", module.display()))?;
+    let names = elf.symbols().filter(|symbol| symbol.is_undefined());
+    for name in names.filter_map(|symbol| symbol.name().ok()) {
+        let name = format!("{:#}", rustc_demangle::demangle(name));
+        if name.starts_with("core::panicking::") {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
 }
 
 /// The named modules of a kernel build and all that they depend on, as files.
