@@ -41,9 +41,10 @@ pub(crate) struct Figure {
     pub(crate) unit: String,
     /// How much it is: the median of the repeats.
     pub(crate) value: f64,
-    /// How far the repeats are apart, as a fraction of the value.
-    #[serde(default)]
-    pub(crate) spread: f64,
+    /// The smallest of the repeats.
+    pub(crate) low: f64,
+    /// The largest.
+    pub(crate) high: f64,
 }
 
 /// Names of the figures that tables and comparisons need.
@@ -96,7 +97,8 @@ pub(crate) fn figures(
             part: part.map(str::to_owned),
             unit: unit.to_owned(),
             value,
-            spread: 0.0,
+            low: value,
+            high: value,
         });
     };
     let per_byte = |value: u64| value as f64 / bytes;
@@ -151,7 +153,7 @@ pub(crate) fn figures(
     figures
 }
 
-/// The median of each figure over repeats of the same row, and how far they are apart.
+/// The median of each figure over repeats of the same row, the smallest and the largest.
 pub(crate) fn medians(repeats: Vec<Vec<Figure>>) -> Vec<Figure> {
     let mut values: Vec<Vec<f64>> = Vec::new();
     let mut figures = Vec::new();
@@ -167,12 +169,9 @@ pub(crate) fn medians(repeats: Vec<Vec<Figure>>) -> Vec<Figure> {
     }
     for (figure, mut values) in figures.iter_mut().zip(values) {
         values.sort_by(f64::total_cmp);
-        let median = values[values.len() / 2];
-        let range = values[values.len() - 1] - values[0];
-        figure.value = rounded(median);
-        if median > 0.0 {
-            figure.spread = (range / median * 1e4).round() / 1e4;
-        }
+        figure.value = rounded(values[values.len() / 2]);
+        figure.low = rounded(values[0]);
+        figure.high = rounded(values[values.len() - 1]);
     }
     figures
 }
@@ -207,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_repeats_the_median_counts_and_the_spread_is_told() {
+    fn of_repeats_the_median_counts_and_the_extremes_are_told() {
         let figure = |value| Figure {
             row: String::new(),
             driver: String::new(),
@@ -221,11 +220,13 @@ mod tests {
             part: None,
             unit: PER_BYTE.to_owned(),
             value,
-            spread: 0.0,
+            low: value,
+            high: value,
         };
         let repeats = [1.0, 0.98, 1.01].map(|value| vec![figure(value)]);
         let found = medians(repeats.to_vec());
-        assert_eq!((found[0].value, found[0].spread), (1.0, 0.03));
+        let found = &found[0];
+        assert_eq!((found.value, found.low, found.high), (1.0, 0.98, 1.01));
         assert!(medians(Vec::new()).is_empty());
     }
 

@@ -36,7 +36,7 @@ const WINDOW: u64 = 128;
 const REPEATS: u32 = 3;
 
 /// The rows that are compared: those that a change is likely to make worse.
-const COMPARED: &[&str] = &[
+const CHECKED_ROWS: &[&str] = &[
     "rigb",
     "rigb devmem, accelerator",
     "rigb devmem, accelerator, 16K",
@@ -135,7 +135,7 @@ pub(crate) fn compare(project: &Project, lock: CacheLock) -> Result<()> {
     let old = check::read(&check::committed(project))?;
     let bench = Bench::prepare(project, lock)?;
     let mut rows = scenario::rows(Extent::Quick);
-    rows.retain(|row| COMPARED.contains(&row.scenario.name));
+    rows.retain(|row| CHECKED_ROWS.contains(&row.scenario.name));
     let figures = bench.measure(&rows, WINDOW, REPEATS, None)?;
     check::compare(&old, &figures)
 }

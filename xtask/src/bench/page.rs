@@ -163,7 +163,8 @@ mod tests {
             part: None,
             unit: String::new(),
             value,
-            spread: 0.0,
+            low: value,
+            high: value,
         };
         let figures = [
             figure("igb", INSTRUCTIONS, 0.7),
