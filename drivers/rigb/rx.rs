@@ -86,6 +86,10 @@ impl<'bound> Running<'bound> {
     /// # Errors
     ///
     /// The device did not start the queue: gives the ring back.
+    #[expect(
+        clippy::result_large_err,
+        reason = "a ring is given back as it is: starting must not allocate"
+    )]
     pub(crate) fn start<P: napi::Poll>(
         mut ring: Ring,
         hw: Arc<Hw<'bound>>,
