@@ -54,6 +54,28 @@ pub(crate) fn write(path: &Path, figures: &[Figure]) -> Result<()> {
     fs::write(path, text).with_context(|| format!("can't write {}", path.display()))
 }
 
+/// `old` with the rows of `new` in the place of their namesakes; others come last.
+pub(crate) fn replace_rows(old: Vec<Figure>, new: &[Figure]) -> Vec<Figure> {
+    fn row(figure: &Figure) -> (&str, u32, u32) {
+        (&figure.row, figure.mtu, figure.io)
+    }
+    let mut all: Vec<Figure> = Vec::with_capacity(old.len() + new.len());
+    for old in old {
+        let mut namesakes = new.iter().filter(|new| row(new) == row(&old)).peekable();
+        if namesakes.peek().is_none() {
+            all.push(old);
+        } else if !all.iter().any(|figure| row(figure) == row(&old)) {
+            all.extend(namesakes.cloned());
+        }
+    }
+    for new in new {
+        if !all.contains(new) {
+            all.push(new.clone());
+        }
+    }
+    all
+}
+
 /// Fails when a figure got worse, or none could be compared.
 ///
 /// # Errors
@@ -111,6 +133,25 @@ pub(crate) fn compare(old: &[Figure], new: &[Figure]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn measured_rows_replace_their_namesakes_and_leave_the_others() {
+        let at = |mtu: u32, name: &str, value: f64| Figure {
+            mtu,
+            ..figure(name, value)
+        };
+        let old = vec![at(1, "a", 1.0), at(1, "b", 2.0), at(2, "a", 3.0)];
+        let new = [at(1, "a", 4.0), at(1, "c", 5.0), at(3, "a", 6.0)];
+        let all = replace_rows(old, &new);
+        let seen: Vec<_> = all
+            .iter()
+            .map(|f| (f.mtu, f.figure.as_str(), f.value))
+            .collect();
+        assert_eq!(
+            seen,
+            [(1, "a", 4.0), (1, "c", 5.0), (2, "a", 3.0), (3, "a", 6.0)]
+        );
+    }
 
     fn figure(name: &str, value: f64) -> Figure {
         Figure {

@@ -72,8 +72,9 @@ pub(crate) struct Options {
     /// Write a page with plots
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write the tables and the committed figures in Documentation/ anew, from three repeats
-    #[arg(long, conflicts_with_all = ["full", "only"])]
+    /// Write the tables and the committed figures in Documentation/ anew, from three repeats; rows
+    /// that --only leaves out stay as they are
+    #[arg(long, conflicts_with = "full")]
     document: bool,
 }
 
@@ -110,7 +111,12 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
     }
     let versions = document::versions(project, &bench.images, options.window);
     if options.document {
-        check::write(&check::committed(project), &figures)?;
+        let committed = check::committed(project);
+        let figures = match options.only {
+            Some(_) => check::replace_rows(check::read(&committed)?, &figures),
+            None => figures.clone(),
+        };
+        check::write(&committed, &figures)?;
         document::write(project, &versions, &table::tables(&figures))?;
     }
     show(&figures, options, &versions)
