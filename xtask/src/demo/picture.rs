@@ -63,7 +63,8 @@ pub(super) fn compared(f: &mut Formatter<'_>, compared: &Compared) -> Result {
  |     |           |   payload {d_acc:>10} |     |     |           |   payload {c_acc:>10} |
  +-----+           +----------------------+     +-----+           +----------------------+
   In host RAM: what the host found of the payload there, when all of it had arrived.
-  CPU touches: bytes that the processor loaded from and stored in the accelerator's memory.
+  CPU touches: bytes that the processor loaded from and stored in the accelerator's memory;
+  what it does with payload in host RAM comes on top.
 "
     )
 }

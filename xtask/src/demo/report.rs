@@ -162,7 +162,9 @@ impl fmt::Display for Report {
             .iter()
             .map(|stage| format!("{} {:.1} s", stage.name, stage.seconds))
             .collect();
-        writeln!(f, "  stages   {}", stages.join(", "))?;
+        for line in stages.chunks(5) {
+            writeln!(f, "  stages   {}", line.join(", "))?;
+        }
         writeln!(f, "  seed     {:#x}", self.seed)?;
         let compared = self.compared.as_ref().map(|compared| &compared.logs);
         for logs in [Some(&self.logs), compared].into_iter().flatten() {
