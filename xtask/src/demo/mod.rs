@@ -85,9 +85,10 @@ pub(crate) fn run(images: Images) -> Result<Report> {
     let verdict = bed.finish().map_err(error)?;
     stages.push(stage.done("the kernel complained of nothing"));
 
-    let compared = match memory {
-        Memory::Accelerator { .. } => Some(compare::run(images, &mut stages)?),
-        _ => None,
+    let compared = if memory == ACCELERATOR {
+        Some(compare::run(images, &mut stages)?)
+    } else {
+        None
     };
 
     let report = Report {
@@ -97,10 +98,7 @@ pub(crate) fn run(images: Images) -> Result<Report> {
         accelerator,
         seed,
         mtu: MTU,
-        memory: match memory {
-            Memory::Accelerator { .. } => "accelerator",
-            _ => "udmabuf",
-        },
+        memory: name(memory),
         rx,
         tx,
         net_iovs_outstanding,
@@ -113,6 +111,15 @@ pub(crate) fn run(images: Images) -> Result<Report> {
         "the transfers ended, but not as they must: {report:#?}"
     );
     Ok(report)
+}
+
+/// What the report calls the memory.
+fn name(memory: Memory) -> &'static str {
+    match memory {
+        Memory::Accelerator { .. } => "accelerator",
+        Memory::SystemHeap => "dma-heap",
+        Memory::Udmabuf => "udmabuf",
+    }
 }
 
 /// From the peer into a dma-buf that is bound to the queue.
@@ -136,12 +143,9 @@ fn receive(bed: &Testbed, memory: Memory, seed: u64) -> Result<(Direction, Stage
     let after = Counts::read(bed, local, QueueKind::Rx)?;
     let sink = received.sink;
     let stage = transfer.done(&format!(
-        "in {} fragments, each found right in {} by the host",
+        "in {} fragments, each found right in the {}",
         sink.fragments,
-        match memory {
-            Memory::Accelerator { .. } => "the accelerator's memory",
-            _ => "guest RAM",
-        }
+        name(memory)
     ));
     if let Some(failure) = sink.error {
         return Err(failure).context("the receiver failed");
