@@ -35,7 +35,7 @@ pub(crate) fn prepare(project: &Project) -> Result<Images> {
     let initramfs = initramfs(project, &kernel, &ours)?;
     let qemu = qemu::prepare(project)?;
     let counter = plugin::build(project, &qemu)?;
-    let images = images(project, &kernel, initramfs, qemu, counter)?;
+    let images = images(project, &kernel, &ours, initramfs, qemu, counter)?;
     let path = manifest_path(project);
     let text = serde_json::to_string_pretty(&images)?;
     fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
@@ -101,6 +101,7 @@ pub(crate) fn initramfs(project: &Project, kernel: &Kernel, ours: &[PathBuf]) ->
 fn images(
     project: &Project,
     kernel: &Kernel,
+    ours: &[PathBuf],
     initramfs: PathBuf,
     qemu: QemuCommand,
     counter: PathBuf,
@@ -115,9 +116,13 @@ fn images(
     let logs = project.out("vm");
     fs::create_dir_all(&logs).with_context(|| format!("can't create {}", logs.display()))?;
     let symbols = Some(kernel.build.join("System.map")).filter(|path| path.is_file());
+    let names = ours.iter().filter_map(|module| module.file_stem());
     Ok(Images {
         kernel: image,
         initramfs,
+        modules: names
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect(),
         kernel_release: kernel.release.clone(),
         qemu,
         counter: Some(counter),

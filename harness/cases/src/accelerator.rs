@@ -43,6 +43,18 @@ impl Stream {
         bed: &'g Testbed,
         bytes: u64,
     ) -> Result<JobHandle<'g, DevmemSource>> {
+        let (source, _) = self.source_ready(bed, bytes)?;
+        source.tell(Command::Go)?;
+        Ok(source)
+    }
+
+    /// As [`Stream::source_filled_by_host`], but it sends nothing before [`Command::Go`]. Tells
+    /// where the dma-buf is, too.
+    pub fn source_ready<'g>(
+        &self,
+        bed: &'g Testbed,
+        bytes: u64,
+    ) -> Result<(JobHandle<'g, DevmemSource>, Vec<PhysicalRange>)> {
         let mut source = bed.guest.start(DevmemSource {
             ns: self.from.ns,
             interface: self.from.name(),
@@ -55,10 +67,10 @@ impl Stream {
             bytes: Some(bytes),
             chunk: 256 << 10,
         })?;
-        let dmabuf = bed.guest.dmabuf(source.wait_event(place)?)?;
+        let ranges = source.wait_event(place)?;
+        let dmabuf = bed.guest.dmabuf(ranges.clone())?;
         dmabuf.write(0, &self.payload(bytes))?;
-        source.tell(Command::Go)?;
-        Ok(source)
+        Ok((source, ranges))
     }
 
     /// Receives it in ordinary memory and copies it into a dma-buf of `dmabuf_bytes`. The error has

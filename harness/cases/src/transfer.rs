@@ -286,10 +286,20 @@ impl Stream {
         &self,
         bed: &Testbed,
         sink: &mut JobHandle<'_, J>,
+        progress: impl FnMut(u64),
+    ) -> Result<u64> {
+        self.verify_in(bed, None, sink, progress)
+    }
+
+    /// As [`Stream::verify`], for a sink whose [`Event::DmaBuf`] was read already.
+    pub fn verify_in<'g, J: JobSpec>(
+        &self,
+        bed: &'g Testbed,
+        mut view: Option<DmaBufView<'g>>,
+        sink: &mut JobHandle<'_, J>,
         mut progress: impl FnMut(u64),
     ) -> Result<u64> {
         let payload = Payload::new(self.seed);
-        let mut view: Option<DmaBufView<'_>> = None;
         let mut verified = 0;
 
         while let Some(event) = sink.next_event(bed.guest.call_timeout())? {

@@ -37,13 +37,7 @@ fn boot(name: &str) -> Result<Testbed> {
 
 /// What of a job's dma-buf is to be watched.
 fn watches<J: JobSpec>(job: &mut JobHandle<'_, J>, label: &str) -> Result<Vec<Watch>> {
-    let ranges = job.wait_event(place)?;
-    let watch = |range: &protocol::job::PhysicalRange| Watch {
-        label: label.to_owned(),
-        start: range.address,
-        len: range.len,
-    };
-    Ok(ranges.iter().map(watch).collect())
+    Ok(Watch::dmabuf(label, &job.wait_event(place)?))
 }
 
 fn mark(bed: &Testbed, edge: Edge) -> Result {
@@ -135,15 +129,7 @@ fn no_processor_touches_payload_that_is_sent_from_an_accelerator() -> Result {
         chunk: 256 << 10,
     })?;
     let ranges = source.wait_event(place)?;
-    let watches: Vec<_> = ranges
-        .iter()
-        .map(|range| Watch {
-            label: TX.to_owned(),
-            start: range.address,
-            len: range.len,
-        })
-        .collect();
-    bed.guest.watch(&watches)?;
+    bed.guest.watch(&Watch::dmabuf(TX, &ranges))?;
     let dmabuf = bed.guest.dmabuf(ranges)?;
     dmabuf.write(0, &stream.payload(BYTES))?;
 

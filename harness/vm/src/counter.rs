@@ -4,6 +4,7 @@
 
 use std::{collections::BTreeMap, fs, ops::AddAssign, path::PathBuf};
 
+use protocol::job::PhysicalRange;
 use serde::Deserialize;
 
 use crate::{Error, Guest, Result};
@@ -17,6 +18,19 @@ pub struct Watch {
     pub start: u64,
     /// Bytes, not 0.
     pub len: u64,
+}
+
+impl Watch {
+    /// Watches a dma-buf, by the ranges that [`protocol::Event::DmaBuf`] tells.
+    #[must_use]
+    pub fn dmabuf(label: &str, ranges: &[PhysicalRange]) -> Vec<Self> {
+        let watch = |range: &PhysicalRange| Self {
+            label: label.to_owned(),
+            start: range.address,
+            len: range.len,
+        };
+        ranges.iter().map(watch).collect()
+    }
 }
 
 /// Loads and stores of the processor, not those of devices.

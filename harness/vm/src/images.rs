@@ -22,6 +22,9 @@ pub struct Images {
     pub kernel: PathBuf,
     /// The initramfs with the agent as `/init` and modules in `/lib/modules`.
     pub initramfs: PathBuf,
+    /// Names of our modules in the initramfs: those that the kernel has the options for.
+    #[serde(default)]
+    pub modules: Vec<String>,
     /// `uname -r` of the kernel.
     pub kernel_release: String,
     /// How to start QEMU.

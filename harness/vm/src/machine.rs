@@ -277,6 +277,7 @@ mod tests {
         let images = Images {
             kernel: "/proc/self/exe".into(),
             initramfs: "/proc/self/exe".into(),
+            modules: Vec::new(),
             kernel_release: String::new(),
             qemu: crate::QemuCommand {
                 argv: vec!["/nonexistent".to_owned()],

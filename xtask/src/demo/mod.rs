@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The demonstration: 64 MiB into a dma-buf and 64 MiB out of one, over the
-//! NIC, each byte verified.
+//! The demonstration: 64 MiB into an accelerator's memory and 64 MiB out of it,
+//! over the NIC, each byte verified; and what it takes to do the same by copying.
+//! Where the kernel has no peer-to-peer DMA, dma-bufs of the guest's RAM do.
 
+mod compare;
+mod picture;
 mod progress;
 mod report;
 
@@ -10,11 +13,11 @@ use std::hash::{BuildHasher, Hasher};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use cases::{Family, Station, Testbed};
-use protocol::net::QueueKind;
-use vm::Images;
+use cases::{ACCELERATOR, Family, Station, Stream, Testbed};
+use protocol::{Memory, net::QueueKind};
+use vm::{Images, Topology};
 
-use crate::error;
+use crate::{error, ui};
 
 use progress::Transfer;
 pub(crate) use report::Report;
@@ -33,6 +36,8 @@ const TX_CHUNK: u32 = 256 << 10;
 const QUEUE: u32 = 1;
 /// MTU of the wire.
 const MTU: u32 = 9000;
+/// The accelerator's driver, a module that is built where the kernel has peer-to-peer DMA.
+const ACCELERATOR_DRIVER: &str = "ivshmem_mem";
 
 /// Boots `images` and runs it.
 ///
@@ -45,11 +50,16 @@ pub(crate) fn run(images: Images) -> Result<Report> {
     let seed = std::hash::RandomState::new().build_hasher().finish();
     let mut stages = Vec::new();
 
+    let mut options = Testbed::options().mtu(MTU);
+    let memory = if images.modules.iter().any(|name| name == ACCELERATOR_DRIVER) {
+        options = options.accelerator(Topology::Switch);
+        ACCELERATOR
+    } else {
+        ui::note("no accelerator: the kernel lacks CONFIG_PCI_P2PDMA");
+        Memory::Udmabuf
+    };
     let stage = Timer::begin("boot", "two NICs on one wire, driver loaded");
-    let bed = Testbed::options()
-        .mtu(MTU)
-        .boot_images(images, "run")
-        .map_err(error)?;
+    let bed = options.boot_images(images.clone(), "run").map_err(error)?;
     let accelerator = bed.guest.accelerator();
     stages.push(stage.done(&format!(
         "Linux {kernel_release} in QEMU {qemu_version} ({accelerator})"
@@ -65,15 +75,21 @@ pub(crate) fn run(images: Images) -> Result<Report> {
         local.interface
     )));
 
-    let (rx, stage) = receive(&bed, seed)?;
+    let (rx, stage) = receive(&bed, memory, seed)?;
     stages.push(stage);
-    let (tx, stage) = send(&bed, seed.wrapping_add(1))?;
+    let (tx, stage) = send(&bed, memory, seed.wrapping_add(1))?;
     stages.push(stage);
 
     let net_iovs_outstanding = bed.net_iovs_left(local).map_err(error)?;
     let stage = Timer::begin("power off", "reading the kernel's log");
     let verdict = bed.finish().map_err(error)?;
     stages.push(stage.done("the kernel complained of nothing"));
+
+    let compared = if memory == ACCELERATOR {
+        Some(compare::run(images, &mut stages)?)
+    } else {
+        None
+    };
 
     let report = Report {
         driver: "rigb",
@@ -82,16 +98,13 @@ pub(crate) fn run(images: Images) -> Result<Report> {
         accelerator,
         seed,
         mtu: MTU,
+        memory: name(memory),
         rx,
         tx,
         net_iovs_outstanding,
+        compared,
         stages,
-        logs: Logs {
-            directory: verdict.directory,
-            console: verdict.console,
-            transcript: verdict.transcript,
-            pcaps: verdict.pcaps,
-        },
+        logs: Logs::of(verdict),
     };
     ensure!(
         report.holds(),
@@ -100,22 +113,39 @@ pub(crate) fn run(images: Images) -> Result<Report> {
     Ok(report)
 }
 
+/// What the report calls the memory.
+fn name(memory: Memory) -> &'static str {
+    match memory {
+        Memory::Accelerator { .. } => "accelerator",
+        Memory::SystemHeap => "dma-heap",
+        Memory::Udmabuf => "udmabuf",
+    }
+}
+
 /// From the peer into a dma-buf that is bound to the queue.
-fn receive(bed: &Testbed, seed: u64) -> Result<(Direction, Stage)> {
+fn receive(bed: &Testbed, memory: Memory, seed: u64) -> Result<(Direction, Stage)> {
     let local = bed.local;
     let before = Counts::read(bed, local, QueueKind::Rx)?;
-    let mut stream = bed.stream(bed.peer, local, Family::V4);
-    stream.seed = seed;
+    let stream = Stream {
+        seed,
+        memory,
+        ..bed.stream(bed.peer, local, Family::V4)
+    };
 
-    let transfer = Transfer::begin("receive", BYTES, "into a dma-buf, verified from outside");
+    let transfer = Transfer::begin(
+        "receive",
+        BYTES,
+        "into device memory, verified from outside",
+    );
     let received = stream
         .receive_devmem(bed, QUEUE, BYTES, RX_DMABUF, |bytes| transfer.at(bytes))
         .map_err(error)?;
     let after = Counts::read(bed, local, QueueKind::Rx)?;
     let sink = received.sink;
     let stage = transfer.done(&format!(
-        "in {} fragments, each found right in guest RAM by the host",
-        sink.fragments
+        "in {} fragments, each found right in the {}",
+        sink.fragments,
+        name(memory)
     ));
     if let Some(failure) = sink.error {
         return Err(failure).context("the receiver failed");
@@ -125,7 +155,7 @@ fn receive(bed: &Testbed, seed: u64) -> Result<(Direction, Stage)> {
         Direction {
             bytes: sink.bytes,
             verified: received.verified == BYTES,
-            verified_by: "the host, in the dma-buf's pages",
+            verified_by: "the host, in the memory behind the dma-buf",
             linear_bytes: sink.linear_bytes,
             fragments: Some(sink.fragments),
             copied: None,
@@ -141,14 +171,17 @@ fn receive(bed: &Testbed, seed: u64) -> Result<(Direction, Stage)> {
 }
 
 /// From a dma-buf to the peer.
-fn send(bed: &Testbed, seed: u64) -> Result<(Direction, Stage)> {
+fn send(bed: &Testbed, memory: Memory, seed: u64) -> Result<(Direction, Stage)> {
     let local = bed.local;
     let before = Counts::read(bed, local, QueueKind::Tx)?;
     let peer_before = Counts::read(bed, bed.peer, QueueKind::Rx)?;
-    let mut stream = bed.stream(local, bed.peer, Family::V4);
-    stream.seed = seed;
+    let stream = Stream {
+        seed,
+        memory,
+        ..bed.stream(local, bed.peer, Family::V4)
+    };
 
-    let transfer = Transfer::begin("send", BYTES, "out of a dma-buf, verified at the peer");
+    let transfer = Transfer::begin("send", BYTES, "out of device memory, verified at the peer");
     let sent = stream
         .send_devmem(bed, BYTES, TX_DMABUF, TX_CHUNK, |bytes| transfer.at(bytes))
         .map_err(error)?;

@@ -8,6 +8,9 @@ use std::path::PathBuf;
 use indicatif::HumanBytes;
 use serde::Serialize;
 
+use super::compare::Compared;
+use super::picture;
+
 /// The outcome, as `--json` writes it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
@@ -19,10 +22,14 @@ pub(crate) struct Report {
     /// Seed of the received payload; that of the sent one is the next number.
     pub(super) seed: u64,
     pub(super) mtu: u32,
+    /// Where the payload's memory is: `accelerator`, or `udmabuf`, which is the guest's RAM.
+    pub(super) memory: &'static str,
     pub(super) rx: Direction,
     pub(super) tx: Direction,
     /// Pieces of dma-bufs that are not back in their page pools at the end.
     pub(super) net_iovs_outstanding: u64,
+    /// Only with an accelerator.
+    pub(super) compared: Option<Compared>,
     pub(super) stages: Vec<Stage>,
     pub(super) logs: Logs,
 }
@@ -72,6 +79,17 @@ pub(super) struct Logs {
     pub(super) pcaps: Vec<PathBuf>,
 }
 
+impl Logs {
+    pub(super) fn of(verdict: vm::Verdict) -> Self {
+        Self {
+            directory: verdict.directory,
+            console: verdict.console,
+            transcript: verdict.transcript,
+            pcaps: verdict.pcaps,
+        }
+    }
+}
+
 impl Report {
     /// Whether all is as it must be.
     pub(super) fn holds(&self) -> bool {
@@ -81,37 +99,18 @@ impl Report {
                 && direction.copied.unwrap_or(0) == 0
                 && direction.checksums_bad == 0
         };
-        clean(&self.rx) && clean(&self.tx) && self.net_iovs_outstanding == 0
+        clean(&self.rx)
+            && clean(&self.tx)
+            && self.net_iovs_outstanding == 0
+            && self.compared.as_ref().is_none_or(Compared::holds)
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        picture::transfers(f, self)?;
         let Self { rx, tx, .. } = self;
         let payload = |direction: &Direction| HumanBytes(direction.bytes).to_string();
-        let headers = |direction: &Direction| {
-            let frames: u64 = direction.bytes_by_queue.iter().sum();
-            HumanBytes(frames.saturating_sub(direction.bytes)).to_string()
-        };
-        let (rx_payload, rx_headers) = (payload(rx), headers(rx));
-        let (tx_payload, tx_headers) = (payload(tx), headers(tx));
-
-        // What went where.
-        writeln!(
-            f,
-            "  peer0 (rigb)                        nic0 (82576, rigb)
-  namespace peer                      TCP on queue {rxq}, header split on
- +---------------+                   +---------------------+
- | host memory   | ===== wire =====> | headers {rx_headers:>11} | --> host RAM, read by TCP
- | 192.0.2.2     |                   | payload {rx_payload:>11} | --> dma-buf, written by the NIC
- |               |                   +---------------------+
- |               |                   | headers {tx_headers:>11} | <-- host RAM, written by TCP
- |               | <==== wire ====== | payload {tx_payload:>11} | <-- dma-buf, read by the NIC
- +---------------+                   +---------------------+
-",
-            rxq = rx.queue
-        )?;
-
         let row = |f: &mut fmt::Formatter<'_>, name: &str, rx: &str, tx: &str| {
             writeln!(f, "  {name:22} {rx:>26} {tx:>26}")
         };
@@ -133,7 +132,7 @@ impl fmt::Display for Report {
             format!("{yes} {who}")
         };
         row(f, "", "received", "sent")?;
-        row(f, "payload", &rx_payload, &tx_payload)?;
+        row(f, "payload", &payload(rx), &payload(tx))?;
         row(f, "verified byte by byte", &verified(rx), &verified(tx))?;
         row(f, "frame bytes by queue", &by_queue(rx), &by_queue(tx))?;
         row(f, "fragments", &count(rx.fragments), "-")?;
@@ -155,16 +154,24 @@ impl fmt::Display for Report {
         )?;
 
         writeln!(f)?;
+        if let Some(compared) = &self.compared {
+            picture::compared(f, compared)?;
+        }
         let stages: Vec<String> = self
             .stages
             .iter()
             .map(|stage| format!("{} {:.1} s", stage.name, stage.seconds))
             .collect();
-        writeln!(f, "  stages   {}", stages.join(", "))?;
+        for line in stages.chunks(5) {
+            writeln!(f, "  stages   {}", line.join(", "))?;
+        }
         writeln!(f, "  seed     {:#x}", self.seed)?;
-        writeln!(f, "  logs     {}", self.logs.console.display())?;
-        for pcap in &self.logs.pcaps {
-            writeln!(f, "  capture  {}", pcap.display())?;
+        let compared = self.compared.as_ref().map(|compared| &compared.logs);
+        for logs in [Some(&self.logs), compared].into_iter().flatten() {
+            writeln!(f, "  logs     {}", logs.console.display())?;
+            for pcap in &logs.pcaps {
+                writeln!(f, "  capture  {}", pcap.display())?;
+            }
         }
         Ok(())
     }
