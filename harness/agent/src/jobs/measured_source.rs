@@ -4,7 +4,7 @@
 
 use std::{io::Write, net::TcpStream, sync::Arc};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use devmem::{Error, memory::Memory, netdev::bind_tx, tx::Sender};
 use protocol::{
     JobId, MeasuredSource, Payload,
@@ -77,6 +77,7 @@ impl Origin {
                 memory::report_place(id, copies.memory())?;
                 Ok(Self::Copied(copies))
             }
+            Path::Zcrx { .. } => bail!("zero-copy receive sends nothing"),
             Path::Devmem {
                 memory,
                 dmabuf_bytes,
