@@ -55,6 +55,8 @@ pub enum Path {
 pub struct MeasuredSink {
     /// Namespace that listens.
     pub ns: Ns,
+    /// Namespace that sends, and where nothing else does.
+    pub from: Ns,
     /// Interface that receives.
     pub interface: String,
     /// Where to listen.
@@ -83,6 +85,8 @@ pub struct MeasuredSinkReport {
     pub window_reads: u64,
     /// Pieces of the dma-buf or the area that were received, in the window.
     pub window_fragments: u64,
+    /// TCP segments that were sent again in the window.
+    pub window_retransmits: u64,
     /// Length of the window in nanoseconds of the guest's clock.
     pub window_ns: u64,
     /// With [`Path::Devmem`]: bytes that arrived outside the dma-buf. With [`Path::Zcrx`]: bytes that
@@ -120,8 +124,6 @@ pub struct MeasuredSourceReport {
     pub writes: u64,
     /// Completions that say that the kernel copied; always 0 for device memory.
     pub copied: u64,
-    /// Segments that had to be sent again.
-    pub retransmits: u32,
     /// The peer took everything and closed the connection.
     pub delivered: bool,
     /// What ended the stream early.

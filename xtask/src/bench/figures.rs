@@ -143,7 +143,7 @@ pub(crate) fn figures(
         "retransmitted segments",
         None,
         "1",
-        f64::from(measured.source.retransmits),
+        measured.sink.window_retransmits as f64,
     );
     for &part in PARTS {
         let of_part = functions.iter().filter(|f| parts.of(f) == part);

@@ -41,7 +41,6 @@ pub(crate) const REGISTERS: &str = "registers";
 pub(crate) struct Measurement {
     pub(crate) row: Row,
     pub(crate) sink: MeasuredSinkReport,
-    pub(crate) source: MeasuredSourceReport,
     pub(crate) window: Window,
     /// The modules' functions, which lie elsewhere in every boot.
     pub(crate) modules: Vec<Symbol>,
@@ -92,6 +91,7 @@ fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement
 
     let mut sink = bed.guest.start(MeasuredSink {
         ns: stream.to.ns,
+        from: stream.from.ns,
         interface: stream.to.name(),
         listen: at,
         path: path(scenario.rx),
@@ -119,7 +119,6 @@ fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement
     Ok(Measurement {
         row,
         sink,
-        source,
         window: counted,
         modules,
     })

@@ -19,7 +19,7 @@ use protocol::{
 
 use super::{
     Ready, area, binding,
-    measured::{Copies, ensure_room, packets},
+    measured::{Copies, ensure_room, packets, retransmits},
     memory,
     switch::Switch,
     tcp,
@@ -44,6 +44,7 @@ pub(super) fn set_up(id: JobId, spec: MeasuredSink) -> Result<Ready> {
                 window_packets: 0,
                 window_reads: 0,
                 window_fragments: 0,
+                window_retransmits: 0,
                 window_ns: 0,
                 linear_bytes: 0,
                 end_of_stream: false,
@@ -209,20 +210,19 @@ impl Sink<'_> {
         loop {
             self.window.look(&mut self.report)?;
             receiver.wait(None, &mut completions)?;
-            for completion in completions.drain(..) {
-                match completion {
-                    Completion::Fragment { fragment, .. } => {
-                        self.report.bytes += u64::from(fragment.len);
-                        self.report.window_fragments += 1;
-                        kept.push(fragment);
-                    }
-                    Completion::Ended { error, .. } => {
-                        self.report.linear_bytes = receiver.copied_bytes().unwrap_or_default();
-                        return error.map_or(Ok(()), |error| Err(error).context("receiving"));
-                    }
+            for completion in &completions {
+                if let Completion::Fragment { fragment, .. } = completion {
+                    self.report.bytes += u64::from(fragment.len);
+                    self.report.window_fragments += 1;
+                    kept.push(*fragment);
                 }
             }
             self.report.window_reads += 1;
+            // What ends the stream comes last.
+            if let Some(Completion::Ended { error, .. }) = completions.pop() {
+                self.report.linear_bytes = receiver.copied_bytes().unwrap_or_default();
+                return error.map_or(Ok(()), |error| Err(error).context("receiving"));
+            }
             if self.report.bytes - given_back >= batch as u64 {
                 given_back = self.report.bytes;
                 let taken = refill.give_back(&kept)?;
@@ -243,6 +243,7 @@ struct Window<'a> {
 struct Started {
     bytes: u64,
     packets: u64,
+    retransmits: u64,
     at: Instant,
 }
 
@@ -271,6 +272,7 @@ impl<'a> Window<'a> {
         self.started = Some(Started {
             bytes: report.bytes,
             packets: packets(self.spec.ns, &self.spec.interface)?,
+            retransmits: retransmits(self.spec.from)?,
             at: Instant::now(),
         });
         self.next = report.bytes + self.spec.window;
@@ -284,9 +286,11 @@ impl<'a> Window<'a> {
         marker::mark(Edge::End);
         let elapsed = started.at.elapsed().as_nanos();
         let packets = packets(self.spec.ns, &self.spec.interface)?;
+        let retransmits = retransmits(self.spec.from)?;
         self.next = u64::MAX;
         report.window_bytes = report.bytes - started.bytes;
         report.window_packets = packets - started.packets;
+        report.window_retransmits = retransmits - started.retransmits;
         report.window_ns = elapsed.try_into().unwrap_or(u64::MAX);
         Ok(())
     }

@@ -39,7 +39,6 @@ pub(super) fn set_up(id: JobId, spec: MeasuredSource) -> Result<Ready> {
                 bytes: 0,
                 writes: 0,
                 copied: 0,
-                retransmits: 0,
                 delivered: false,
                 error: None,
             },
@@ -52,7 +51,6 @@ pub(super) fn set_up(id: JobId, spec: MeasuredSource) -> Result<Ready> {
             Ok(delivered) => source.report.delivered = delivered,
             Err(error) => source.report.error = Some(error).filter(|_| !switch.stopped()),
         }
-        source.report.retransmits = tcp::retransmits(&stream);
         source.report
     }))
 }
