@@ -516,13 +516,13 @@ impl Testbed {
 
     /// A counter of the stack (RFC 4293 and others), as `/proc/net/snmp` of the namespace names it:
     /// `("Tcp", "InCsumErrors")`.
-    pub fn counter(&self, ns: Ns, protocol: &str, name: &str) -> Result<u64> {
+    pub fn counter(&self, ns: Ns, group: &str, name: &str) -> Result<u64> {
         let text = self.guest.call(ReadFile {
             ns,
             path: "/proc/thread-self/net/snmp".to_owned(),
         })?;
-        snmp(&text, protocol, name)
-            .ok_or_else(|| crate::CaseError::new(format!("no counter {protocol} {name} in {text}")))
+        protocol::snmp::value(&text, group, name)
+            .ok_or_else(|| crate::CaseError::new(format!("no counter {group} {name} in {text}")))
     }
 
     /// Looks at a number again and again until it is at least `wanted`; returns it. Fails when that
@@ -597,33 +597,5 @@ impl Testbed {
     /// Ends the guest; fails when the kernel complained.
     pub fn finish(self) -> Result<Verdict> {
         Ok(self.guest.finish()?)
-    }
-}
-
-/// A value of `/proc/net/snmp`: lines come in pairs, the names and then the numbers.
-fn snmp(text: &str, protocol: &str, name: &str) -> Option<u64> {
-    let mut lines = text
-        .lines()
-        .filter_map(|line| line.strip_prefix(protocol)?.strip_prefix(':'));
-    let names = lines.next()?.split_whitespace();
-    let (_, value) = names
-        .zip(lines.next()?.split_whitespace())
-        .find(|(of, _)| *of == name)?;
-    value.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::snmp;
-
-    #[test]
-    fn counters_are_found_by_protocol_and_name() {
-        let text = "Udp: InDatagrams NoPorts\nUdp: 7 1\nUdpLite: InDatagrams\nUdpLite: 3\n\
-                    Tcp: MaxConn OutRsts\nTcp: -1 5\n";
-        assert_eq!(snmp(text, "Udp", "NoPorts"), Some(1));
-        assert_eq!(snmp(text, "UdpLite", "InDatagrams"), Some(3));
-        assert_eq!(snmp(text, "Tcp", "OutRsts"), Some(5));
-        assert_eq!(snmp(text, "Tcp", "InDatagrams"), None);
-        assert_eq!(snmp(text, "Icmp", "OutRsts"), None);
     }
 }

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Failure, Memory, Ns};
+use crate::{Failure, Memory, Ns, ZcrxMemory};
 
 /// The way of the payload between the NIC and where it is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,18 @@ pub enum Path {
         /// Size of the buffers of these queues in bytes; `None` for the driver's own.
         rx_page_size: Option<u32>,
     },
+    /// io_uring zero-copy receive: the NIC writes the area. A source has no such way.
+    Zcrx {
+        /// What the area is made of.
+        memory: ZcrxMemory,
+        /// Size of the area in bytes, a multiple of the page size.
+        area_bytes: u64,
+        /// Receive queue.
+        queue: u32,
+        /// Size of a receive buffer in bytes; `None` is the base page. If there is one, user
+        /// memory is made of huge pages of 2 MiB.
+        rx_buf_len: Option<u32>,
+    },
 }
 
 /// Accepts one connection and receives until the end of the stream.
@@ -43,13 +55,16 @@ pub enum Path {
 pub struct MeasuredSink {
     /// Namespace that listens.
     pub ns: Ns,
+    /// Namespace that sends, and where nothing else does.
+    pub from: Ns,
     /// Interface that receives.
     pub interface: String,
     /// Where to listen.
     pub listen: SocketAddr,
     /// Where the payload goes.
     pub path: Path,
-    /// Most bytes that one call receives.
+    /// Most bytes that one call receives. With [`Path::Zcrx`], where it is the kernel that says how
+    /// much: bytes that are kept before they are given back, together.
     pub read: u32,
     /// Bytes before the window starts.
     pub skip: u64,
@@ -66,13 +81,16 @@ pub struct MeasuredSinkReport {
     pub window_bytes: u64,
     /// Packets that the interface received in the window.
     pub window_packets: u64,
-    /// Calls that received, in the window.
+    /// Calls that received or, with [`Path::Zcrx`], waited, in the window.
     pub window_reads: u64,
-    /// Pieces of the dma-buf that were received, in the window.
+    /// Pieces of the dma-buf or the area that were received, in the window.
     pub window_fragments: u64,
+    /// TCP segments that were sent again in the window.
+    pub window_retransmits: u64,
     /// Length of the window in nanoseconds of the guest's clock.
     pub window_ns: u64,
-    /// With [`Path::Devmem`]: bytes that arrived outside the dma-buf.
+    /// With [`Path::Devmem`]: bytes that arrived outside the dma-buf. With [`Path::Zcrx`]: bytes that
+    /// the kernel copied into the area.
     pub linear_bytes: u64,
     /// The peer closed its direction: nothing is missing at the end.
     pub end_of_stream: bool,
@@ -106,8 +124,6 @@ pub struct MeasuredSourceReport {
     pub writes: u64,
     /// Completions that say that the kernel copied; always 0 for device memory.
     pub copied: u64,
-    /// Segments that had to be sent again.
-    pub retransmits: u32,
     /// The peer took everything and closed the connection.
     pub delivered: bool,
     /// What ended the stream early.

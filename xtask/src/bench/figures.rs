@@ -20,7 +20,7 @@ pub(crate) struct Figure {
     pub(crate) driver: String,
     /// How the sender sends: `ordinary`, `copied` or `devmem`.
     pub(crate) tx: String,
-    /// How the receiver receives.
+    /// How the receiver receives: as the sender, or `zcrx`.
     pub(crate) rx: String,
     /// The device memory: `udmabuf`, `system heap` or `accelerator`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,7 @@ pub(crate) fn figures(
         Memory::Accelerator { .. } => "accelerator",
     });
     let net_iov = match row.scenario.rx {
-        Way::Devmem(_, bytes) => Some(bytes),
+        Way::Devmem(_, bytes) | Way::Zcrx(_, bytes) => Some(bytes),
         _ => None,
     };
     let mut figures = Vec::new();
@@ -143,7 +143,7 @@ pub(crate) fn figures(
         "retransmitted segments",
         None,
         "1",
-        f64::from(measured.source.retransmits),
+        measured.sink.window_retransmits as f64,
     );
     for &part in PARTS {
         let of_part = functions.iter().filter(|f| parts.of(f) == part);
@@ -181,6 +181,7 @@ fn way(way: Way) -> &'static str {
         Way::Ordinary => "ordinary",
         Way::Copied(_) => "copied",
         Way::Devmem(..) => "devmem",
+        Way::Zcrx(..) => "zcrx",
     }
 }
 

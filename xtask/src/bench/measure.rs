@@ -20,6 +20,8 @@ use crate::error;
 const QUEUE: u32 = 1;
 /// Each dma-buf: larger than any window of TCP, so that memory is not what limits the receiver.
 const DMABUF: u64 = 64 << 20;
+/// The base page in bytes.
+const PAGE: u32 = 4 << 10;
 /// Memory of the accelerator: dma-bufs of the sender and of the receiver.
 const ACCELERATOR_MIB: u64 = 128;
 /// Receive descriptors, the most that the NIC has: more than TCP has packets in flight, so that none
@@ -39,7 +41,6 @@ pub(crate) const REGISTERS: &str = "registers";
 pub(crate) struct Measurement {
     pub(crate) row: Row,
     pub(crate) sink: MeasuredSinkReport,
-    pub(crate) source: MeasuredSourceReport,
     pub(crate) window: Window,
     /// The modules' functions, which lie elsewhere in every boot.
     pub(crate) modules: Vec<Symbol>,
@@ -76,7 +77,7 @@ fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement
             bed.steer(station, &[QUEUE]).map_err(error)?;
         }
     }
-    if matches!(scenario.rx, Way::Devmem(..)) {
+    if scenario.rx.places_payload() {
         bed.set_header_split(bed.local, DataSplit::On)
             .map_err(error)?;
     }
@@ -90,14 +91,15 @@ fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement
 
     let mut sink = bed.guest.start(MeasuredSink {
         ns: stream.to.ns,
+        from: stream.from.ns,
         interface: stream.to.name(),
         listen: at,
-        path: path(scenario.rx, vec![QUEUE]),
+        path: path(scenario.rx),
         read: row.io,
         skip: BEFORE,
         window,
     })?;
-    if scenario.rx.memory().is_some() {
+    if scenario.rx != Way::Ordinary {
         watch_dmabuf(&mut sink, &mut watches)?;
     }
     // The sender's dma-buf cannot be watched before it sends; what is in it was put there before.
@@ -106,7 +108,7 @@ fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement
         ns: stream.from.ns,
         interface: stream.from.name(),
         connect: at,
-        path: path(scenario.tx, Vec::new()),
+        path: path(scenario.tx),
         write: row.io,
         bytes: BEFORE + window + AFTER,
     })?;
@@ -117,7 +119,6 @@ fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement
     Ok(Measurement {
         row,
         sink,
-        source,
         window: counted,
         modules,
     })
@@ -127,7 +128,7 @@ fn in_accelerator(way: Way) -> bool {
     matches!(way.memory(), Some(Memory::Accelerator { .. }))
 }
 
-fn path(way: Way, queues: Vec<u32>) -> Path {
+fn path(way: Way) -> Path {
     let dmabuf_bytes = DMABUF;
     match way {
         Way::Ordinary => Path::Ordinary,
@@ -138,8 +139,15 @@ fn path(way: Way, queues: Vec<u32>) -> Path {
         Way::Devmem(memory, rx_page_size) => Path::Devmem {
             memory,
             dmabuf_bytes,
-            queues,
+            queues: vec![QUEUE],
             rx_page_size: Some(rx_page_size),
+        },
+        Way::Zcrx(memory, rx_buf_len) => Path::Zcrx {
+            memory,
+            area_bytes: DMABUF,
+            queue: QUEUE,
+            // A base page is what there is without asking.
+            rx_buf_len: (rx_buf_len > PAGE).then_some(rx_buf_len),
         },
     }
 }
@@ -238,7 +246,7 @@ fn went_its_way(row: &Row, sink: &MeasuredSinkReport, source: &MeasuredSourceRep
         "payload did not stay in device memory: {sink:?}, {source:?}"
     );
     ensure!(
-        row.scenario.driver == Driver::Rigb || !matches!(row.scenario.rx, Way::Devmem(..)),
+        row.scenario.driver == Driver::Rigb || !row.scenario.rx.places_payload(),
         "only rigb has device memory"
     );
     Ok(())

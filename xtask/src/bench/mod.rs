@@ -199,8 +199,10 @@ impl Bench {
         }
         let figures = figures::figures(&measured, &functions, &self.parts);
         step.done(&summary(&measured));
-        if measured.source.retransmits > 0 {
-            ui::note("segments were sent again: the figures are those of a disturbed stream");
+        if measured.sink.window_retransmits > 0 {
+            ui::note(
+                "segments were sent again in the window: the figures are those of a disturbed stream",
+            );
         }
         Ok(figures)
     }

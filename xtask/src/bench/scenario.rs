@@ -3,7 +3,7 @@
 //! What is measured: the table of ways, and the sizes that each is tried with.
 
 use cases::Driver;
-use protocol::Memory;
+use protocol::{Memory, ZcrxMemory};
 
 /// How payload gets to and from where it is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,14 +14,23 @@ pub(crate) enum Way {
     Copied(Memory),
     /// Device memory sockets; a receiver has buffers of this many bytes.
     Devmem(Memory, u32),
+    /// io_uring zero-copy receive, into buffers of this many bytes.
+    Zcrx(ZcrxMemory, u32),
 }
 
 impl Way {
+    /// Whether the NIC puts payload where it shall be, for which header and payload are split.
+    pub(crate) fn places_payload(self) -> bool {
+        matches!(self, Self::Devmem(..) | Self::Zcrx(..))
+    }
+
     /// Where the payload ends or starts, when that is a dma-buf.
     pub(crate) fn memory(self) -> Option<Memory> {
         match self {
-            Self::Ordinary => None,
-            Self::Copied(memory) | Self::Devmem(memory, _) => Some(memory),
+            Self::Ordinary | Self::Zcrx(ZcrxMemory::User, _) => None,
+            Self::Copied(memory)
+            | Self::Devmem(memory, _)
+            | Self::Zcrx(ZcrxMemory::DmaBuf(memory), _) => Some(memory),
         }
     }
 }
@@ -44,6 +53,10 @@ const UDMABUF: Way = Way::Devmem(Memory::Udmabuf, 4 << 10);
 const ACCELERATOR: Memory = Memory::Accelerator { device: 0 };
 const ACCELERATOR_4K: Way = Way::Devmem(ACCELERATOR, 4 << 10);
 const ACCELERATOR_16K: Way = Way::Devmem(ACCELERATOR, 16 << 10);
+const ZCRX_4K: Way = Way::Zcrx(ZcrxMemory::DmaBuf(ACCELERATOR), 4 << 10);
+const ZCRX_16K: Way = Way::Zcrx(ZcrxMemory::DmaBuf(ACCELERATOR), 16 << 10);
+/// A buffer of the program that the NIC writes to.
+const ZCRX_USER: Way = Way::Zcrx(ZcrxMemory::User, 4 << 10);
 /// As it is done without device memory TCP.
 const COPIED: Way = Way::Copied(ACCELERATOR);
 
@@ -62,6 +75,9 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     scenario("rigb devmem, udmabuf", Rigb, UDMABUF, UDMABUF),
     scenario("rigb devmem, accelerator", Rigb, ACCELERATOR_4K, ACCELERATOR_4K),
     scenario("rigb devmem, accelerator, 16K", Rigb, ACCELERATOR_16K, ACCELERATOR_16K),
+    scenario("rigb zcrx RX, user", Rigb, Ordinary, ZCRX_USER),
+    scenario("rigb zcrx + devmem TX, accelerator, 4K", Rigb, ACCELERATOR_4K, ZCRX_4K),
+    scenario("rigb zcrx + devmem TX, accelerator, 16K", Rigb, ACCELERATOR_16K, ZCRX_16K),
 ];
 
 const fn scenario(name: &'static str, driver: Driver, tx: Way, rx: Way) -> Scenario {

@@ -2,9 +2,11 @@
 
 //! What measured sinks and sources have in common.
 
+use std::fs;
+
 use anyhow::{Context, Result, ensure};
 use devmem::memory::Memory;
-use protocol::{Ns, Payload};
+use protocol::{Ns, Payload, snmp};
 use rustix::{
     thread::{ClockId, clock_nanosleep_absolute},
     time::{Timespec, clock_gettime},
@@ -90,4 +92,12 @@ pub(super) fn wait_for_round_time() -> Result<()> {
 pub(super) fn packets(ns: Ns, interface: &str) -> Result<u64> {
     let stats = crate::netns::within(ns, || crate::rtnetlink::stats(interface))?;
     Ok(stats.rx_packets)
+}
+
+/// TCP segments that a namespace sent again so far.
+pub(super) fn retransmits(ns: Ns) -> Result<u64> {
+    let text = crate::netns::within(ns, || {
+        fs::read_to_string("/proc/thread-self/net/snmp").context("reading the stack's counters")
+    })?;
+    snmp::value(&text, "Tcp", "RetransSegs").context("the stack has no counter RetransSegs")
 }

@@ -9,6 +9,7 @@ use devmem::{
     memory::Memory,
     netdev::RxBinding,
     rx::{Capacity, Received, Receiver, Token},
+    zcrx::{Completion, Config, InterfaceQueue},
 };
 use protocol::{
     JobId, MeasuredSink,
@@ -17,13 +18,13 @@ use protocol::{
 };
 
 use super::{
-    Ready, binding,
-    measured::{Copies, ensure_room, packets},
+    Ready, area, binding,
+    measured::{Copies, ensure_room, packets, retransmits},
     memory,
     switch::Switch,
     tcp,
 };
-use crate::{failure, marker, netns};
+use crate::{failure, marker, netns, rtnetlink};
 
 /// Pieces that one call can report: those of 1 MiB in packets of 1500 bytes, and some more.
 const PIECES: usize = 1024;
@@ -43,6 +44,7 @@ pub(super) fn set_up(id: JobId, spec: MeasuredSink) -> Result<Ready> {
                 window_packets: 0,
                 window_reads: 0,
                 window_fragments: 0,
+                window_retransmits: 0,
                 window_ns: 0,
                 linear_bytes: 0,
                 end_of_stream: false,
@@ -68,7 +70,14 @@ pub(super) fn set_up(id: JobId, spec: MeasuredSink) -> Result<Ready> {
 enum Target {
     Ordinary,
     Copied(Copies),
-    Devmem { _memory: Memory, _bound: RxBinding },
+    Devmem {
+        _memory: Memory,
+        _bound: RxBinding,
+    },
+    Zcrx {
+        queue: InterfaceQueue,
+        _memory: area::Memory,
+    },
 }
 
 impl Target {
@@ -99,6 +108,28 @@ impl Target {
                     _bound: bound,
                 })
             }
+            Path::Zcrx {
+                memory,
+                area_bytes,
+                queue,
+                rx_buf_len,
+            } => {
+                // What is kept must leave buffers to receive into.
+                ensure_room(*area_bytes / 2, spec.read)?;
+                let memory = area::Memory::create(*memory, *area_bytes, rx_buf_len.is_some())?;
+                let queue = netns::within(spec.ns, || {
+                    let mut config = Config::new(rtnetlink::index_of(&spec.interface)?, *queue);
+                    if let Some(bytes) = rx_buf_len {
+                        config = config.rx_buf_len(*bytes);
+                    }
+                    Ok(InterfaceQueue::register(&config, memory.area())?)
+                })?;
+                memory::report_ranges(id, memory.physical_ranges())?;
+                Ok(Self::Zcrx {
+                    queue,
+                    _memory: memory,
+                })
+            }
         }
     }
 }
@@ -115,6 +146,7 @@ impl Sink<'_> {
             Target::Copied(mut copies) => self.read(stream, read, |piece| copies.copy_in(piece)),
             // The dma-buf and its binding stay until the stream has ended.
             Target::Devmem { .. } => self.receive_devmem(stream, read),
+            Target::Zcrx { queue, _memory } => self.receive_zcrx(stream, queue, read),
         }
     }
 
@@ -161,6 +193,43 @@ impl Sink<'_> {
             self.report.window_reads += 1;
         }
     }
+
+    /// The kernel says when and how much: `batch` bytes are given back together.
+    fn receive_zcrx(
+        &mut self,
+        stream: &TcpStream,
+        queue: InterfaceQueue,
+        batch: usize,
+    ) -> Result<()> {
+        let (mut receiver, mut refill) = queue.start()?;
+        receiver.receive_from(stream)?;
+        let mut completions = Vec::new();
+        let mut kept = Vec::new();
+        // Bytes received when something was given back last.
+        let mut given_back = 0;
+        loop {
+            self.window.look(&mut self.report)?;
+            receiver.wait(None, &mut completions)?;
+            for completion in &completions {
+                if let Completion::Fragment { fragment, .. } = completion {
+                    self.report.bytes += u64::from(fragment.len);
+                    self.report.window_fragments += 1;
+                    kept.push(*fragment);
+                }
+            }
+            self.report.window_reads += 1;
+            // What ends the stream comes last.
+            if let Some(Completion::Ended { error, .. }) = completions.pop() {
+                self.report.linear_bytes = receiver.copied_bytes().unwrap_or_default();
+                return error.map_or(Ok(()), |error| Err(error).context("receiving"));
+            }
+            if self.report.bytes - given_back >= batch as u64 {
+                given_back = self.report.bytes;
+                let taken = refill.give_back(&kept)?;
+                kept.drain(..taken);
+            }
+        }
+    }
 }
 
 /// Marks the window when its time has come.
@@ -174,6 +243,7 @@ struct Window<'a> {
 struct Started {
     bytes: u64,
     packets: u64,
+    retransmits: u64,
     at: Instant,
 }
 
@@ -202,6 +272,7 @@ impl<'a> Window<'a> {
         self.started = Some(Started {
             bytes: report.bytes,
             packets: packets(self.spec.ns, &self.spec.interface)?,
+            retransmits: retransmits(self.spec.from)?,
             at: Instant::now(),
         });
         self.next = report.bytes + self.spec.window;
@@ -215,9 +286,11 @@ impl<'a> Window<'a> {
         marker::mark(Edge::End);
         let elapsed = started.at.elapsed().as_nanos();
         let packets = packets(self.spec.ns, &self.spec.interface)?;
+        let retransmits = retransmits(self.spec.from)?;
         self.next = u64::MAX;
         report.window_bytes = report.bytes - started.bytes;
         report.window_packets = packets - started.packets;
+        report.window_retransmits = retransmits - started.retransmits;
         report.window_ns = elapsed.try_into().unwrap_or(u64::MAX);
         Ok(())
     }

@@ -4,7 +4,7 @@
 
 use std::{io::Write, net::TcpStream, sync::Arc};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use devmem::{Error, memory::Memory, netdev::bind_tx, tx::Sender};
 use protocol::{
     JobId, MeasuredSource, Payload,
@@ -39,7 +39,6 @@ pub(super) fn set_up(id: JobId, spec: MeasuredSource) -> Result<Ready> {
                 bytes: 0,
                 writes: 0,
                 copied: 0,
-                retransmits: 0,
                 delivered: false,
                 error: None,
             },
@@ -52,7 +51,6 @@ pub(super) fn set_up(id: JobId, spec: MeasuredSource) -> Result<Ready> {
             Ok(delivered) => source.report.delivered = delivered,
             Err(error) => source.report.error = Some(error).filter(|_| !switch.stopped()),
         }
-        source.report.retransmits = tcp::retransmits(&stream);
         source.report
     }))
 }
@@ -77,6 +75,7 @@ impl Origin {
                 memory::report_place(id, copies.memory())?;
                 Ok(Self::Copied(copies))
             }
+            Path::Zcrx { .. } => bail!("zero-copy receive sends nothing"),
             Path::Devmem {
                 memory,
                 dmabuf_bytes,

@@ -2,6 +2,7 @@
 
 //! Work that goes on in the background. One file for each kind of job.
 
+mod area;
 mod binding;
 mod copy_sink;
 mod devmem_relay;

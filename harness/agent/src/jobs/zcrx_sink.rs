@@ -14,18 +14,13 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use devmem::{
-    memory::Memory as DmaBuf,
-    pagemap::PhysicalRange,
-    udmabuf::Backing,
-    zcrx::{Area, Completion, Config, Fragment, InterfaceQueue, Receiver, Refill, UserMemory},
-};
-use protocol::{
-    Command, Event, JobId, Release, ZcrxMemory, ZcrxSink, job::Span, zcrx::ZcrxSinkReport,
-};
+use devmem::zcrx::{Completion, Config, Fragment, InterfaceQueue, Receiver, Refill};
+use protocol::{Command, Event, JobId, Release, ZcrxSink, job::Span, zcrx::ZcrxSinkReport};
 
 use super::{
-    Control, Ready, memory, not_understood,
+    Control, Ready,
+    area::Memory,
+    memory, not_understood,
     report::{Checker, Meter},
     switch::Switch,
     tcp,
@@ -41,58 +36,13 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Most fragments of a batch, so that an event stays short.
 const BATCH: usize = 1024;
 
-/// What the area is made of.
-enum Memory {
-    User(UserMemory),
-    DmaBuf(DmaBuf),
-}
-
-impl Memory {
-    fn create(spec: &ZcrxSink) -> Result<Self> {
-        let bytes = spec.area_bytes;
-        let large = spec.rx_buf_len.is_some();
-        Ok(match spec.memory {
-            ZcrxMemory::User => {
-                let backing = if large {
-                    Backing::HugePages2M
-                } else {
-                    Backing::BasePages
-                };
-                Self::User(UserMemory::create_with(memory::length(bytes)?, backing)?)
-            }
-            ZcrxMemory::DmaBuf(from) => Self::DmaBuf(memory::allocate(from, bytes)?),
-        })
-    }
-
-    fn area(&self) -> Area<'_> {
-        match self {
-            Self::User(memory) => Area::User(memory),
-            Self::DmaBuf(memory) => Area::dmabuf(memory),
-        }
-    }
-
-    fn read_at(&self, offset: usize, bytes: &mut [u8]) -> devmem::Result<()> {
-        match self {
-            Self::User(memory) => memory.read_at(offset, bytes),
-            Self::DmaBuf(memory) => memory.read_at(offset, bytes),
-        }
-    }
-
-    fn physical_ranges(&self) -> devmem::Result<Vec<PhysicalRange>> {
-        match self {
-            Self::User(memory) => memory.physical_pages(),
-            Self::DmaBuf(memory) => memory.physical_ranges(),
-        }
-    }
-}
-
 pub(super) fn set_up(id: JobId, spec: ZcrxSink) -> Result<Ready> {
     // As for `DevmemSink`.
     let buffer = (spec.area_bytes / 4) as usize;
     let listener = Arc::new(netns::within(spec.ns, || {
         tcp::listen(spec.listen, Some(buffer))
     })?);
-    let memory = Memory::create(&spec)?;
+    let memory = Memory::create(spec.memory, spec.area_bytes, spec.rx_buf_len.is_some())?;
     let queue = netns::within(spec.ns, || {
         let mut config = Config::new(rtnetlink::index_of(&spec.interface)?, spec.queue);
         if let Some(bytes) = spec.rx_buf_len {

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What io_uring zero-copy receive receives into.
+
+use anyhow::Result;
+use devmem::{
+    memory::Memory as DmaBuf,
+    pagemap::PhysicalRange,
+    udmabuf::Backing,
+    zcrx::{Area, UserMemory},
+};
+use protocol::ZcrxMemory;
+
+use super::memory;
+
+/// The memory of an area.
+pub(super) enum Memory {
+    User(UserMemory),
+    DmaBuf(DmaBuf),
+}
+
+impl Memory {
+    /// `bytes` of memory; for buffers larger than a page if `large`.
+    pub(super) fn create(from: ZcrxMemory, bytes: u64, large: bool) -> Result<Self> {
+        Ok(match from {
+            ZcrxMemory::User => {
+                let backing = if large {
+                    Backing::HugePages2M
+                } else {
+                    Backing::BasePages
+                };
+                Self::User(UserMemory::create_with(memory::length(bytes)?, backing)?)
+            }
+            ZcrxMemory::DmaBuf(from) => Self::DmaBuf(memory::allocate(from, bytes)?),
+        })
+    }
+
+    /// All of it, to register.
+    pub(super) fn area(&self) -> Area<'_> {
+        match self {
+            Self::User(memory) => Area::User(memory),
+            Self::DmaBuf(memory) => Area::dmabuf(memory),
+        }
+    }
+
+    /// Copies bytes out.
+    pub(super) fn read_at(&self, offset: usize, bytes: &mut [u8]) -> devmem::Result<()> {
+        match self {
+            Self::User(memory) => memory.read_at(offset, bytes),
+            Self::DmaBuf(memory) => memory.read_at(offset, bytes),
+        }
+    }
+
+    /// Where it lies.
+    pub(super) fn physical_ranges(&self) -> devmem::Result<Vec<PhysicalRange>> {
+        match self {
+            Self::User(memory) => memory.physical_pages(),
+            Self::DmaBuf(memory) => memory.physical_ranges(),
+        }
+    }
+}
