@@ -40,6 +40,7 @@ const CHECKED_ROWS: &[&str] = &[
     "rigb",
     "rigb devmem, accelerator",
     "rigb devmem, accelerator, 16K",
+    "rigb zcrx + devmem TX, accelerator, 16K",
 ];
 
 /// What to measure and where to write it.
