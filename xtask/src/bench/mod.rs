@@ -202,7 +202,7 @@ impl Bench {
         step.done(&summary(&measured));
         if measured.sink.window_retransmits > 0 {
             ui::note(
-                "segments were sent again in the window: the figures are those of a disturbed stream",
+                "segments were sent again in the window: the figures may be those of a disturbed stream",
             );
         }
         Ok(figures)

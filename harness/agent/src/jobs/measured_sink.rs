@@ -75,7 +75,7 @@ enum Target {
         _bound: RxBinding,
     },
     Zcrx {
-        queue: InterfaceQueue,
+        queue: Box<InterfaceQueue>,
         _memory: area::Memory,
     },
 }
@@ -126,7 +126,7 @@ impl Target {
                 })?;
                 memory::report_ranges(id, memory.physical_ranges())?;
                 Ok(Self::Zcrx {
-                    queue,
+                    queue: Box::new(queue),
                     _memory: memory,
                 })
             }
@@ -146,7 +146,7 @@ impl Sink<'_> {
             Target::Copied(mut copies) => self.read(stream, read, |piece| copies.copy_in(piece)),
             // The dma-buf and its binding stay until the stream has ended.
             Target::Devmem { .. } => self.receive_devmem(stream, read),
-            Target::Zcrx { queue, _memory } => self.receive_zcrx(stream, queue, read),
+            Target::Zcrx { queue, _memory } => self.receive_zcrx(stream, *queue, read),
         }
     }
 

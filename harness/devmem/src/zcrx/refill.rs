@@ -86,11 +86,13 @@ impl Refill {
             let entry = self.entries + (self.position & self.mask) as usize * ENTRY;
             // `off`, `len` and the padding, which must be zero, of `struct io_uring_zcrx_rqe`.
             let offset = fragment.offset | self.area_token;
+            // The kernel reads them after the tail, so that they need not be atomic, which costs more.
+            memory.get_ref(entry).map_err(broken)?.store(offset);
             memory
-                .store(offset, entry, Ordering::Relaxed)
-                .and_then(|()| memory.store(fragment.len, entry + 8, Ordering::Relaxed))
-                .and_then(|()| memory.store(0u32, entry + 12, Ordering::Relaxed))
-                .map_err(broken)?;
+                .get_ref(entry + 8)
+                .map_err(broken)?
+                .store(fragment.len);
+            memory.get_ref(entry + 12).map_err(broken)?.store(0u32);
             self.position = self.position.wrapping_add(1);
         }
         memory
