@@ -29,8 +29,9 @@ const ACCELERATOR_MIB: u64 = 128;
 const RING: u32 = 4096;
 /// Sent before the window, so that it finds buffers and windows grown.
 const BEFORE: u64 = 32 << 20;
-/// Sent after it, so that the sender does not run dry before its end.
-const AFTER: u64 = 8 << 20;
+/// Sent after it, so that the sender does not run dry before its end: a receiver that takes all that
+/// there is at once begins and ends its window as many bytes late.
+const AFTER: u64 = 32 << 20;
 
 /// Labels of what is watched.
 pub(crate) const DEVICE_MEMORY: &str = "device memory";
