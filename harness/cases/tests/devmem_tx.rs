@@ -89,8 +89,9 @@ fn device_memory_is_received_and_sent_at_the_same_time() -> Result {
     let send = bed.stream(bed.local, bed.peer, Family::V6);
     let mut devmem_sink = receive.devmem_sink(&bed, 1, 8 * MIB, Release::OnRequest)?;
     let sink = send.sink(&bed)?;
-    let source = receive.source(&bed, Some(bytes), &[256 << 10], 0)?;
+    // Connects first: its answer comes through the bound queue, which may starve until `verify`.
     let devmem_source = send.devmem_source(&bed, Some(bytes), 4 * MIB, 64 << 10)?;
+    let source = receive.source(&bed, Some(bytes), &[256 << 10], 0)?;
 
     let verified = receive.verify(&bed, &mut devmem_sink, |_| ())?;
     let received = devmem_sink.join()?;

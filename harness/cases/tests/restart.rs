@@ -2,18 +2,31 @@
 
 //! One RX queue is restarted; the others do not notice.
 
+use std::{thread, time::Duration};
+
 use cases::{CaseError, Family, Result, Testbed, finish};
 use protocol::{Memory, UdpSink, UdpSource, net::QueueKind};
 use vm::JobHandle;
 
 const MIB: u64 = 1 << 20;
 
-/// Packets that the NIC under test handed up, and that its peer sent.
+/// Packets that the NIC under test handed up, and that its peer sent, when none is on its way.
 fn packets(bed: &Testbed) -> Result<[u64; 2]> {
-    Ok([
-        bed.link_stats(bed.local)?.rx_packets,
-        bed.link_stats(bed.peer)?.tx_packets,
-    ])
+    let look = || -> Result<[u64; 2]> {
+        Ok([
+            bed.link_stats(bed.local)?.rx_packets,
+            bed.link_stats(bed.peer)?.tx_packets,
+        ])
+    };
+    let mut last = look()?;
+    loop {
+        thread::sleep(Duration::from_millis(200));
+        let now = look()?;
+        if now == last {
+            return Ok(now);
+        }
+        last = now;
+    }
 }
 
 /// Each binding restarts its queue when it is made and when it goes.
@@ -76,10 +89,7 @@ fn a_queue_restarts_again_and_again_and_the_others_lose_no_packet() -> Result {
     let sent = udp.finish()?;
     // The last datagrams may still be on their way.
     let mut datagrams = datagrams;
-    while datagrams
-        .next_event(std::time::Duration::from_millis(500))?
-        .is_some()
-    {}
+    while datagrams.next_event(Duration::from_millis(500))?.is_some() {}
     let received = datagrams.stop()?;
     assert_eq!(
         (received.received, received.missing, received.corrupt),
