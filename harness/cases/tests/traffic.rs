@@ -13,6 +13,8 @@ const PADDING: u64 = 18;
 fn ping_and_tcp_both_ways(mtu: u32, name: &str) -> Result {
     let bed = Testbed::options().mtu(mtu).boot(name)?;
     let [local, peer] = bed.stations();
+    // As many as TCP may have on the way, so that none is lost where the guest is slow to take them.
+    bed.set_receive_ring(peer, 4096)?;
     let before = [bed.link_stats(local)?, bed.link_stats(peer)?];
 
     for family in Family::BOTH {
