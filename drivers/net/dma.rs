@@ -31,7 +31,7 @@ enum Kind {
 ///
 /// # Invariants
 ///
-/// `addr` is a mapping of `len` bytes for `dev` that was made as `kind` says.
+/// `addr` is a mapping of `len` bytes for `dev`, made as `kind` says.
 pub struct TxMapping<'bound> {
     dev: &'bound Device<Bound>,
     addr: u64,
@@ -50,7 +50,8 @@ impl<'bound> TxMapping<'bound> {
     /// # Errors
     ///
     /// `ENOMEM` if the mapping failed.
-    pub fn head(dev: &'bound Device<Bound>, skb: &SkBuff) -> Result<Self> {
+    #[inline]
+    fn head(dev: &'bound Device<Bound>, skb: &SkBuff) -> Result<Self> {
         let len = skb.head_len();
 
         // SAFETY: The linear part has `len` bytes, and the device is bound.
@@ -63,33 +64,6 @@ impl<'bound> TxMapping<'bound> {
         };
 
         Self::checked(dev, addr, len, Kind::Single)
-    }
-
-    /// Maps fragment `index` of `skb`; a fragment in device memory is mapped already.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL` if there is no such fragment, `ENOMEM` if the mapping failed.
-    #[inline]
-    pub fn fragment(dev: &'bound Device<Bound>, skb: &SkBuff, index: u32) -> Result<Self> {
-        if index >= skb.fragments() {
-            return Err(EINVAL);
-        }
-        let mut len = 0;
-        let mut net_iov = false;
-        // SAFETY: The fragment exists, and the device is bound.
-        let addr = unsafe {
-            bindings::net_shim_skb_frag_dma_map(
-                as_raw(dev),
-                skb.as_raw(),
-                index,
-                &mut len,
-                &mut net_iov,
-            )
-        };
-        let kind = if net_iov { Kind::NetIov } else { Kind::Page };
-
-        Self::checked(dev, addr, len, kind)
     }
 
     #[inline]
@@ -151,5 +125,66 @@ impl Drop for TxMapping<'_> {
                 Kind::NetIov => {}
             }
         }
+    }
+}
+
+/// The parts of a frame, from its first byte to its last, each mapped when it is asked for.
+///
+/// Fragments in device memory are mapped already. Those that follow each other in DMA addresses, as
+/// a dma-buf's net_iovs mostly do, come as one part, as long as it has at most `max` bytes.
+pub struct TxMappings<'skb, 'bound> {
+    dev: &'bound Device<Bound>,
+    skb: &'skb SkBuff,
+    max: u32,
+    /// The next fragment; `None` for the linear part.
+    next: Option<u32>,
+}
+
+impl<'skb, 'bound> TxMappings<'skb, 'bound> {
+    /// The parts of `skb`, for a device that likes them to have up to `max` bytes.
+    #[inline]
+    pub fn new(dev: &'bound Device<Bound>, skb: &'skb SkBuff, max: u32) -> Self {
+        Self {
+            dev,
+            skb,
+            max,
+            next: None,
+        }
+    }
+}
+
+impl<'bound> Iterator for TxMappings<'_, 'bound> {
+    /// `ENOMEM` if a mapping failed.
+    type Item = Result<TxMapping<'bound>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let Some(index) = self.next else {
+            self.next = Some(0);
+            return Some(TxMapping::head(self.dev, self.skb));
+        };
+        let mut mapped: bindings::net_shim_mapped = pin_init::zeroed();
+
+        // SAFETY: The skb is valid, and the device is bound.
+        unsafe {
+            bindings::net_shim_skb_frags_dma_map(
+                as_raw(self.dev),
+                self.skb.as_raw(),
+                index,
+                self.max,
+                &mut mapped,
+            );
+        }
+        if mapped.frags == 0 {
+            return None;
+        }
+        let kind = if mapped.net_iov {
+            Kind::NetIov
+        } else {
+            Kind::Page
+        };
+
+        self.next = Some(index + mapped.frags);
+        Some(TxMapping::checked(self.dev, mapped.addr, mapped.len, kind))
     }
 }

@@ -107,13 +107,6 @@ impl SkBuffRef<'_> {
         unsafe { bindings::net_shim_skb_nr_frags(self.as_raw()) }
     }
 
-    /// Pieces of at most `max` bytes, not 0, that the linear part and the fragments make.
-    #[inline]
-    pub fn pieces(&self, max: u32) -> u32 {
-        // SAFETY: The skb is valid.
-        unsafe { bindings::net_shim_skb_pieces(self.as_raw(), max.max(1)) }
-    }
-
     /// The queue that the core chose.
     #[inline]
     pub fn queue(&self) -> u16 {

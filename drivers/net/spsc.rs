@@ -113,6 +113,7 @@ pub fn new<S: Send>(len: u32) -> Result<(Producer<S>, Consumer<S>)> {
     Ok((
         Producer {
             shared: shared.clone(),
+            published: 0,
             next: 0,
             head: 0,
         },
@@ -128,10 +129,11 @@ pub fn new<S: Send>(len: u32) -> Result<(Producer<S>, Consumer<S>)> {
 ///
 /// # Invariants
 ///
-/// The slots from `shared.tail` up to `next` are initialised, those from there up to `head` are
-/// free.
+/// `published` is `shared.tail`. The slots from there up to `next` are initialised, those from
+/// there up to `head` are free.
 pub struct Producer<S> {
     shared: Arc<Shared<S>>,
+    published: u32,
     next: u32,
     /// What `shared.head` was when it was last looked at.
     head: u32,
@@ -142,18 +144,6 @@ impl<S> Producer<S> {
     #[inline]
     pub fn next_index(&self) -> u32 {
         self.next
-    }
-
-    /// The slot `count` after the next one.
-    #[inline]
-    pub fn index_after(&self, count: u32) -> u32 {
-        let index = self.next + count;
-
-        if index >= self.shared.len() {
-            index - self.shared.len()
-        } else {
-            index
-        }
     }
 
     /// How many slots are free.
@@ -183,13 +173,25 @@ impl<S> Producer<S> {
         Ok(())
     }
 
-    /// The newest of the slots that were pushed and not published.
+    /// The oldest of the slots that were pushed and not published.
     #[inline]
-    pub fn newest(&mut self) -> Option<&mut S> {
-        if self.next == self.shared.tail.load(Relaxed) {
+    pub fn oldest(&mut self) -> Option<&mut S> {
+        if self.next == self.published {
             return None;
         }
         // SAFETY: Initialised by the type invariant, and not published, so it is the producer's.
+        self.shared
+            .slot(self.published)
+            .map(|slot| unsafe { (*slot).assume_init_mut() })
+    }
+
+    /// The newest of the slots that were pushed and not published.
+    #[inline]
+    pub fn newest(&mut self) -> Option<&mut S> {
+        if self.next == self.published {
+            return None;
+        }
+        // SAFETY: As in `oldest`.
         self.shared
             .slot(self.before(self.next))
             .map(|slot| unsafe { (*slot).assume_init_mut() })
@@ -205,7 +207,7 @@ impl<S> Producer<S> {
     /// Takes back what was pushed and not published, newest first.
     #[inline]
     pub fn unpush(&mut self) -> Option<S> {
-        if self.next == self.shared.tail.load(Relaxed) {
+        if self.next == self.published {
             return None;
         }
 
@@ -220,6 +222,7 @@ impl<S> Producer<S> {
     #[inline]
     pub fn publish(&mut self) {
         self.shared.tail.store(self.next, Release);
+        self.published = self.next;
     }
 }
 

@@ -35,7 +35,8 @@ pub(crate) struct QueueStats {
     pub(crate) tx_bytes: Counter,
     pub(crate) tx_csum: Counter,
     pub(crate) tx_tso: Counter,
-    /// Fragments in device memory.
+    /// Parts of frames in device memory: of one or more fragments, as [`net::dma::TxMappings`] has
+    /// them.
     pub(crate) tx_net_iovs: Counter,
     pub(crate) tx_dropped: Counter,
     /// Doorbells rung.

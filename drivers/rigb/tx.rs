@@ -37,7 +37,10 @@ use kernel::{
 };
 use net::{
     descriptors::Descriptors,
-    dma::TxMapping,
+    dma::{
+        TxMapping,
+        TxMappings, //
+    },
     skb::{
         self,
         SkBuff, //
@@ -70,7 +73,7 @@ const COMPLETE_BATCH: u32 = 256;
 /// What is owed for one descriptor when it is done.
 struct Slot<'bound> {
     mapping: Option<TxMapping<'bound>>,
-    /// The descriptor that ends the frame.
+    /// On a frame's first descriptor, the one that ends it.
     last: u32,
     /// The frame, on its last descriptor.
     frame: Option<Frame>,
@@ -182,18 +185,18 @@ impl<'bound> Transmitter<'bound> {
     /// Puts `skb` on the ring. On an error nothing is.
     fn enqueue(&mut self, mut skb: SkBuff) -> Result<u32> {
         let offload = offload::prepare(&mut skb)?;
-        let mut count = skb.pieces(limits::MAX_TX_FRAGMENT);
-        count += u32::from(offload.context().is_some());
-        if count == 0 || count > self.slots.available() {
-            return Err(ENOSPC);
-        }
-
         let bytes = offload.wire_len(skb.len());
         let packets = offload.packets();
 
-        if let Err(error) = self.map(&skb, &offload, count) {
-            while self.slots.unpush().is_some() {}
-            return Err(error);
+        let last = match self.map(&skb, &offload) {
+            Ok(last) => last,
+            Err(error) => {
+                while self.slots.unpush().is_some() {}
+                return Err(error);
+            }
+        };
+        if let Some(slot) = self.slots.oldest() {
+            slot.last = last;
         }
         // All that refers to the frame is pushed, so it can go along.
         if let Some(slot) = self.slots.newest() {
@@ -212,51 +215,51 @@ impl<'bound> Transmitter<'bound> {
         Ok(bytes)
     }
 
-    /// Maps all of `skb`, writes its `count` descriptors and pushes their slots. On an error some
-    /// of them.
-    fn map(&mut self, skb: &SkBuff, offload: &Offload, count: u32) -> Result {
+    /// Maps all of `skb`, writes its descriptors and pushes their slots; returns the last one. On
+    /// an error some of them.
+    fn map(&mut self, skb: &SkBuff, offload: &Offload) -> Result<u32> {
         let paylen = offload.paylen(skb.len()).ok_or(EINVAL)?;
-        let last = self.slots.index_after(count - 1);
-        let ring = &self.queue.descriptors;
         let mut net_iovs = 0;
+        let mut last = None;
 
         if let Some(context) = offload.context() {
-            ring.write(self.slots.next_index(), context.encode());
-            self.slots
-                .push(Slot {
-                    mapping: None,
-                    last,
-                    frame: None,
-                })
-                .map_err(|_| ENOSPC)?;
+            self.push(None, context.encode())?;
         }
-
-        for part in 0..=skb.fragments() {
-            let mapping = match part {
-                0 => TxMapping::head(self.parent, skb)?,
-                _ => TxMapping::fragment(self.parent, skb, part - 1)?,
-            };
+        for mapping in TxMappings::new(self.parent, skb, limits::MAX_TX_FRAGMENT) {
+            let mapping = mapping?;
             let pieces = Pieces::new(mapping.address(), mapping.len());
 
             net_iovs += u64::from(mapping.is_net_iov());
             // With its first piece; the frame's slots are given back together.
             let mut mapping = Some(mapping);
             for piece in pieces {
-                let index = self.slots.next_index();
+                let raw = offload.data(piece, paylen, false).encode();
 
-                ring.write(index, offload.data(piece, paylen, index == last).encode());
-                self.slots
-                    .push(Slot {
-                        mapping: mapping.take(),
-                        last,
-                        frame: None,
-                    })
-                    .map_err(|_| ENOSPC)?;
+                last = Some((self.push(mapping.take(), raw)?, piece));
             }
         }
 
+        // Only now it is known to be the last.
+        let (last, piece) = last.ok_or(EINVAL)?;
+        let raw = offload.data(piece, paylen, true).encode();
+
+        self.queue.descriptors.write(last, raw);
         self.stats.tx_net_iovs.add(net_iovs);
-        Ok(())
+        Ok(last)
+    }
+
+    /// Fills the next descriptor and its slot; returns which it is.
+    fn push(&mut self, mapping: Option<TxMapping<'bound>>, raw: descriptor::Raw) -> Result<u32> {
+        let index = self.slots.next_index();
+        let slot = Slot {
+            mapping,
+            last: index,
+            frame: None,
+        };
+
+        self.slots.push(slot).map_err(|_| ENOSPC)?;
+        self.queue.descriptors.write(index, raw);
+        Ok(index)
     }
 
     fn ring_doorbell(&mut self) {

@@ -180,17 +180,6 @@ unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb)
 	return skb_shinfo(skb)->nr_frags;
 }
 
-/* Pieces of at most @max bytes that the linear part and the fragments make. */
-unsigned int net_shim_skb_pieces(const struct sk_buff *skb, unsigned int max)
-{
-	unsigned int count = DIV_ROUND_UP(skb_headlen(skb), max);
-	unsigned int i;
-
-	for (i = 0; i < skb_shinfo(skb)->nr_frags; i++)
-		count += DIV_ROUND_UP(skb_frag_size(&skb_shinfo(skb)->frags[i]), max);
-	return count;
-}
-
 /* False if @skb has no room for it. */
 bool net_shim_skb_add_rx_frag(const struct page_pool *pool, struct sk_buff *skb, netmem_ref netmem,
 			      u32 off, u32 size, u32 truesize)
@@ -315,18 +304,37 @@ void net_shim_dma_unmap_single(struct device *dev, dma_addr_t addr, size_t size)
 	dma_unmap_single(dev, addr, size, DMA_TO_DEVICE);
 }
 
-/* A net_iov is mapped already. DMA_MAPPING_ERROR if the mapping failed. */
-dma_addr_t net_shim_skb_frag_dma_map(struct device *dev, const struct sk_buff *skb,
-				     unsigned int i, unsigned int *size, bool *net_iov)
+/*
+ * Maps fragment @i of @skb; DMA_MAPPING_ERROR if that failed, 0 fragments if
+ * there is none. Net_iovs are mapped already: those after it that adjoin in DMA
+ * addresses are taken along, up to @max bytes.
+ */
+void net_shim_skb_frags_dma_map(struct device *dev, const struct sk_buff *skb, unsigned int i,
+				u32 max, struct net_shim_mapped *mapped)
 {
-	const skb_frag_t *frag = &skb_shinfo(skb)->frags[i];
-	dma_addr_t addr = skb_frag_dma_map(dev, frag);
+	const struct skb_shared_info *shinfo = skb_shinfo(skb);
+	const skb_frag_t *frag = &shinfo->frags[i];
+	const skb_frag_t *end = &shinfo->frags[shinfo->nr_frags];
 
-	*size = skb_frag_size(frag);
-	*net_iov = skb_frag_is_net_iov(frag);
-	if (!*net_iov && dma_mapping_error(dev, addr))
-		return DMA_MAPPING_ERROR;
-	return addr;
+	mapped->frags = 0;
+	if (unlikely(i >= shinfo->nr_frags))
+		return;
+
+	mapped->addr = skb_frag_dma_map(dev, frag);
+	mapped->len = skb_frag_size(frag);
+	mapped->net_iov = skb_frag_is_net_iov(frag);
+	mapped->frags = 1;
+	if (!mapped->net_iov) {
+		if (dma_mapping_error(dev, mapped->addr))
+			mapped->addr = DMA_MAPPING_ERROR;
+		return;
+	}
+	while (++frag < end && skb_frag_is_net_iov(frag) &&
+	       skb_frag_dma_map(dev, frag) == mapped->addr + mapped->len &&
+	       mapped->len + skb_frag_size(frag) <= max) {
+		mapped->len += skb_frag_size(frag);
+		mapped->frags++;
+	}
 }
 
 void net_shim_dma_unmap_page(struct device *dev, dma_addr_t addr, size_t size)

@@ -56,7 +56,6 @@ void net_shim_skb_free_any(struct sk_buff *skb);
 struct sk_buff *net_shim_skb_build(const struct page_pool *pool, netmem_ref netmem, void *address,
 				   u32 offset, u32 size, u32 headroom, u32 len);
 unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb);
-unsigned int net_shim_skb_pieces(const struct sk_buff *skb, unsigned int max);
 bool net_shim_skb_add_rx_frag(const struct page_pool *pool, struct sk_buff *skb, netmem_ref netmem,
 			      u32 off, u32 size, u32 truesize);
 bool net_shim_skb_csum_partial(const struct sk_buff *skb);
@@ -79,8 +78,14 @@ void net_shim_skb_tx_timestamp(struct sk_buff *skb);
 /* DMA */
 dma_addr_t net_shim_dma_map_single(struct device *dev, void *ptr, size_t size);
 void net_shim_dma_unmap_single(struct device *dev, dma_addr_t addr, size_t size);
-dma_addr_t net_shim_skb_frag_dma_map(struct device *dev, const struct sk_buff *skb,
-				     unsigned int i, unsigned int *size, bool *net_iov);
+struct net_shim_mapped {
+	dma_addr_t addr;
+	u32 len;
+	u32 frags;
+	bool net_iov;
+};
+void net_shim_skb_frags_dma_map(struct device *dev, const struct sk_buff *skb, unsigned int i,
+				u32 max, struct net_shim_mapped *mapped);
 void net_shim_dma_unmap_page(struct device *dev, dma_addr_t addr, size_t size);
 
 /* page_pool and netmem */
