@@ -3,7 +3,8 @@
 //! A running guest.
 
 use std::{
-    fs::File,
+    borrow::BorrowMut,
+    fs::{self, File},
     os::{
         fd::{AsFd, AsRawFd},
         unix::net::UnixStream,
@@ -138,10 +139,17 @@ impl Guest {
 
         let channel =
             Channel::new(control, transcript, machine.call_timeout).map_err(unwritable)?;
-        let ready = channel.wait_ready(machine.call_timeout);
-        let info = ready.map_err(|silence| {
-            explain(silence, "the boot", machine.call_timeout, &process, &run)
-        })?;
+        let info = match channel.wait_ready(machine.call_timeout) {
+            Ok(info) => info,
+            Err(silence) => {
+                if silence == Silence::Timeout {
+                    keep_registers(Monitor::connect(monitor), &run);
+                }
+                let during = "the boot";
+                let timeout = machine.call_timeout;
+                return Err(explain(silence, during, timeout, &process, &run));
+            }
+        };
         if info.version != protocol::VERSION {
             return Err(Error::Version {
                 agent: info.version,
@@ -453,6 +461,11 @@ impl Guest {
     }
 
     fn explain(&self, silence: Silence, during: &str, timeout: Duration) -> Error {
+        if silence == Silence::Timeout
+            && let Ok(mut monitor) = self.monitor.lock()
+        {
+            keep_registers(Ok(&mut *monitor), &self.run);
+        }
         explain(silence, during, timeout, &self.process, &self.run)
     }
 }
@@ -478,6 +491,15 @@ pub(crate) fn decode<T: DeserializeOwned>(call: &str, value: Value, guest: &Gues
         message: format!("the answer is of another type: {error}"),
         logs: guest.logs(),
     })
+}
+
+/// Writes down where the processors of a guest that hangs are, if QEMU says it.
+fn keep_registers(monitor: Result<impl BorrowMut<Monitor>>, run: &RunDir) {
+    let registers = monitor.and_then(|mut monitor| monitor.borrow_mut().registers());
+    let text = registers.unwrap_or_else(|error| error.to_string());
+    if let Err(error) = fs::write(run.registers(), text) {
+        tracing::warn!("cannot write the guest's registers: {error}");
+    }
 }
 
 /// From silence to its cause: a dead QEMU, a panicked kernel, a hang.

@@ -56,6 +56,13 @@ impl Monitor {
         }
     }
 
+    /// The registers of all processors, as QEMU prints them.
+    pub(crate) fn registers(&mut self) -> Result<String> {
+        let command = json!({ "command-line": "info registers -a" });
+        let text = self.execute("human-monitor-command", command)?;
+        Ok(text.as_str().unwrap_or_default().to_owned())
+    }
+
     fn read(&mut self, command: &str) -> Result<Value> {
         let mut line = String::new();
         match self.reader.read_line(&mut line) {

@@ -96,6 +96,11 @@ impl RunDir {
         self.file("qemu.log")
     }
 
+    /// The processors' registers, of a guest that hung.
+    pub(crate) fn registers(&self) -> PathBuf {
+        self.file("registers.log")
+    }
+
     /// Every message between host and guest.
     pub(crate) fn transcript(&self) -> PathBuf {
         self.file("transcript.log")

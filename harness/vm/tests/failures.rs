@@ -73,13 +73,17 @@ fn a_qemu_that_does_not_start_is_quoted() {
 }
 
 #[test]
-fn a_guest_that_does_not_answer_is_a_timeout_that_names_the_call() {
+fn a_guest_that_does_not_answer_is_a_timeout_that_names_the_call_and_keeps_the_registers() {
     let machine = machine("silence");
     let guest = machine.boot().unwrap();
     guest.monitor("stop", serde_json::json!({})).unwrap();
     let error = guest
         .call_within(Hello {}, Duration::from_secs(1))
         .unwrap_err();
-    assert!(matches!(error, Error::Timeout { .. }), "{error}");
+    let Error::Timeout { logs, .. } = &error else {
+        panic!("{error}");
+    };
     assert!(error.to_string().contains("Hello"), "{error}");
+    let registers = std::fs::read_to_string(logs.directory.join("registers.log")).unwrap();
+    assert_eq!(registers.matches("RIP=").count(), 2, "{registers}");
 }
