@@ -8,7 +8,10 @@ use std::{
 };
 
 use protocol::{
-    Release, ZcrxMemory, ZcrxSink, job::SourceReport, request::ListQueues, zcrx::ZcrxSinkReport,
+    Release, ZcrxMemory, ZcrxSink,
+    job::SourceReport,
+    request::{ListQueues, ReadFile, WriteFile},
+    zcrx::ZcrxSinkReport,
 };
 use vm::JobHandle;
 
@@ -113,6 +116,29 @@ impl Testbed {
             thread::sleep(Duration::from_millis(50));
         }
     }
+
+    /// Sets `bytes` of the guest's memory aside for huge pages of 2 MiB.
+    pub fn reserve_huge_pages(&self, bytes: u64) -> Result {
+        let file = || "/proc/sys/vm/nr_hugepages".into();
+        let pages = bytes.div_ceil(2 << 20).to_string();
+        self.guest.call(WriteFile {
+            ns: self.local.ns,
+            path: file(),
+            contents: pages.clone(),
+        })?;
+        let got = self.guest.call(ReadFile {
+            ns: self.local.ns,
+            path: file(),
+        })?;
+        if got.trim() != pages {
+            return Err(CaseError::new(format!(
+                "the guest found {} huge pages, not {pages}",
+                got.trim()
+            )));
+        }
+        Ok(())
+    }
+
     /// The NIC under test works as if there had been no ring: no queue belongs to one, ordinary TCP
     /// arrives, and no piece of an area is out.
     ///

@@ -143,13 +143,16 @@ fn a_ring_gets_an_accelerators_memory_only_where_pci_lets_the_nic_reach_it() -> 
 fn a_jumbo_frame_is_one_fragment_of_a_buffer_that_holds_it() -> Result {
     let bytes = 16 * MIB;
     let bed = Testbed::devmem("zcrx-large")?;
+    bed.reserve_huge_pages(bytes)?;
+    let heap = [(4, 3), (8, 2), (16, 1), (32, 1), (64, 1)].map(|size| (HEAP, size));
+    // Buffers must be contiguous: user memory of huge pages.
+    let user = [(8, 2), (16, 1), (64, 1)].map(|size| (ZcrxMemory::User, size));
     for family in Family::BOTH {
-        for (kib, fragments) in [(4, 3), (8, 2), (16, 1), (32, 1), (64, 1)] {
+        for (memory, (kib, fragments)) in heap.into_iter().chain(user) {
             let packets = || bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets");
             let before = packets()?[1];
             let mut stream = bed.stream(bed.peer, bed.local, family);
             stream.rx_page_size = Some(kib << 10);
-            let memory = HEAP;
             let sink = stream.zcrx_sink(&bed, 1, memory, 16 * MIB, Release::Immediate)?;
             let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?.join()?;
             let report = sink.join()?;
@@ -163,7 +166,8 @@ fn a_jumbo_frame_is_one_fragment_of_a_buffer_that_holds_it() -> Result {
             assert!(
                 report.fragments <= fragments * packets
                     && report.fragments > (fragments - 1) * packets,
-                "with {kib} KiB {packets} packets are {fragments} fragments each: {report:?}"
+                "with {kib} KiB of {memory:?} {packets} packets are {fragments} fragments each: \
+                 {report:?}"
             );
             bed.wait_rings_gone(bed.local)?;
         }
