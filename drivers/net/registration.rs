@@ -158,7 +158,7 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
 
     /// Registers the device with the driver's shared and control state.
     ///
-    /// The interface comes up with the link down; [`NetDevice::carrier_on`] changes that.
+    /// The interface comes up with the link down; [`NetDevice::set_carrier`] changes that.
     ///
     /// # Errors
     ///
