@@ -39,7 +39,11 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     note("clippy of the kernel code", clippy_kernel(project, &kernel));
     note("panics in the kernel code", panics(project, &kernel));
     note("clippy", clippy_workspace(project));
-    note("documentation", doc(project));
+    note("documentation", doc_workspace(project));
+    note(
+        "documentation of the kernel code",
+        doc_kernel(project, &kernel),
+    );
     if !failed.is_empty() {
         bail!(
             "{} of the checks failed: {}",
@@ -50,13 +54,20 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// Builds the documentation of the user-space crates and of those kernel crates
-/// that know no kernel.
+/// Builds the documentation of all crates.
 ///
 /// # Errors
 ///
 /// On any warning of rustdoc.
 pub(crate) fn doc(project: &Project) -> Result<()> {
+    packages::install_missing(project)?;
+    let kernel = kernel::prepare(project, Use::Module)?;
+    doc_workspace(project)?;
+    doc_kernel(project, &kernel)
+}
+
+/// That of the user-space crates, and of those kernel crates that know no kernel.
+fn doc_workspace(project: &Project) -> Result<()> {
     let step = Step::begin("doc", "rustdoc");
     cargo()
         .args([
@@ -69,6 +80,19 @@ pub(crate) fn doc(project: &Project) -> Result<()> {
         .dir(&project.root)
         .step(&step, &project.log("doc"))?;
     let place = project.root.join("target/doc");
+    step.done(&place.display().to_string());
+    Ok(())
+}
+
+/// That of all kernel crates, as Kbuild compiles them.
+fn doc_kernel(project: &Project, kernel: &Kernel) -> Result<()> {
+    let step = Step::begin("doc", "rustdoc, of the kernel code");
+    let place = project.root.join("target/doc/kernel");
+    let out = project.out("module");
+    fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
+    module::make(project, kernel, &out)
+        .arg(format!("RUSTDOC_OUT={}", place.display()))
+        .step(&step, &project.log("doc-kernel"))?;
     step.done(&place.display().to_string());
     Ok(())
 }
