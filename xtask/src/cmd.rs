@@ -19,6 +19,10 @@ use crate::ui::Step;
 /// How many error lines and last lines of a log a failure shows.
 const SHOWN_LINES: usize = 8;
 
+/// What to do when the disk is full.
+pub(crate) const DISK_FULL: &str = "the disk is full: free some space (`cargo xtask clean --cache` \
+     empties nobounce's own cache), or set XDG_CACHE_HOME to a larger disk";
+
 /// Variables that would change what a nested `make` or `cargo` does: those a
 /// calling make leaves behind, and those that point Kbuild somewhere else.
 const NOT_INHERITED: &[&str] = &[
@@ -251,8 +255,7 @@ fn way_out(lines: &[&str]) -> String {
                 "No space left on device",
                 "You don't have enough free space",
             ],
-            "the disk is full: free some space (`cargo xtask clean --cache` empties nobounce's \
-             own cache), or set XDG_CACHE_HOME to a larger disk",
+            DISK_FULL,
         ),
         (
             &[
