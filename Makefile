@@ -56,6 +56,23 @@ module:
 			echo "the kernel in $(kernel) lacks CONFIG_$$option=y" >&2; \
 			exit 1; }; \
 	done
+	@[ -f '$(kernel)/Module.symvers' ] || { \
+		echo 'the kernel in $(kernel) is configured but not built:' >&2; \
+		echo 'run `make bzImage modules` there' >&2; \
+		exit 1; }
+	@command -v $(or $(BINDGEN),bindgen) >/dev/null || { \
+		echo 'bindgen is missing: cargo install --locked bindgen-cli, and see that' >&2; \
+		echo 'it is on PATH' >&2; \
+		exit 1; }
+	@here=$$($(or $(RUSTC),rustc) --version) || { \
+		echo 'rustc is missing: it must be the one that the kernel was built with' >&2; \
+		exit 1; }; \
+	built=$$(sed -n 's/^CONFIG_RUSTC_VERSION_TEXT="\(.*\)"$$/\1/p' '$(kernel)/.config'); \
+	[ "$$built" = "$$here" ] || { \
+		echo "the kernel in $(kernel) was built with \`$$built\`," >&2; \
+		echo "and rustc here is \`$$here\`: take that one (rustup" >&2; \
+		echo 'override set), or build the kernel anew with this one' >&2; \
+		exit 1; }
 	@mkdir -p $(out)
 	+env -u KDIR -u KBUILD_OUTPUT $(MAKE) -C $(kernel) M=$(CURDIR) MO=$(out) modules
 endif

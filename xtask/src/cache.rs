@@ -40,6 +40,12 @@ impl Cache {
         Ok(Self { dir })
     }
 
+    /// A cache in a folder of a test's.
+    #[cfg(test)]
+    pub(crate) fn at(dir: PathBuf) -> Self {
+        Self { dir }
+    }
+
     /// The cache folder.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
@@ -93,7 +99,8 @@ impl Cache {
             args.join(" "),
             std::env::current_dir().unwrap_or_default().display()
         )?;
-        remove_dir(&self.path("tmp"))?;
+        // What a program of a killed run still writes to goes the next time.
+        let _ = remove_dir(&self.path("tmp"));
         Ok(CacheLock { _file: file })
     }
 
@@ -122,13 +129,15 @@ impl Cache {
         Ok(place)
     }
 
-    /// An empty folder that the next run removes.
+    /// An empty folder that the next run removes. It is this process's own: a program that a killed
+    /// run left behind may go on writing to its.
     ///
     /// # Errors
     ///
     /// When it can't be created.
     pub(crate) fn scratch(&self, name: &str) -> Result<PathBuf> {
-        let work = self.path("tmp").join(name);
+        let own = self.path("tmp").join(std::process::id().to_string());
+        let work = own.join(name);
         remove_dir(&work)?;
         fs::create_dir_all(&work).with_context(|| format!("can't create {}", work.display()))?;
         Ok(work)
@@ -219,9 +228,7 @@ mod tests {
 
     fn cache() -> (tempfile::TempDir, Cache) {
         let dir = tempfile::tempdir().unwrap();
-        let cache = Cache {
-            dir: dir.path().to_path_buf(),
-        };
+        let cache = Cache::at(dir.path().to_path_buf());
         (dir, cache)
     }
 
@@ -265,6 +272,21 @@ mod tests {
         assert!(holder.contains(&std::process::id().to_string()), "{holder}");
         drop(held);
         flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_and_does_not_get_in_the_way() {
+        let (_dir, cache) = cache();
+        let left = cache.path("tmp").join("1").join("tools-x");
+        fs::create_dir_all(&left).unwrap();
+        fs::write(left.join("half"), "").unwrap();
+        drop(cache.lock().unwrap());
+        assert!(!left.exists());
+        // A program of that run that still lives makes its folder anew.
+        fs::create_dir_all(&left).unwrap();
+        fs::write(left.join("half"), "").unwrap();
+        let made = cache.once("tools/x", |_| Ok(())).unwrap();
+        assert_eq!(fs::read_dir(made).unwrap().count(), 0);
     }
 
     #[test]

@@ -26,3 +26,32 @@ pub(crate) fn run(project: &Project, with_cache: bool) -> Result<()> {
     step.done(&format!("removed {removed}"));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::Cache;
+    use crate::kernel::KernelArgs;
+
+    #[test]
+    fn what_was_built_goes_and_the_cache_only_when_asked() {
+        let dir = tempfile::tempdir().unwrap();
+        let project = Project {
+            root: dir.path().join("checkout"),
+            cache: Cache::at(dir.path().join("cache")),
+            kernel: KernelArgs::default(),
+        };
+        let source = project.root.join("Makefile");
+        let built = project.out("module");
+        let cached = project.cache.path("kernel");
+        for folder in [&built, &cached] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        std::fs::write(&source, "").unwrap();
+
+        run(&project, false).unwrap();
+        assert!(!built.exists() && cached.exists() && source.exists());
+        run(&project, true).unwrap();
+        assert!(!cached.exists() && source.exists());
+    }
+}

@@ -7,15 +7,21 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, anyhow, bail};
+use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::ui::Step;
 
 /// How many error lines and last lines of a log a failure shows.
 const SHOWN_LINES: usize = 8;
+
+/// What to do when the disk is full.
+pub(crate) const DISK_FULL: &str = "the disk is full: free some space (`cargo xtask clean --cache` \
+     empties nobounce's own cache), or set XDG_CACHE_HOME to a larger disk";
 
 /// Variables that would change what a nested `make` or `cargo` does: those a
 /// calling make leaves behind, and those that point Kbuild somewhere else.
@@ -32,7 +38,8 @@ const NOT_INHERITED: &[&str] = &[
     "V",
 ];
 
-/// A program to run, with a clean environment for `make`.
+/// A program to run, with a clean environment for `make`. It is killed when this process is, so that
+/// nothing goes on behind the next run's back.
 pub(crate) struct Cmd {
     command: Command,
 }
@@ -43,6 +50,10 @@ impl Cmd {
         let mut command = Command::new(program);
         for name in NOT_INHERITED {
             command.env_remove(name);
+        }
+        // SAFETY: Between fork and exec this makes one system call, and allocates nothing.
+        unsafe {
+            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
         }
         Self { command }
     }
@@ -244,8 +255,7 @@ fn way_out(lines: &[&str]) -> String {
                 "No space left on device",
                 "You don't have enough free space",
             ],
-            "the disk is full: free some space (`cargo xtask clean --cache` empties nobounce's \
-             own cache), or set XDG_CACHE_HOME to a larger disk",
+            DISK_FULL,
         ),
         (
             &[
@@ -284,6 +294,8 @@ fn way_out(lines: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
     use super::*;
 
     #[test]
@@ -341,6 +353,14 @@ mod tests {
             .output()
             .unwrap();
         assert_eq!(output.trim(), "unset unset 1");
+    }
+
+    #[test]
+    fn a_program_is_killed_with_the_one_that_runs_it() {
+        // The kernel goes by the thread that started it.
+        let start = || Cmd::new("sleep").arg("20").command.spawn();
+        let mut child = std::thread::spawn(start).join().unwrap().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
     }
 
     #[test]

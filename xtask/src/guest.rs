@@ -37,8 +37,11 @@ pub(crate) fn prepare(project: &Project) -> Result<Images> {
     let counter = plugin::build(project, &qemu)?;
     let images = images(project, &kernel, &ours, initramfs, qemu, counter)?;
     let path = manifest_path(project);
-    let text = serde_json::to_string_pretty(&images)?;
-    fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
+    // Tests of another run may be reading it.
+    let new = path.with_extension("new");
+    fs::write(&new, serde_json::to_string_pretty(&images)?)
+        .and_then(|()| fs::rename(&new, &path))
+        .with_context(|| format!("can't write {}", path.display()))?;
     Ok(images)
 }
 

@@ -141,9 +141,20 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
+            if disk_is_full(&error) {
+                eprintln!("  way out: {}", cmd::DISK_FULL);
+            }
             ExitCode::FAILURE
         }
     }
+}
+
+/// Whether this program itself could not write; of others `cmd` knows.
+fn disk_is_full(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|cause| cause.kind() == std::io::ErrorKind::StorageFull)
 }
 
 fn run(cli: Cli) -> Result<()> {
@@ -195,4 +206,19 @@ fn error(error: cases::CaseError) -> anyhow::Error {
 /// Prints what a command made, alone on standard output, for scripts.
 fn made(path: &Path) {
     println!("{}", path.display());
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_recognised_whatever_was_being_written() {
+        let full = std::fs::write("/dev/full", "x").context("can't write it");
+        assert!(disk_is_full(&full.unwrap_err()));
+        let other = std::fs::write("/no/such/folder", "x").context("can't write it");
+        assert!(!disk_is_full(&other.unwrap_err()));
+    }
 }

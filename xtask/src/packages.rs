@@ -81,12 +81,7 @@ pub(crate) fn install_missing(project: &Project) -> Result<()> {
                 )
             }));
         }
-        bail!(
-            "these Debian packages are missing, and installing them takes root (there is no sudo \
-             without a password here):\n\n  sudo apt-get update\n  sudo apt-get install \
-             --no-install-recommends {}\n\nInstall them and run this again.",
-            missing.join(" ")
-        );
+        bail!("{}", for_root_to_install(&missing));
     }
     let mut updated = false;
     if libclang_missing {
@@ -117,6 +112,16 @@ pub(crate) fn install_missing(project: &Project) -> Result<()> {
     result?;
     step.done(&format!("installed {list}"));
     Ok(())
+}
+
+/// What a user is told who may not install.
+fn for_root_to_install(missing: &[String]) -> String {
+    format!(
+        "these Debian packages are missing, and installing them takes root (there is no sudo \
+         without a password here):\n\n  sudo apt-get update\n  sudo apt-get install \
+         --no-install-recommends {}\n\nInstall them and run this again.",
+        missing.join(" ")
+    )
 }
 
 fn install(project: &Project, step: &Step, root: bool, packages: &[String]) -> Result<()> {
@@ -179,6 +184,21 @@ fn newest_libclang(search: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_may_not_install_is_given_the_command() {
+        let text = for_root_to_install(&["flex".to_owned(), "bison".to_owned()]);
+        let command = "\n  sudo apt-get install --no-install-recommends flex bison\n";
+        assert!(text.contains(command), "{text}");
+        assert!(text.contains("run this again"), "{text}");
+    }
+
+    #[test]
+    fn what_a_machine_lacks_is_found_without_asking_apt() {
+        assert!(Probe::Program("sh").found());
+        assert!(!Probe::Program("no-such-program-here").found());
+        assert!(!Probe::Header("/usr/include/no/such.h").found());
+    }
 
     #[test]
     fn the_newest_libclang_that_the_kernel_takes_is_chosen() {

@@ -5,13 +5,13 @@
 //! It does not see what devices do. Here it shows that nothing but devices touches payload in
 //! device memory, and that it would tell if something did.
 
-use cases::{ACCELERATOR, Family, Result, Stream, Testbed, place};
+use cases::{ACCELERATOR, CaseError, Family, Result, Stream, Testbed, place};
 use protocol::{
     Command, CopySink, DevmemSink, DevmemSource, Fill, JobSpec, Memory, Release, TcpSink,
     request::{Edge, MarkWindow},
 };
 use vm::{
-    JobHandle, Topology,
+    Images, JobHandle, Topology,
     counter::{Accesses, Watch, Window},
 };
 
@@ -83,6 +83,28 @@ fn received(bed: &Testbed, stream: &Stream, memory: Memory, verify: bool) -> Res
     Ok(bed.guest.window(0)?)
 }
 
+/// How often Rust code allocated memory: all of it does so through these.
+fn allocations(window: &Window) -> Result<u64> {
+    let symbols = Images::from_env()?.symbols;
+    let map = symbols.ok_or_else(|| CaseError::new("the kernel build has no System.map"))?;
+    let text = std::fs::read_to_string(&map)
+        .map_err(|error| CaseError::new(format!("{}: {error}", map.display())))?;
+    let allocators: Vec<u64> = text
+        .lines()
+        .filter(|line| {
+            let name = line.rsplit(' ').next().unwrap_or_default();
+            name.starts_with("rust_helper_") && name.ends_with("realloc_node_align")
+        })
+        .filter_map(|line| u64::from_str_radix(line.split(' ').next()?, 16).ok())
+        .collect();
+    assert!(!allocators.is_empty(), "no allocator in {}", map.display());
+    let calls = window.blocks.iter();
+    Ok(calls
+        .filter(|block| allocators.contains(&block.address))
+        .map(|block| block.entries)
+        .sum())
+}
+
 fn nobody_touches_what_is_received(memory: Memory, name: &str) -> Result {
     let bed = boot(name)?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
@@ -92,6 +114,12 @@ fn nobody_touches_what_is_received(memory: Memory, name: &str) -> Result {
         window.total().instructions > BYTES / 10,
         "the processor did the rest: {:?}",
         window.total()
+    );
+    // A thousand packets, and the binding's ring.
+    let allocations = allocations(&window)?;
+    assert!(
+        allocations < 16,
+        "the driver allocated {allocations} times, beside its page pools"
     );
     bed.finish()?;
     Ok(())

@@ -29,9 +29,15 @@ fn header_split_goes_on_and_off_under_traffic_and_loses_no_data() -> Result {
     let mut wanted = 0;
 
     assert_eq!(rings(&bed, bed.local)?.data_split, Some(DataSplit::Off));
-    for _ in 0..3 {
-        for split in [DataSplit::On, DataSplit::Off] {
-            bed.set_header_split(bed.local, split)?;
+    for _ in 0..2 {
+        for (wanted_split, split) in [
+            (DataSplit::On, DataSplit::On),
+            (DataSplit::Off, DataSplit::Off),
+            (DataSplit::On, DataSplit::On),
+            // The driver prefers not to split.
+            (DataSplit::Auto, DataSplit::Off),
+        ] {
+            bed.set_header_split(bed.local, wanted_split)?;
             let before = bed.statistic(bed.local, "rx_split")?;
             assert_eq!(rings(&bed, bed.local)?.data_split, Some(split));
 
@@ -49,17 +55,6 @@ fn header_split_goes_on_and_off_under_traffic_and_loses_no_data() -> Result {
         }
     }
     finish(source, sink)?;
-    bed.finish()?;
-    Ok(())
-}
-
-#[test]
-fn auto_means_off() -> Result {
-    let bed = Testbed::options()
-        .header_split()
-        .boot("header-split-auto")?;
-    bed.set_header_split(bed.local, DataSplit::Auto)?;
-    assert_eq!(rings(&bed, bed.local)?.data_split, Some(DataSplit::Off));
     bed.finish()?;
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! Checksums and segmentation, by the device and by the kernel, over frames of odd sizes.
 
 use cases::{Family, Result, Testbed};
+use protocol::net::QueueKind;
 
 /// From one byte to 64 KiB, most of them no multiple of anything.
 const ODD: &[u32] = &[
@@ -129,8 +130,25 @@ fn traffic_passes_with_offloads_off_that_can_be_off() -> Result {
         ],
     )?;
     let tso = bed.statistic(bed.local, "tx_tso")?;
+    let sent = || -> Result<[u64; 2]> {
+        let frames = bed.queue_stats(bed.local, QueueKind::Tx, "tx-packets")?;
+        Ok([
+            frames.iter().sum(),
+            bed.statistic(bed.local, "tx_doorbells")?,
+        ])
+    };
 
     for family in Family::BOTH {
+        let before = sent()?;
+        bed.stream(bed.local, bed.peer, family)
+            .transfer(&bed, BYTES, &[64 << 10])?;
+        let after = sent()?;
+        let (frames, doorbells) = (after[0] - before[0], after[1] - before[1]);
+        // The kernel cuts a write into many frames, and says with each but the last that more come.
+        assert!(
+            frames > BYTES / 1500 && doorbells < frames / 2,
+            "the doorbell rang {doorbells} times for {frames} frames"
+        );
         bed.stream(bed.local, bed.peer, family)
             .transfer(&bed, BYTES, ODD)?;
         bed.stream(bed.peer, bed.local, family)

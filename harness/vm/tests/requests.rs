@@ -78,6 +78,14 @@ fn the_kernel_says_why_it_refuses() {
         })
         .unwrap_err();
     assert_eq!(errno(no_address), Some(99));
+    let port_taken = TcpSink {
+        ns: Ns::Local,
+        listen: address("127.0.0.1:5000"),
+        seed: 0,
+    };
+    let holder = guest.start(port_taken.clone()).unwrap();
+    assert_eq!(errno(guest.start(port_taken).unwrap_err()), Some(98));
+    holder.stop().unwrap();
     let timeout_ms = 10;
     let waited = guest.call(WaitInterface {
         ns: Ns::Local,

@@ -176,3 +176,108 @@ impl fmt::Display for Report {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn direction() -> Direction {
+        Direction {
+            bytes: 64,
+            verified: true,
+            verified_by: "the host, in its memory",
+            linear_bytes: 0,
+            fragments: Some(3),
+            copied: Some(0),
+            drops: 0,
+            queue: 1,
+            bytes_by_queue: vec![0, 70],
+            checksums_good: 4,
+            checksums_bad: 0,
+            elapsed_seconds: 0.5,
+        }
+    }
+
+    fn report() -> Report {
+        Report {
+            driver: "rigb",
+            kernel_release: "7.3.4".to_owned(),
+            qemu_version: "10.1.0".to_owned(),
+            accelerator: "tcg",
+            seed: 7,
+            mtu: 9000,
+            memory: "udmabuf",
+            rx: direction(),
+            tx: direction(),
+            net_iovs_outstanding: 0,
+            compared: None,
+            stages: vec![Stage {
+                name: "boot",
+                seconds: 1.0,
+            }],
+            logs: Logs {
+                directory: "vm/run".into(),
+                console: "vm/run/console.log".into(),
+                transcript: "vm/run/transcript.log".into(),
+                pcaps: vec!["vm/run/wire0.pcap".into()],
+            },
+        }
+    }
+
+    #[test]
+    fn programs_find_what_they_look_for() {
+        let json = serde_json::to_value(report()).unwrap();
+        for name in [
+            "driver",
+            "kernel_release",
+            "qemu_version",
+            "net_iovs_outstanding",
+            "rx",
+            "tx",
+        ] {
+            assert!(json.get(name).is_some(), "no {name} in {json}");
+        }
+        for way in ["rx", "tx"] {
+            for name in ["bytes", "verified", "linear_bytes", "drops", "queue"] {
+                assert!(json[way].get(name).is_some(), "no {name} in {way}");
+            }
+        }
+    }
+
+    #[test]
+    fn people_find_what_they_look_for() {
+        let text = report().to_string();
+        for part in [
+            "frame bytes by queue",
+            "1: 70 B",
+            "fragments",
+            "net_iovs outstanding",
+            "linear bytes",
+            "drops",
+            "4 good, 0 bad",
+            "boot 1.0 s",
+            "vm/run/console.log",
+            "vm/run/wire0.pcap",
+        ] {
+            assert!(text.contains(part), "no `{part}` in {text}");
+        }
+    }
+
+    #[test]
+    fn nothing_that_is_wrong_passes_for_right() {
+        assert!(report().holds());
+        let wrongs: [fn(&mut Report); 6] = [
+            |report| report.rx.verified = false,
+            |report| report.tx.verified = false,
+            |report| report.rx.linear_bytes = 1,
+            |report| report.tx.copied = Some(1),
+            |report| report.rx.checksums_bad = 1,
+            |report| report.net_iovs_outstanding = 1,
+        ];
+        for (n, wrong) in wrongs.into_iter().enumerate() {
+            let mut report = report();
+            wrong(&mut report);
+            assert!(!report.holds(), "number {n}: {report:?}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Queue pairs, their interrupts and page pools: one pair for each processor, one vector for each
+//! pair and one for the link.
+
+use std::collections::BTreeSet;
+
+use cases::{CaseError, Family, Result, Testbed};
+use protocol::{
+    Ns,
+    net::{DataSplit, QueueKind},
+    request::{GetChannels, ListNapis, ListPagePools, ListQueues, ReadFile},
+};
+
+const MIB: u64 = 1 << 20;
+const CPUS: u32 = 3;
+
+/// How often the interrupts came that `/proc/interrupts` has a matching line of.
+fn interrupts(bed: &Testbed, matches: impl Fn(&str) -> bool) -> Result<Vec<u64>> {
+    let text = bed.guest.call(ReadFile {
+        ns: Ns::Local,
+        path: "/proc/interrupts".to_owned(),
+    })?;
+    let counts = |line: &str| {
+        let numbers = line.split_whitespace().skip(1);
+        numbers.map_while(|word| word.parse::<u64>().ok()).sum()
+    };
+    Ok(text
+        .lines()
+        .filter(|line| matches(line))
+        .map(counts)
+        .collect())
+}
+
+#[test]
+fn each_processor_has_a_queue_pair_with_pools_and_a_vector_and_the_link_a_vector() -> Result {
+    let bed = Testbed::options().cpus(CPUS).boot("vectors")?;
+    let (ns, interface) = (bed.local.ns, bed.local.name());
+    let channels = bed.guest.call(GetChannels {
+        ns,
+        interface: interface.clone(),
+    })?;
+    assert_eq!((channels.combined, channels.combined_max), (CPUS, CPUS));
+
+    let queues = bed.guest.call(ListQueues {
+        ns,
+        interface: interface.clone(),
+    })?;
+    let napis = bed.guest.call(ListNapis { ns, interface })?;
+    let irq = |kind, id| {
+        let mut queues = queues.iter();
+        let queue = queues.find(|queue| (queue.kind, queue.id) == (kind, id));
+        let napi = queue.and_then(|queue| napis.iter().find(|napi| Some(napi.id) == queue.napi));
+        napi.and_then(|napi| napi.irq)
+            .ok_or_else(|| CaseError::new(format!("no interrupt of {kind:?} {id}: {queues:?}")))
+    };
+    let mut irqs = BTreeSet::new();
+    for queue in 0..CPUS {
+        let receive = irq(QueueKind::Rx, queue)?;
+        assert_eq!(receive, irq(QueueKind::Tx, queue)?, "queue pair {queue}");
+        irqs.insert(receive);
+    }
+    assert_eq!(irqs.len(), CPUS as usize, "{irqs:?}");
+    // Of both NICs.
+    let named = |name: &'static str| interrupts(&bed, move |line| line.ends_with(name));
+    let handlers = (named("rigb-queue")?.len(), named("rigb-link")?.len());
+    assert_eq!(handlers, (2 * CPUS as usize, 2));
+
+    // Where each queue's buffers come from: for whole frames, or for headers and for payload.
+    for (split, wanted) in [(DataSplit::Off, 1), (DataSplit::On, 2)] {
+        bed.set_header_split(bed.local, split)?;
+        let pools = bed.guest.call(ListPagePools {
+            ns,
+            interface: bed.local.name(),
+        })?;
+        for napi in &napis {
+            let own = pools.iter().filter(|pool| pool.napi == Some(napi.id));
+            assert_eq!(own.count(), wanted, "split is {split:?}: {pools:?}");
+        }
+    }
+
+    for queue in 0..CPUS {
+        let prefix = format!("{}:", irq(QueueKind::Rx, queue)?);
+        let came = || interrupts(&bed, |line| line.trim_start().starts_with(&prefix));
+        bed.steer(bed.local, &[queue])?;
+        let before = came()?;
+        bed.stream(bed.peer, bed.local, Family::V4)
+            .transfer(&bed, 2 * MIB, &[64 << 10])?;
+        let after = came()?;
+        assert!(after > before, "queue {queue}: {before:?} then {after:?}");
+    }
+
+    let link = || -> Result<u64> { Ok(named("rigb-link")?.iter().sum()) };
+    for up in [false, true] {
+        let before = link()?;
+        bed.set_link(bed.local, up)?;
+        bed.wait_carrier_of(bed.local, up)?;
+        assert!(link()? > before, "the link went up or down unasked: {up}");
+    }
+    bed.finish()?;
+    Ok(())
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the commands say when something is missing or wrong: the thing, the way out, and a status
+//! that scripts can see. Each runs with a cache of its own, and with stand-ins for other programs.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::fs::{FlockOperation, flock};
+use tempfile::TempDir;
+
+/// A machine's trouble: an empty cache, and programs in front of the machine's.
+struct Trouble {
+    dir: TempDir,
+}
+
+impl Trouble {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["cache/nobounce", "bin"] {
+            fs::create_dir_all(dir.path().join(name)).unwrap();
+        }
+        // None that would be installed first.
+        Self { dir }.program("bindgen", "echo bindgen 0.72.1")
+    }
+
+    /// A program that does what this shell script says.
+    fn program(self, name: &str, script: &str) -> Self {
+        let path = self.dir.path().join("bin").join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        self
+    }
+
+    /// A kernel build that has these options, and was made by this rustc.
+    fn kernel(&self, options: &[&str], rustc: &str) -> String {
+        let kernel = self.dir.path().join("kernel");
+        fs::create_dir_all(kernel.join("include/config")).unwrap();
+        let mut config = format!("CONFIG_RUSTC_VERSION_TEXT=\"{rustc}\"\n");
+        for option in options {
+            config += &format!("CONFIG_{option}=y\n");
+        }
+        fs::write(kernel.join(".config"), config).unwrap();
+        fs::write(kernel.join("include/config/kernel.release"), "7.3.4\n").unwrap();
+        fs::write(kernel.join("Module.symvers"), "").unwrap();
+        kernel.display().to_string()
+    }
+
+    fn command(&self, program: &str, args: &[&str]) -> Command {
+        let path = std::env::var("PATH").unwrap();
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap())
+            .env("XDG_CACHE_HOME", self.dir.path().join("cache"))
+            .env("PATH", format!("{}/bin:{path}", self.dir.path().display()))
+            .stdin(Stdio::null());
+        for name in ["KDIR", "KBUILD_OUTPUT", "QEMU", "MAKEFLAGS", "MAKELEVEL"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    fn xtask(&self, args: &[&str]) -> Command {
+        self.command(env!("CARGO_BIN_EXE_xtask"), args)
+    }
+}
+
+/// Runs a command that must fail and say all of this.
+#[track_caller]
+fn fails_saying(mut command: Command, expected: &[&str]) {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "it did not fail: {said}");
+    for part in expected {
+        assert!(said.contains(part), "`{part}` is not in: {said}");
+    }
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+/// All that the module needs.
+const OPTIONS: [&str; 6] = [
+    "RUST",
+    "MODULES",
+    "PCI_MSI",
+    "INET",
+    "PAGE_POOL",
+    "NET_DEVMEM",
+];
+
+#[test]
+fn wrong_arguments_are_named() {
+    let trouble = Trouble::new();
+    for (args, expected) in [
+        (&["lunch"][..], "lunch"),
+        (&["run", "--jsn"], "--json"),
+        (&["run", "--json"], "FILE"),
+        (&["clean", "cache"], "cache"),
+    ] {
+        fails_saying(trouble.xtask(args), &[expected, "--help"]);
+    }
+}
+
+#[test]
+fn the_help_has_every_step() {
+    let output = Trouble::new().xtask(&["--help"]).output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    for step in [
+        "setup",
+        "source",
+        "kernel",
+        "module",
+        "qemu",
+        "agent",
+        "initramfs",
+        "guest",
+        "run",
+        "test",
+        "check",
+        "doc",
+        "clean",
+    ] {
+        let line = format!("\n  {step} ");
+        assert!(help.contains(&line), "{step} is not in: {help}");
+    }
+}
+
+#[test]
+fn a_kernel_that_is_none_or_lacks_options_is_named_with_them() {
+    let trouble = Trouble::new();
+    fails_saying(
+        trouble.xtask(&["module", "--kdir", "/no/such/tree"]),
+        &["KDIR=/no/such/tree"],
+    );
+    for option in ["RUST", "NET_DEVMEM"] {
+        let options: Vec<_> = OPTIONS.into_iter().filter(|name| *name != option).collect();
+        let kernel = trouble.kernel(&options, "rustc 1.2.3");
+        let missing = format!("CONFIG_{option}=y");
+        let wanted = [kernel.as_str(), &missing];
+        fails_saying(
+            trouble.xtask(&["module", "--kbuild-output", &kernel]),
+            &wanted,
+        );
+        let argument = format!("KDIR={kernel}");
+        fails_saying(trouble.command("make", &["module", &argument]), &wanted);
+    }
+    let empty = format!("KDIR={}", trouble.dir.path().display());
+    fails_saying(
+        trouble.command("make", &["module", &empty]),
+        &["no .config"],
+    );
+}
+
+#[test]
+fn a_kernel_that_another_rustc_built_is_named_with_both() {
+    let trouble = Trouble::new();
+    let kernel = trouble.kernel(&OPTIONS, "rustc 1.2.3 (abc)");
+    let here = Command::new("rustc").arg("--version").output().unwrap();
+    let here = String::from_utf8(here.stdout).unwrap();
+    let wanted = [kernel.as_str(), "rustc 1.2.3 (abc)", here.trim()];
+    fails_saying(
+        trouble.xtask(&["module", "--kbuild-output", &kernel]),
+        &wanted,
+    );
+    let argument = format!("KDIR={kernel}");
+    fails_saying(trouble.command("make", &["module", &argument]), &wanted);
+}
+
+#[test]
+fn what_a_plain_module_build_lacks_is_named() {
+    let trouble = Trouble::new();
+    let kernel = trouble.kernel(&OPTIONS, "rustc 1.2.3 (abc)");
+    let argument = format!("KDIR={kernel}");
+    for (missing, expected) in [
+        ("BINDGEN=/no/such", "bindgen is missing"),
+        ("RUSTC=/no/such", "rustc is missing"),
+    ] {
+        fails_saying(
+            trouble.command("make", &["module", &argument, missing]),
+            &[expected],
+        );
+    }
+    fs::remove_file(Path::new(&kernel).join("Module.symvers")).unwrap();
+    fails_saying(
+        trouble.command("make", &["module", &argument]),
+        &[&kernel, "not built"],
+    );
+}
+
+#[test]
+fn a_qemu_that_does_not_suit_is_named() {
+    let trouble = Trouble::new().program("old", "echo QEMU emulator version 8.2.1");
+    for (given, expected) in [
+        ("old", "10.1.0 or newer"),
+        ("no-such-qemu", "isn't installed"),
+    ] {
+        let mut command = trouble.xtask(&["qemu"]);
+        command.env("QEMU", given);
+        fails_saying(command, &[&format!("QEMU={given}"), expected, "unset it"]);
+    }
+}
+
+#[test]
+fn the_systems_qemu_is_taken_where_it_suits_and_only_there() {
+    let qemu = |version: &str| {
+        apt("E: Temporary failure resolving 'mirror.invalid'").program(
+            "qemu-system-x86_64",
+            &format!(
+                "case $1 in --version) echo QEMU emulator version {version};;\n\
+                 *) echo 'name \"igb\", bus PCI';; esac"
+            ),
+        )
+    };
+    let output = qemu("10.1.0").xtask(&["qemu"]).output().unwrap();
+    assert_eq!(output.stdout, b"qemu-system-x86_64\n", "{output:?}");
+    fails_saying(
+        qemu("7.2.22").xtask(&["qemu"]),
+        &["the system's QEMU isn't used", "7.2.22", "logs/apt.log"],
+    );
+}
+
+/// An apt that knows a mirror, and fails to get anything from it.
+fn apt(words: &str) -> Trouble {
+    let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let codename = release
+        .lines()
+        .find_map(|line| line.strip_prefix("VERSION_CODENAME="))
+        .unwrap_or("stable");
+    Trouble::new().program(
+        "apt-get",
+        &format!(
+            "case \"$*\" in *indextargets*) echo {codename} http://mirror.invalid/debian;;\n\
+             *) echo \"{words}\" >&2; exit 100;; esac"
+        ),
+    )
+}
+
+#[test]
+fn a_network_or_disk_that_fails_is_named_with_the_log_and_the_way_out() {
+    for (words, way_out) in [
+        (
+            "E: Temporary failure resolving 'mirror.invalid'",
+            "run it again when it is back",
+        ),
+        (
+            "E: You don't have enough free space in /x/",
+            "XDG_CACHE_HOME to a larger disk",
+        ),
+    ] {
+        let trouble = apt(words);
+        fails_saying(
+            trouble.xtask(&["source"]),
+            &[words, "logs/apt.log", "way out:", way_out],
+        );
+        let source = trouble.dir.path().join("cache/nobounce/source");
+        assert!(!source.exists(), "a source that is not there");
+    }
+}
+
+#[test]
+fn a_second_run_says_whom_it_waits_for_and_goes_on_after_it() {
+    let trouble = Trouble::new();
+    let path = trouble.dir.path().join("cache/nobounce/lock");
+    fs::write(&path, "process 17 (`cargo xtask run` in /elsewhere)").unwrap();
+    let held = File::open(&path).unwrap();
+    flock(&held, FlockOperation::LockExclusive).unwrap();
+
+    let mut second = trouble
+        .xtask(&["module", "--kdir", "/no/such/tree"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(second.stderr.take().unwrap()).lines();
+    let first = said.next().unwrap().unwrap();
+    assert!(
+        first.contains("waiting") && first.contains("process 17"),
+        "{first}"
+    );
+    // Would have ended by now, and said so, if it did not wait.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(second.try_wait().unwrap().is_none(), "it did not wait");
+    drop(held);
+    let then = said.next().unwrap().unwrap();
+    assert!(then.contains("/no/such/tree"), "{then}");
+    assert!(!second.wait().unwrap().success());
+}
