@@ -50,7 +50,7 @@ pub enum Path {
     },
 }
 
-/// Accepts one connection and receives until the end of the stream.
+/// Accepts connections and receives until the end of each stream. All flows together are counted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct MeasuredSink {
     /// Namespace that listens.
@@ -63,6 +63,12 @@ pub struct MeasuredSink {
     pub listen: SocketAddr,
     /// Where the payload goes.
     pub path: Path,
+    /// Connections, all received from at once: by a thread each, or with [`Path::Zcrx`] by one.
+    /// Not 0; 1 with [`Path::Copied`].
+    pub flows: u32,
+    /// With [`Path::Devmem`]: tokens that are kept before they are given back, together. `None`
+    /// gives back after each call what it received.
+    pub token_batch: Option<u32>,
     /// Most bytes that one call receives. With [`Path::Zcrx`], where it is the kernel that says how
     /// much: bytes that are kept before they are given back, together.
     pub read: u32,
@@ -98,7 +104,8 @@ pub struct MeasuredSinkReport {
     pub error: Option<Failure>,
 }
 
-/// Connects and sends the same bytes again and again.
+/// Connects and sends the same bytes again and again. Flows take what they send from one account,
+/// so that none ends before the others.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct MeasuredSource {
     /// Namespace that sends.
@@ -107,8 +114,10 @@ pub struct MeasuredSource {
     pub interface: String,
     /// Where to connect.
     pub connect: SocketAddr,
-    /// Where the payload comes from.
+    /// Where the payload comes from; each flow has its part of a dma-buf's bytes.
     pub path: Path,
+    /// Connections, each with a thread that sends. Not 0.
+    pub flows: u32,
     /// Bytes of each call that sends.
     pub write: u32,
     /// Bytes to send.

@@ -28,6 +28,12 @@ pub(crate) struct Figure {
     /// Bytes of each of the receiver's buffers of device memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) net_iov: Option<u32>,
+    /// Connections.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub(crate) flows: u32,
+    /// Tokens that are given back together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) token_batch: Option<u32>,
     /// MTU of the wire.
     pub(crate) mtu: u32,
     /// Bytes of each read and write.
@@ -45,6 +51,14 @@ pub(crate) struct Figure {
     pub(crate) low: f64,
     /// The largest.
     pub(crate) high: f64,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(flows: &u32) -> bool {
+    *flows == 1
 }
 
 /// Names of the figures that tables and comparisons need.
@@ -91,6 +105,8 @@ pub(crate) fn figures(
             rx: way(row.scenario.rx).to_owned(),
             memory: memory.map(str::to_owned),
             net_iov,
+            flows: row.scenario.flows,
+            token_batch: row.scenario.token_batch,
             mtu: row.mtu,
             io: row.io,
             figure: figure.to_owned(),
@@ -215,6 +231,8 @@ mod tests {
             rx: String::new(),
             memory: None,
             net_iov: None,
+            flows: 1,
+            token_batch: None,
             mtu: 1500,
             io: 4096,
             figure: INSTRUCTIONS.to_owned(),

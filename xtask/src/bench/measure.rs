@@ -96,6 +96,8 @@ fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement
         interface: stream.to.name(),
         listen: at,
         path: path(scenario.rx),
+        flows: scenario.flows,
+        token_batch: scenario.token_batch,
         read: row.io,
         skip: BEFORE,
         window,
@@ -110,6 +112,7 @@ fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement
         interface: stream.from.name(),
         connect: at,
         path: path(scenario.tx),
+        flows: scenario.flows,
         write: row.io,
         bytes: BEFORE + window + AFTER,
     })?;

@@ -89,9 +89,10 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
         let figures = check::read(from)?;
         return show(&figures, options, &format!("Figures of {}", from.display()));
     }
-    let extent = match (options.quick, options.full) {
-        (true, _) => Extent::Quick,
-        (_, true) => Extent::Full,
+    let extent = match (options.quick, options.full, options.document) {
+        (true, ..) => Extent::Quick,
+        (_, true, _) => Extent::Full,
+        (.., true) => Extent::Document,
         _ => Extent::Usual,
     };
     let mut rows = scenario::rows(extent);

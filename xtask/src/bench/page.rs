@@ -157,6 +157,8 @@ mod tests {
             rx: String::new(),
             memory: None,
             net_iov: None,
+            flows: 1,
+            token_batch: None,
             mtu: 9000,
             io: 65536,
             figure: figure.to_owned(),

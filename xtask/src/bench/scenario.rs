@@ -45,7 +45,26 @@ pub(crate) struct Scenario {
     pub(crate) tx: Way,
     /// How the receiver receives.
     pub(crate) rx: Way,
+    /// Connections, all on the same queue.
+    pub(crate) flows: u32,
+    /// Tokens that are given back together; without, those of a read.
+    pub(crate) token_batch: Option<u32>,
+    breadth: Breadth,
 }
+
+/// With how many sizes a scenario is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Breadth {
+    /// With all, in the documentation too.
+    Main,
+    /// With all, in the documentation with [`FIRST`] only.
+    Side,
+    /// With [`FIRST`] only, wherever.
+    Detail,
+}
+
+/// MTU and size of reads and writes that everything is measured with.
+pub(crate) const FIRST: (u32, u32) = (9000, 64 << 10);
 
 /// Ordinary memory as a dma-buf, in pages.
 const UDMABUF: Way = Way::Devmem(Memory::Udmabuf, 4 << 10);
@@ -67,17 +86,31 @@ use Way::Ordinary;
 #[rustfmt::skip]
 pub(crate) const SCENARIOS: &[Scenario] = &[
     // name, driver, how it is sent, how it is received
-    scenario("igb", Igb, Ordinary, Ordinary),
-    scenario("igb + copy", Igb, COPIED, COPIED),
-    scenario("rigb", Rigb, Ordinary, Ordinary),
+    scenario("igb", Igb, Ordinary, Ordinary).main(),
+    scenario("igb + copy", Igb, COPIED, COPIED).main(),
+    scenario("rigb", Rigb, Ordinary, Ordinary).main(),
     scenario("rigb devmem RX, udmabuf", Rigb, Ordinary, UDMABUF),
     scenario("rigb devmem TX, udmabuf", Rigb, UDMABUF, Ordinary),
     scenario("rigb devmem, udmabuf", Rigb, UDMABUF, UDMABUF),
     scenario("rigb devmem, accelerator", Rigb, ACCELERATOR_4K, ACCELERATOR_4K),
-    scenario("rigb devmem, accelerator, 16K", Rigb, ACCELERATOR_16K, ACCELERATOR_16K),
+    scenario("rigb devmem, accelerator, 16K", Rigb, ACCELERATOR_16K, ACCELERATOR_16K).main(),
     scenario("rigb zcrx RX, user", Rigb, Ordinary, ZCRX_USER),
     scenario("rigb zcrx + devmem TX, accelerator, 4K", Rigb, ACCELERATOR_4K, ZCRX_4K),
-    scenario("rigb zcrx + devmem TX, accelerator, 16K", Rigb, ACCELERATOR_16K, ZCRX_16K),
+    scenario("rigb zcrx + devmem TX, accelerator, 16K", Rigb, ACCELERATOR_16K, ZCRX_16K).main(),
+
+    scenario("igb, 2 flows", Igb, Ordinary, Ordinary).flows(2),
+    scenario("igb, 4 flows", Igb, Ordinary, Ordinary).flows(4),
+    scenario("rigb, 2 flows", Rigb, Ordinary, Ordinary).flows(2),
+    scenario("rigb, 4 flows", Rigb, Ordinary, Ordinary).flows(4),
+    scenario("rigb devmem, accelerator, 16K, 2 flows", Rigb, ACCELERATOR_16K, ACCELERATOR_16K).flows(2),
+    scenario("rigb devmem, accelerator, 16K, 4 flows", Rigb, ACCELERATOR_16K, ACCELERATOR_16K).flows(4),
+    scenario("rigb zcrx + devmem TX, accelerator, 16K, 2 flows", Rigb, ACCELERATOR_16K, ZCRX_16K).flows(2),
+    scenario("rigb zcrx + devmem TX, accelerator, 16K, 4 flows", Rigb, ACCELERATOR_16K, ZCRX_16K).flows(4),
+
+    scenario("rigb devmem RX, accelerator, tokens by 1", Rigb, Ordinary, ACCELERATOR_4K).tokens(1),
+    scenario("rigb devmem RX, accelerator, tokens by 16", Rigb, Ordinary, ACCELERATOR_4K).tokens(16),
+    scenario("rigb devmem RX, accelerator, tokens by 128", Rigb, Ordinary, ACCELERATOR_4K).tokens(128),
+    scenario("rigb devmem RX, accelerator, tokens by 512", Rigb, Ordinary, ACCELERATOR_4K).tokens(512),
 ];
 
 const fn scenario(name: &'static str, driver: Driver, tx: Way, rx: Way) -> Scenario {
@@ -86,6 +119,28 @@ const fn scenario(name: &'static str, driver: Driver, tx: Way, rx: Way) -> Scena
         driver,
         tx,
         rx,
+        flows: 1,
+        token_batch: None,
+        breadth: Breadth::Side,
+    }
+}
+
+impl Scenario {
+    const fn main(mut self) -> Self {
+        self.breadth = Breadth::Main;
+        self
+    }
+
+    const fn flows(mut self, flows: u32) -> Self {
+        self.flows = flows;
+        self.breadth = Breadth::Detail;
+        self
+    }
+
+    const fn tokens(mut self, batch: u32) -> Self {
+        self.token_batch = Some(batch);
+        self.breadth = Breadth::Detail;
+        self
     }
 }
 
@@ -117,6 +172,8 @@ pub(crate) enum Extent {
     /// What is compared in CI.
     Quick,
     /// What the documentation shows.
+    Document,
+    /// What `make bench` measures.
     Usual,
     /// All message sizes.
     Full,
@@ -124,11 +181,12 @@ pub(crate) enum Extent {
 
 /// The rows of an extent, in the order of the table.
 pub(crate) fn rows(extent: Extent) -> Vec<Row> {
+    const MTUS: &[u32] = &[1500, 4096, 9000];
     let (mtus, ios): (&[u32], &[u32]) = match extent {
-        Extent::Quick => (&[9000], &[64 << 10]),
-        Extent::Usual => (&[1500, 4096, 9000], &[64 << 10, 1 << 20]),
+        Extent::Quick => (&[FIRST.0], &[FIRST.1]),
+        Extent::Document | Extent::Usual => (MTUS, &[64 << 10, 1 << 20]),
         Extent::Full => (
-            &[1500, 4096, 9000],
+            MTUS,
             &[
                 4 << 10,
                 16 << 10,
@@ -143,7 +201,13 @@ pub(crate) fn rows(extent: Extent) -> Vec<Row> {
     let mut rows = Vec::new();
     for &mtu in mtus {
         for &io in ios {
-            rows.extend(SCENARIOS.iter().map(|&scenario| Row { scenario, mtu, io }));
+            let here = |scenario: &&Scenario| match scenario.breadth {
+                Breadth::Main => extent != Extent::Document || mtu != 4096 || io == FIRST.1,
+                Breadth::Side => extent != Extent::Document || (mtu, io) == FIRST,
+                Breadth::Detail => extent != Extent::Quick && (mtu, io) == FIRST,
+            };
+            let scenarios = SCENARIOS.iter().filter(here);
+            rows.extend(scenarios.map(|&scenario| Row { scenario, mtu, io }));
         }
     }
     rows
@@ -155,5 +219,22 @@ pub(crate) fn size(bytes: u32) -> String {
         format!("{}M", bytes >> 20)
     } else {
         format!("{}K", bytes >> 10)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_has_every_scenario_and_not_every_size() {
+        let rows = rows(Extent::Document);
+        for scenario in SCENARIOS {
+            let found = rows.iter().filter(|row| row.scenario.name == scenario.name);
+            let sizes: Vec<_> = found.map(|row| (row.mtu, row.io)).collect();
+            assert!(sizes.contains(&FIRST), "{}", scenario.name);
+        }
+        // Three repeats of ten seconds each.
+        assert!(rows.len() <= 45, "{} rows take long", rows.len());
     }
 }

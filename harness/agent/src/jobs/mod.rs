@@ -11,6 +11,7 @@ mod devmem_source;
 mod measured;
 mod measured_sink;
 mod measured_source;
+mod measured_window;
 mod memory;
 mod process;
 mod report;
