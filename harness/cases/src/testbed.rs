@@ -490,6 +490,25 @@ impl Testbed {
         })?)
     }
 
+    /// Packets that the NIC under test handed up, and that its peer sent, when none is on its way.
+    pub fn packets_when_quiet(&self) -> Result<[u64; 2]> {
+        let look = || -> Result<[u64; 2]> {
+            Ok([
+                self.link_stats(self.local)?.rx_packets,
+                self.link_stats(self.peer)?.tx_packets,
+            ])
+        };
+        let mut last = look()?;
+        loop {
+            thread::sleep(Duration::from_millis(200));
+            let now = look()?;
+            if now == last {
+                return Ok(now);
+            }
+            last = now;
+        }
+    }
+
     /// One of the driver's own statistics.
     pub fn statistic(&self, station: Station, name: &str) -> Result<u64> {
         let all = self.guest.call(GetDriverStats {

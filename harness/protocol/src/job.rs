@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     Failure, Ns,
-    measure::{MeasuredSink, MeasuredSinkReport, MeasuredSource, MeasuredSourceReport},
+    measure::{
+        MeasuredSink, MeasuredSinkReport, MeasuredSource, MeasuredSourceReport, Restarts,
+        RestartsReport,
+    },
     payload::Mismatch,
     zcrx::{ZcrxSink, ZcrxSinkReport},
 };
@@ -67,6 +70,7 @@ jobs! {
     ZcrxSink -> ZcrxSinkReport,
     MeasuredSink -> MeasuredSinkReport,
     MeasuredSource -> MeasuredSourceReport,
+    Restarts -> RestartsReport,
 }
 
 /// What a running job can be told with [`crate::Tell`].

@@ -138,3 +138,30 @@ pub struct MeasuredSourceReport {
     /// What ended the stream early.
     pub error: Option<Failure>,
 }
+
+/// Binds a dma-buf to a queue and closes the binding, again and again. Each of both restarts the
+/// queue.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Restarts {
+    /// Namespace of the interface.
+    pub ns: Ns,
+    /// Interface.
+    pub interface: String,
+    /// Receive queue.
+    pub queue: u32,
+    /// Where the dma-buf's memory comes from.
+    pub memory: Memory,
+    /// Size of the dma-buf in bytes, a multiple of the page size.
+    pub dmabuf_bytes: u64,
+    /// How often the queue is restarted; an even number.
+    pub restarts: u32,
+}
+
+/// Outcome of [`Restarts`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestartsReport {
+    /// How often the queue was restarted.
+    pub restarts: u32,
+    /// What ended it early.
+    pub error: Option<Failure>,
+}

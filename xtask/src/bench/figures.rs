@@ -2,6 +2,7 @@
 
 //! From counters to figures. `Documentation/performance.md` explains each.
 
+use cases::Driver;
 use protocol::Memory;
 use serde::{Deserialize, Serialize};
 use vm::counter::Accesses;
@@ -9,6 +10,7 @@ use vm::counter::Accesses;
 use super::measure::{DEVICE_MEMORY, DOORBELLS, Measurement, REGISTERS};
 use super::parts::{PARTS, Parts};
 use super::profile::Function;
+use super::restart;
 use super::scenario::Way;
 
 /// One figure of one row.
@@ -72,6 +74,30 @@ pub(crate) const DEVICE_STORED: &str = "device memory stored";
 pub(crate) const DOORBELL_WRITES: &str = "doorbells";
 pub(crate) const INTERRUPTS: &str = "interrupts";
 
+pub(crate) const PAGE_ALLOCATIONS: &str = "page allocations";
+pub(crate) const NET_IOV_ALLOCATIONS: &str = "net_iov allocations";
+pub(crate) const READS: &str = "reads";
+pub(crate) const FRAGMENTS: &str = "fragments";
+
+/// The row of restarts, and its figures.
+pub(crate) const RESTART: &str = "rigb restart";
+pub(crate) const RESTART_INSTRUCTIONS: &str = "restart instructions";
+pub(crate) const RESTART_MOST: &str = "most restart instructions";
+pub(crate) const RESTART_LOST: &str = "packets lost in 1000 restarts";
+pub(crate) const RESTART_PACKETS: &str = "packets received in 1000 restarts";
+
+/// Functions whose calls are figures: a kernel without them would be taken for one that calls none.
+pub(crate) const COUNTED: &[&str] = &[INTERRUPT, PAGES_SLOW, DEVMEM_PROVIDER, ZCRX_PROVIDER_SLOW];
+const INTERRUPT: &str = "common_interrupt";
+/// What a page pool does when nothing was given back to it: it takes up to 64 pages
+/// (net/core/page_pool.c). The kernel counts that as `alloc_slow`.
+const PAGES_SLOW: &str = "__page_pool_alloc_netmems_slow";
+/// The same with device memory: it takes one net_iov from the dma-buf (net/core/devmem.c).
+const DEVMEM_PROVIDER: &str = "mp_dmabuf_devmem_alloc_netmems";
+/// The same with an area of zcrx, for each net_iov that did not come from the refill ring
+/// (io_uring/zcrx.c).
+const ZCRX_PROVIDER_SLOW: &str = "net_mp_niov_set_page_pool";
+
 const PER_BYTE: &str = "1/B";
 const PER_MIB: &str = "1/MiB";
 
@@ -127,9 +153,9 @@ pub(crate) fn figures(
     let per_packet = total.instructions as f64 / packets;
     add(PER_PACKET, None, "1", per_packet);
     add("packets", None, PER_MIB, packets / mib);
-    add("reads", None, PER_MIB, per_mib(measured.sink.window_reads));
+    add(READS, None, PER_MIB, per_mib(measured.sink.window_reads));
     add(
-        "fragments",
+        FRAGMENTS,
         None,
         PER_MIB,
         per_mib(measured.sink.window_fragments),
@@ -149,12 +175,13 @@ pub(crate) fn figures(
         let named = functions.iter().filter(|function| function.name == name);
         named.map(|function| function.calls).sum()
     };
-    add(
-        INTERRUPTS,
-        None,
-        PER_MIB,
-        per_mib(calls("common_interrupt")),
-    );
+    add(INTERRUPTS, None, PER_MIB, per_mib(calls(INTERRUPT)));
+    // igb has no page pool.
+    if row.scenario.driver == Driver::Rigb {
+        add(PAGE_ALLOCATIONS, None, PER_MIB, per_mib(calls(PAGES_SLOW)));
+        let net_iovs = calls(DEVMEM_PROVIDER) + calls(ZCRX_PROVIDER_SLOW);
+        add(NET_IOV_ALLOCATIONS, None, PER_MIB, per_mib(net_iovs));
+    }
     add(
         "retransmitted segments",
         None,
@@ -167,6 +194,38 @@ pub(crate) fn figures(
         add(INSTRUCTIONS, Some(part), PER_BYTE, per_byte(work));
     }
     figures
+}
+
+/// The figures of a restart.
+pub(crate) fn of_restart(measured: &restart::Measurement) -> Vec<Figure> {
+    let figure = |figure: &str, value: u64| Figure {
+        row: RESTART.to_owned(),
+        driver: Driver::Rigb.name().to_owned(),
+        tx: way(Way::Ordinary).to_owned(),
+        rx: way(Way::Ordinary).to_owned(),
+        memory: Some("udmabuf".to_owned()),
+        net_iov: None,
+        flows: 1,
+        token_batch: None,
+        mtu: restart::MTU,
+        io: restart::WRITE,
+        figure: figure.to_owned(),
+        part: None,
+        unit: "1".to_owned(),
+        value: value as f64,
+        low: value as f64,
+        high: value as f64,
+    };
+    let all = &measured.instructions;
+    vec![
+        figure(
+            RESTART_INSTRUCTIONS,
+            all.get(all.len() / 2).copied().unwrap_or_default(),
+        ),
+        figure(RESTART_MOST, all.last().copied().unwrap_or_default()),
+        figure(RESTART_LOST, measured.lost),
+        figure(RESTART_PACKETS, measured.packets),
+    ]
 }
 
 /// The median of each figure over repeats of the same row, the smallest and the largest.

@@ -13,7 +13,7 @@ use protocol::{
 use vm::counter::{Watch, Window};
 use vm::{Images, JobHandle, Topology};
 
-use super::scenario::{Row, Way};
+use super::scenario::{Transfer, Way};
 use crate::error;
 
 /// The queue of rigb that all TCP takes, in both directions, and that is bound.
@@ -40,7 +40,7 @@ pub(crate) const REGISTERS: &str = "registers";
 
 /// What was measured.
 pub(crate) struct Measurement {
-    pub(crate) row: Row,
+    pub(crate) row: Transfer,
     pub(crate) sink: MeasuredSinkReport,
     pub(crate) window: Window,
     /// The modules' functions, which lie elsewhere in every boot.
@@ -52,12 +52,12 @@ pub(crate) struct Measurement {
 /// # Errors
 ///
 /// When the guest fails, or the stream did not go its way.
-pub(crate) fn measure(images: &Images, row: Row, window: u64) -> Result<Measurement> {
+pub(crate) fn measure(images: &Images, row: Transfer, window: u64) -> Result<Measurement> {
     let name = format!("bench-{}", row.name().replace([' ', ',', '+'], ""));
     run(images, row, window, &name).with_context(|| row.name())
 }
 
-fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement> {
+fn run(images: &Images, row: Transfer, window: u64, name: &str) -> Result<Measurement> {
     let scenario = row.scenario;
     let mut options = Testbed::options()
         .driver(scenario.driver)
@@ -233,7 +233,11 @@ fn watches_of(bar: u64) -> Vec<Watch> {
 }
 
 /// What a figure must not hide.
-fn went_its_way(row: &Row, sink: &MeasuredSinkReport, source: &MeasuredSourceReport) -> Result<()> {
+fn went_its_way(
+    row: &Transfer,
+    sink: &MeasuredSinkReport,
+    source: &MeasuredSourceReport,
+) -> Result<()> {
     if let Some(failure) = sink.error.clone() {
         return Err(failure).context("the receiver failed");
     }

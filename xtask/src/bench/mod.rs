@@ -9,6 +9,7 @@ mod measure;
 mod page;
 mod parts;
 mod profile;
+mod restart;
 mod scenario;
 mod svg;
 mod table;
@@ -28,7 +29,7 @@ use figures::Figure;
 use measure::Measurement;
 use parts::Parts;
 use profile::{Function, Symbols};
-use scenario::{Extent, Row};
+use scenario::{Extent, Row, Transfer};
 
 /// Size of a window in MiB. What is in flight at its ends is some MiB.
 const WINDOW: u64 = 128;
@@ -143,7 +144,10 @@ pub(crate) fn compare(project: &Project, lock: CacheLock) -> Result<()> {
     let old = check::read(&check::committed(project))?;
     let bench = Bench::prepare(project, lock)?;
     let mut rows = scenario::rows(Extent::Quick);
-    rows.retain(|row| CHECKED_ROWS.contains(&row.scenario.name));
+    rows.retain(|row| match row {
+        Row::Transfer(transfer) => CHECKED_ROWS.contains(&transfer.scenario.name),
+        Row::Restart => false,
+    });
     let figures = bench.measure(&rows, WINDOW, REPEATS, None)?;
     check::compare(&old, &figures)
 }
@@ -193,20 +197,40 @@ impl Bench {
 
     fn measure_once(&self, row: &Row, window: u64, profiles: Option<&Path>) -> Result<Vec<Figure>> {
         let step = Step::begin("bench", &row.name());
-        let measured = measure::measure(&self.images, *row, window << 20)?;
+        let (figures, summary) = match row {
+            Row::Transfer(transfer) => self.transfer(*transfer, window, profiles)?,
+            Row::Restart => {
+                let measured = restart::measure(&self.images).context("restarting a queue")?;
+                let figures = figures::of_restart(&measured);
+                let told = figures.iter().map(|f| format!("{} {}", f.figure, f.value));
+                let summary = told.collect::<Vec<_>>().join(", ");
+                (figures, format!("{}: {summary}", row.name()))
+            }
+        };
+        step.done(&summary);
+        Ok(figures)
+    }
+
+    fn transfer(
+        &self,
+        row: Transfer,
+        window: u64,
+        profiles: Option<&Path>,
+    ) -> Result<(Vec<Figure>, String)> {
+        let measured = measure::measure(&self.images, row, window << 20)?;
         let symbols = Symbols::new(&self.system_map, &measured.modules)?;
+        symbols.require(figures::COUNTED)?;
         let functions = symbols.profile(&measured.window);
         if let Some(dir) = profiles {
             self.write_profile(dir, &measured, &functions)?;
         }
-        let figures = figures::figures(&measured, &functions, &self.parts);
-        step.done(&summary(&measured));
         if measured.sink.window_retransmits > 0 {
             ui::note(
                 "segments were sent again in the window: the figures may be those of a disturbed stream",
             );
         }
-        Ok(figures)
+        let figures = figures::figures(&measured, &functions, &self.parts);
+        Ok((figures, summary(&measured)))
     }
 
     fn write_profile(

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::figures::{Figure, INSTRUCTIONS, LOADED, REPS, STORED, find};
+use super::figures::{Figure, INSTRUCTIONS, LOADED, REPS, RESTART, STORED, find};
 use super::parts::PARTS;
 use super::scenario::{SCENARIOS, size};
 use super::svg::{Bar, bars, curves};
@@ -35,7 +35,8 @@ pub(crate) fn page(figures: &[Figure], versions: &str) -> String {
          Documentation/performance.md explains the figures.</p>",
         escape(versions)
     );
-    let mut sizes: Vec<(u32, u32)> = figures.iter().map(|f| (f.mtu, f.io)).collect();
+    let transfers = figures.iter().filter(|f| f.row != RESTART);
+    let mut sizes: Vec<(u32, u32)> = transfers.map(|f| (f.mtu, f.io)).collect();
     sizes.dedup();
     for &(mtu, io) in &sizes {
         let _ = writeln!(html, "<h2>MTU {mtu}, reads and writes of {}</h2>", size(io));

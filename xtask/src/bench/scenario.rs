@@ -5,6 +5,8 @@
 use cases::Driver;
 use protocol::{Memory, ZcrxMemory};
 
+use super::figures::RESTART;
+
 /// How payload gets to and from where it is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -107,10 +109,10 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     scenario("rigb zcrx + devmem TX, accelerator, 16K, 2 flows", Rigb, ACCELERATOR_16K, ZCRX_16K).flows(2),
     scenario("rigb zcrx + devmem TX, accelerator, 16K, 4 flows", Rigb, ACCELERATOR_16K, ZCRX_16K).flows(4),
 
-    scenario("rigb devmem RX, accelerator, tokens by 1", Rigb, Ordinary, ACCELERATOR_4K).tokens(1),
-    scenario("rigb devmem RX, accelerator, tokens by 16", Rigb, Ordinary, ACCELERATOR_4K).tokens(16),
-    scenario("rigb devmem RX, accelerator, tokens by 128", Rigb, Ordinary, ACCELERATOR_4K).tokens(128),
-    scenario("rigb devmem RX, accelerator, tokens by 512", Rigb, Ordinary, ACCELERATOR_4K).tokens(512),
+    scenario("rigb devmem RX, udmabuf, tokens by 1", Rigb, Ordinary, UDMABUF).tokens(1),
+    scenario("rigb devmem RX, udmabuf, tokens by 16", Rigb, Ordinary, UDMABUF).tokens(16),
+    scenario("rigb devmem RX, udmabuf, tokens by 128", Rigb, Ordinary, UDMABUF).tokens(128),
+    scenario("rigb devmem RX, udmabuf, tokens by 512", Rigb, Ordinary, UDMABUF).tokens(512),
 ];
 
 const fn scenario(name: &'static str, driver: Driver, tx: Way, rx: Way) -> Scenario {
@@ -126,6 +128,11 @@ const fn scenario(name: &'static str, driver: Driver, tx: Way, rx: Way) -> Scena
 }
 
 impl Scenario {
+    /// Whether it belongs next to all others: one that only differs in its tokens does not.
+    pub(crate) fn is_way(&self) -> bool {
+        self.token_batch.is_none()
+    }
+
     const fn main(mut self) -> Self {
         self.breadth = Breadth::Main;
         self
@@ -144,9 +151,9 @@ impl Scenario {
     }
 }
 
-/// One measurement: a scenario with sizes.
+/// One transfer: a scenario with sizes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Row {
+pub(crate) struct Transfer {
     pub(crate) scenario: Scenario,
     /// MTU of the wire.
     pub(crate) mtu: u32,
@@ -154,7 +161,7 @@ pub(crate) struct Row {
     pub(crate) io: u32,
 }
 
-impl Row {
+impl Transfer {
     /// `rigb devmem, MTU 9000, 64K`.
     pub(crate) fn name(&self) -> String {
         format!(
@@ -163,6 +170,25 @@ impl Row {
             self.mtu,
             size(self.io)
         )
+    }
+}
+
+/// One measurement.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Row {
+    /// Payload goes from one end to the other.
+    Transfer(Transfer),
+    /// A queue is restarted.
+    Restart,
+}
+
+impl Row {
+    /// As `--only` looks for it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Transfer(transfer) => transfer.name(),
+            Self::Restart => RESTART.to_owned(),
+        }
     }
 }
 
@@ -207,8 +233,11 @@ pub(crate) fn rows(extent: Extent) -> Vec<Row> {
                 Breadth::Detail => extent != Extent::Quick && (mtu, io) == FIRST,
             };
             let scenarios = SCENARIOS.iter().filter(here);
-            rows.extend(scenarios.map(|&scenario| Row { scenario, mtu, io }));
+            rows.extend(scenarios.map(|&scenario| Row::Transfer(Transfer { scenario, mtu, io })));
         }
+    }
+    if extent != Extent::Quick {
+        rows.push(Row::Restart);
     }
     rows
 }
@@ -230,9 +259,10 @@ mod tests {
     fn the_documentation_has_every_scenario_and_not_every_size() {
         let rows = rows(Extent::Document);
         for scenario in SCENARIOS {
-            let found = rows.iter().filter(|row| row.scenario.name == scenario.name);
-            let sizes: Vec<_> = found.map(|row| (row.mtu, row.io)).collect();
-            assert!(sizes.contains(&FIRST), "{}", scenario.name);
+            let (mtu, io) = FIRST;
+            let scenario = *scenario;
+            let name = Transfer { scenario, mtu, io }.name();
+            assert!(rows.iter().any(|row| row.name() == name), "{name}");
         }
         // Three repeats of ten seconds each.
         assert!(rows.len() <= 45, "{} rows take long", rows.len());

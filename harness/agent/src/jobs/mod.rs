@@ -15,6 +15,7 @@ mod measured_window;
 mod memory;
 mod process;
 mod report;
+mod restarts;
 mod switch;
 mod tcp;
 mod tcp_sink;
@@ -98,6 +99,7 @@ impl Jobs {
             Job::ZcrxSink(spec) => zcrx_sink::set_up(id, spec),
             Job::MeasuredSink(spec) => measured_sink::set_up(id, spec),
             Job::MeasuredSource(spec) => measured_source::set_up(id, spec),
+            Job::Restarts(spec) => restarts::set_up(spec),
         }?;
         let thread = thread::Builder::new()
             .name(format!("{name} {}", id.0))
