@@ -2,6 +2,8 @@
 
 //! From counters to figures. `Documentation/performance.md` explains each.
 
+use std::collections::BTreeSet;
+
 use cases::Driver;
 use protocol::Memory;
 use serde::{Deserialize, Serialize};
@@ -275,6 +277,13 @@ pub(crate) fn find(figures: &[Figure], row: &str, mtu: u32, io: u32, figure: &st
         f.part.is_none() && f.row == row && f.mtu == mtu && f.io == io && f.figure == figure
     };
     figures.iter().find(same).map(|f| f.value)
+}
+
+/// MTUs and sizes of the transfers that were measured, in order.
+pub(crate) fn sizes(figures: &[Figure]) -> Vec<(u32, u32)> {
+    let transfers = figures.iter().filter(|f| f.row != RESTART);
+    let sizes: BTreeSet<_> = transfers.map(|f| (f.mtu, f.io)).collect();
+    sizes.into_iter().collect()
 }
 
 #[cfg(test)]

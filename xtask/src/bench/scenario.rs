@@ -133,6 +133,16 @@ impl Scenario {
         self.token_batch.is_none()
     }
 
+    /// Whether it has one flow, whose tokens go back with each read.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.flows == 1 && self.token_batch.is_none()
+    }
+
+    /// Whether payload goes the same way with the same driver.
+    pub(crate) fn goes_as(&self, other: &Self) -> bool {
+        (self.driver, self.tx, self.rx) == (other.driver, other.tx, other.rx)
+    }
+
     const fn main(mut self) -> Self {
         self.breadth = Breadth::Main;
         self

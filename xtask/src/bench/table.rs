@@ -5,6 +5,7 @@
 use super::figures::{
     DEVICE_LOADED, DEVICE_STORED, DOORBELL_WRITES, FRAGMENTS, Figure, INSTRUCTIONS, INTERRUPTS,
     LOADED, NET_IOV_ALLOCATIONS, PAGE_ALLOCATIONS, PER_PACKET, READS, REPS, RESTART, STORED, find,
+    sizes,
 };
 use super::parts::PARTS;
 use super::scenario::{SCENARIOS, size};
@@ -21,10 +22,8 @@ pub(crate) fn tables(figures: &[Figure]) -> String {
     let (restart, transfers): (Vec<_>, Vec<_>) =
         figures.iter().cloned().partition(|f| f.row == RESTART);
     let figures = &transfers[..];
-    let mut sizes: Vec<(u32, u32)> = figures.iter().map(|f| (f.mtu, f.io)).collect();
-    sizes.dedup();
     let mut text = String::new();
-    for (mtu, io) in sizes {
+    for (mtu, io) in sizes(figures) {
         text.push_str(&format!(
             "### MTU {mtu}, reads and writes of {}\n\n",
             size(io)
