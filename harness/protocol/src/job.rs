@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use crate::{
     Failure, Ns,
     measure::{
-        MeasuredSink, MeasuredSinkReport, MeasuredSource, MeasuredSourceReport, Restarts,
-        RestartsReport,
+        MeasuredSink, MeasuredSinkReport, MeasuredSource, MeasuredSourceReport, PacedWire,
+        PacedWireReport, Restarts, RestartsReport,
     },
     payload::Mismatch,
     zcrx::{ZcrxSink, ZcrxSinkReport},
@@ -71,6 +71,7 @@ jobs! {
     MeasuredSink -> MeasuredSinkReport,
     MeasuredSource -> MeasuredSourceReport,
     Restarts -> RestartsReport,
+    PacedWire -> PacedWireReport,
 }
 
 /// What a running job can be told with [`crate::Tell`].

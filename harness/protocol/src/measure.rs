@@ -165,3 +165,36 @@ pub struct RestartsReport {
     /// What ended it early.
     pub error: Option<Failure>,
 }
+
+/// A wire with a bit rate: carries frames between two interfaces, both ways, each no sooner than
+/// the wire would have. Ends with [`crate::Command::Finish`].
+///
+/// A frame takes the time of its bytes and of what Ethernet adds: frame check sequence, preamble and
+/// gap, [`PacedWire::PER_FRAME`] in all. Frames wait in front of the wire as long as there is room.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PacedWire {
+    /// Namespace of both interfaces.
+    pub ns: Ns,
+    /// The interfaces, which must show every frame as it came (no GRO).
+    pub interfaces: [String; 2],
+    /// Bits per second of the guest's clock, in each direction.
+    pub rate: u64,
+}
+
+impl PacedWire {
+    /// Bytes that Ethernet adds to a frame on the wire.
+    pub const PER_FRAME: u64 = 24;
+    /// Bytes of a frame before its packet.
+    pub const HEADER: u64 = 14;
+}
+
+/// Outcome of [`PacedWire`], by the interface that frames came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PacedWireReport {
+    /// Frames carried.
+    pub frames: [u64; 2],
+    /// Frames that found no room in front of the wire.
+    pub dropped: [u64; 2],
+    /// What ended it early.
+    pub error: Option<Failure>,
+}

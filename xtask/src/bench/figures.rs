@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use cases::Driver;
-use protocol::Memory;
+use protocol::{Memory, PacedWire};
 use serde::{Deserialize, Serialize};
 use vm::counter::Accesses;
 
@@ -78,8 +78,14 @@ pub(crate) const INTERRUPTS: &str = "interrupts";
 
 pub(crate) const PAGE_ALLOCATIONS: &str = "page allocations";
 pub(crate) const NET_IOV_ALLOCATIONS: &str = "net_iov allocations";
+pub(crate) const RETRANSMITS: &str = "retransmitted segments";
 pub(crate) const READS: &str = "reads";
 pub(crate) const FRAGMENTS: &str = "fragments";
+
+/// Figures of a paced wire.
+pub(crate) const GOODPUT: &str = "goodput";
+pub(crate) const GOODPUT_CEILING: &str = "goodput ceiling";
+pub(crate) const GOODPUT_SHARE: &str = "goodput share";
 
 /// The row of restarts, and its figures.
 pub(crate) const RESTART: &str = "rigb restart";
@@ -145,6 +151,18 @@ pub(crate) fn figures(
             high: value,
         });
     };
+    if let (Some(rate), Some(wire)) = (row.scenario.wire, &measured.wire) {
+        let goodput = bytes * 8e9 / measured.sink.window_ns.max(1) as f64;
+        let ceiling = rate as f64 * ceiling(row.mtu);
+        add(GOODPUT, None, "bit/s", goodput);
+        add(GOODPUT_CEILING, None, "bit/s", ceiling);
+        add(GOODPUT_SHARE, None, "1", goodput / ceiling);
+        let dropped = wire.dropped.iter().sum::<u64>();
+        add("frames dropped by the wire", None, "1", dropped as f64);
+        let again = measured.sink.window_retransmits;
+        add(RETRANSMITS, None, "1", again as f64);
+        return figures;
+    }
     let per_byte = |value: u64| value as f64 / bytes;
     let per_mib = |value: u64| value as f64 / mib;
     add(INSTRUCTIONS, None, PER_BYTE, per_byte(total.instructions));
@@ -185,7 +203,7 @@ pub(crate) fn figures(
         add(NET_IOV_ALLOCATIONS, None, PER_MIB, per_mib(net_iovs));
     }
     add(
-        "retransmitted segments",
+        RETRANSMITS,
         None,
         "1",
         measured.sink.window_retransmits as f64,
@@ -196,6 +214,14 @@ pub(crate) fn figures(
         add(INSTRUCTIONS, Some(part), PER_BYTE, per_byte(work));
     }
     figures
+}
+
+/// Most of a wire's bits that can be payload: in each packet all but the headers of IPv4 and of TCP,
+/// which has timestamps, and what Ethernet adds.
+fn ceiling(mtu: u32) -> f64 {
+    const HEADERS: u32 = 20 + 20 + 12;
+    let frame = u64::from(mtu) + PacedWire::HEADER + PacedWire::PER_FRAME;
+    f64::from(mtu - HEADERS) / frame as f64
 }
 
 /// The figures of a restart.
@@ -315,6 +341,12 @@ mod tests {
         let found = &found[0];
         assert_eq!((found.value, found.low, found.high), (1.0, 0.98, 1.01));
         assert!(medians(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn a_wire_carries_less_payload_than_bits() {
+        assert_eq!(rounded(ceiling(9000)), 0.990_04);
+        assert_eq!(rounded(ceiling(1500)), 0.941_48);
     }
 
     #[test]

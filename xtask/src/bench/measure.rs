@@ -3,10 +3,10 @@
 //! Runs one row in a guest of its own.
 
 use anyhow::{Context, Result, ensure};
-use cases::{Driver, Family, Testbed};
+use cases::{Driver, Family, PORTS, Testbed};
 use protocol::{
-    Event, JobSpec, MeasuredSink, MeasuredSource, Memory,
-    measure::{MeasuredSinkReport, MeasuredSourceReport, Path},
+    Event, JobSpec, MeasuredSink, MeasuredSource, Memory, Ns, PacedWire,
+    measure::{MeasuredSinkReport, MeasuredSourceReport, PacedWireReport, Path},
     net::DataSplit,
     request::{ListModuleSymbols, Symbol},
 };
@@ -42,6 +42,8 @@ pub(crate) const REGISTERS: &str = "registers";
 pub(crate) struct Measurement {
     pub(crate) row: Transfer,
     pub(crate) sink: MeasuredSinkReport,
+    /// What the wire says, if it was a paced one.
+    pub(crate) wire: Option<PacedWireReport>,
     pub(crate) window: Window,
     /// The modules' functions, which lie elsewhere in every boot.
     pub(crate) modules: Vec<Symbol>,
@@ -71,6 +73,9 @@ fn run(images: &Images, row: Transfer, window: u64, name: &str) -> Result<Measur
             .accelerator(Topology::Switch)
             .accelerator_mib(ACCELERATOR_MIB);
     }
+    if scenario.wire.is_some() {
+        options = options.two_wires();
+    }
     let bed = options.boot_images(images.clone(), name).map_err(error)?;
     if scenario.driver == Driver::Rigb {
         // One vector does everything, as with the one queue of igb.
@@ -88,7 +93,19 @@ fn run(images: &Images, row: Transfer, window: u64, name: &str) -> Result<Measur
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let at = stream.to.socket(stream.family, stream.port);
     let modules = bed.guest.call(ListModuleSymbols {})?;
-    let mut watches = registers(&bed)?;
+    let wire = match scenario.wire {
+        Some(rate) => Some(bed.guest.start(PacedWire {
+            ns: Ns::Local,
+            interfaces: PORTS.map(str::to_owned),
+            rate,
+        })?),
+        None => None,
+    };
+    // On a paced wire it is goodput that counts.
+    let mut watches = match wire {
+        Some(_) => Vec::new(),
+        None => registers(&bed)?,
+    };
 
     let mut sink = bed.guest.start(MeasuredSink {
         ns: stream.to.ns,
@@ -118,11 +135,13 @@ fn run(images: &Images, row: Transfer, window: u64, name: &str) -> Result<Measur
     })?;
     let (sink, source) = (sink.join()?, source.join()?);
     went_its_way(&row, &sink, &source)?;
+    let wire = wire.map(|wire| wire.finish()).transpose()?;
     let counted = bed.guest.window(0)?;
     bed.finish().map_err(error)?;
     Ok(Measurement {
         row,
         sink,
+        wire,
         window: counted,
         modules,
     })

@@ -255,6 +255,11 @@ impl Bench {
 
 /// A row in a line.
 fn summary(measured: &Measurement) -> String {
+    if measured.wire.is_some() {
+        let seconds = measured.sink.window_ns as f64 / 1e9;
+        let megabits = measured.sink.window_bytes as f64 * 8.0 / 1e6 / seconds;
+        return format!("{}: {megabits:.3} Mbit/s", measured.row.name());
+    }
     let total = measured.window.total();
     let per_byte = |value: u64| value as f64 / measured.sink.window_bytes as f64;
     format!(

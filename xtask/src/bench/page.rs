@@ -4,7 +4,9 @@
 
 use std::fmt::Write as _;
 
-use super::figures::{Figure, INSTRUCTIONS, LOADED, REPS, RESTART, STORED, find, sizes};
+use super::figures::{
+    Figure, GOODPUT_SHARE, INSTRUCTIONS, LOADED, REPS, RESTART, STORED, find, sizes,
+};
 use super::parts::PARTS;
 use super::scenario::{SCENARIOS, Scenario, size};
 use super::svg::{Bar, bars, curves};
@@ -99,10 +101,19 @@ fn charts(figures: &[Figure], mtu: u32, io: u32) -> Vec<(String, String)> {
             s.token_batch.is_some()
         }),
     ] {
-        let own = details(&work, differs);
+        let own = details(work, differs);
         if !own.is_empty() {
             charts.push((caption.to_owned(), bars(&own, &[])));
         }
+    }
+    let share = |scenario: &Scenario| {
+        let share = value(scenario.name, GOODPUT_SHARE)?;
+        Some(Bar::plain(scenario.name, share * 100.0))
+    };
+    let shares: Vec<_> = SCENARIOS.iter().filter_map(share).collect();
+    if !shares.is_empty() {
+        let caption = "goodput on a paced wire, in percent of its ceiling".to_owned();
+        charts.push((caption, bars(&shares, &[])));
     }
     charts
 }

@@ -51,6 +51,8 @@ pub(crate) struct Scenario {
     pub(crate) flows: u32,
     /// Tokens that are given back together; without, those of a read.
     pub(crate) token_batch: Option<u32>,
+    /// Bits per second of the wire, if it has a rate.
+    pub(crate) wire: Option<u64>,
     breadth: Breadth,
 }
 
@@ -64,6 +66,9 @@ enum Breadth {
     /// With [`FIRST`] only, wherever.
     Detail,
 }
+
+/// Rate of a paced wire in bits per second: less than the processor can do, wire included.
+const WIRE: u64 = 100_000_000;
 
 /// MTU and size of reads and writes that everything is measured with.
 pub(crate) const FIRST: (u32, u32) = (9000, 64 << 10);
@@ -113,6 +118,11 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     scenario("rigb devmem RX, udmabuf, tokens by 16", Rigb, Ordinary, UDMABUF).tokens(16),
     scenario("rigb devmem RX, udmabuf, tokens by 128", Rigb, Ordinary, UDMABUF).tokens(128),
     scenario("rigb devmem RX, udmabuf, tokens by 512", Rigb, Ordinary, UDMABUF).tokens(512),
+
+    scenario("igb, paced wire", Igb, Ordinary, Ordinary).paced(),
+    scenario("rigb, paced wire", Rigb, Ordinary, Ordinary).paced(),
+    scenario("rigb devmem, accelerator, 16K, paced wire", Rigb, ACCELERATOR_16K, ACCELERATOR_16K).paced(),
+    scenario("rigb zcrx + devmem TX, accelerator, 16K, paced wire", Rigb, ACCELERATOR_16K, ZCRX_16K).paced(),
 ];
 
 const fn scenario(name: &'static str, driver: Driver, tx: Way, rx: Way) -> Scenario {
@@ -123,6 +133,7 @@ const fn scenario(name: &'static str, driver: Driver, tx: Way, rx: Way) -> Scena
         rx,
         flows: 1,
         token_batch: None,
+        wire: None,
         breadth: Breadth::Side,
     }
 }
@@ -130,12 +141,12 @@ const fn scenario(name: &'static str, driver: Driver, tx: Way, rx: Way) -> Scena
 impl Scenario {
     /// Whether it belongs next to all others: one that only differs in its tokens does not.
     pub(crate) fn is_way(&self) -> bool {
-        self.token_batch.is_none()
+        self.token_batch.is_none() && self.wire.is_none()
     }
 
     /// Whether it has one flow, whose tokens go back with each read.
     pub(crate) fn is_plain(&self) -> bool {
-        self.flows == 1 && self.token_batch.is_none()
+        self.flows == 1 && self.is_way()
     }
 
     /// Whether payload goes the same way with the same driver.
@@ -150,6 +161,12 @@ impl Scenario {
 
     const fn flows(mut self, flows: u32) -> Self {
         self.flows = flows;
+        self.breadth = Breadth::Detail;
+        self
+    }
+
+    const fn paced(mut self) -> Self {
+        self.wire = Some(WIRE);
         self.breadth = Breadth::Detail;
         self
     }
@@ -275,6 +292,6 @@ mod tests {
             assert!(rows.iter().any(|row| row.name() == name), "{name}");
         }
         // Three repeats of ten seconds each.
-        assert!(rows.len() <= 45, "{} rows take long", rows.len());
+        assert!(rows.len() <= 50, "{} rows take long", rows.len());
     }
 }

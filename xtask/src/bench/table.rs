@@ -3,9 +3,9 @@
 //! Figures as tables of Markdown, which a terminal shows well, too.
 
 use super::figures::{
-    DEVICE_LOADED, DEVICE_STORED, DOORBELL_WRITES, FRAGMENTS, Figure, INSTRUCTIONS, INTERRUPTS,
-    LOADED, NET_IOV_ALLOCATIONS, PAGE_ALLOCATIONS, PER_PACKET, READS, REPS, RESTART, STORED, find,
-    sizes,
+    DEVICE_LOADED, DEVICE_STORED, DOORBELL_WRITES, FRAGMENTS, Figure, GOODPUT, GOODPUT_CEILING,
+    GOODPUT_SHARE, INSTRUCTIONS, INTERRUPTS, LOADED, NET_IOV_ALLOCATIONS, PAGE_ALLOCATIONS,
+    PER_PACKET, READS, REPS, RESTART, RETRANSMITS, STORED, find, sizes,
 };
 use super::parts::PARTS;
 use super::scenario::{SCENARIOS, size};
@@ -28,14 +28,16 @@ pub(crate) fn tables(figures: &[Figure]) -> String {
             "### MTU {mtu}, reads and writes of {}\n\n",
             size(io)
         ));
-        text.push_str(&table(&columns(), &totals(figures, mtu, io)));
-        text.push('\n');
-        text.push_str(&table(&part_columns(), &by_part(figures, mtu, io)));
-        text.push('\n');
-        let tokens = by_token_batch(figures, mtu, io);
-        if tokens.len() > 1 {
-            text.push_str(&table(&token_columns(), &tokens));
-            text.push('\n');
+        for (head, lines) in [
+            (columns(), totals(figures, mtu, io)),
+            (part_columns(), by_part(figures, mtu, io)),
+            (token_columns(), by_token_batch(figures, mtu, io)),
+            (wire_columns(), on_paced_wire(figures, mtu, io)),
+        ] {
+            if !lines.is_empty() {
+                text.push_str(&table(&head, &lines));
+                text.push('\n');
+            }
         }
     }
     if !restart.is_empty() {
@@ -140,6 +142,41 @@ fn by_token_batch(figures: &[Figure], mtu: u32, io: u32) -> Vec<Vec<String>> {
         let of_row = |(figure, digits)| number(value(scenario.name, figure), digits);
         let columns = [(INSTRUCTIONS, 3), (REPS, 3), (LOADED, 2), (STORED, 2)];
         lines.push(std::iter::once(batch).chain(columns.map(of_row)).collect());
+    }
+    // With no other there is nothing to compare.
+    if lines.len() < 2 {
+        lines.clear();
+    }
+    lines
+}
+
+fn wire_columns() -> Vec<String> {
+    let columns = [
+        "goodput on a paced wire",
+        "Mbit/s",
+        "ceiling",
+        "share",
+        "sent again",
+    ];
+    columns.map(str::to_owned).to_vec()
+}
+
+/// Goodput, where the wire has a rate.
+fn on_paced_wire(figures: &[Figure], mtu: u32, io: u32) -> Vec<Vec<String>> {
+    let mut lines = Vec::new();
+    for scenario in SCENARIOS.iter().filter(|scenario| scenario.wire.is_some()) {
+        let value = |figure: &str| find(figures, scenario.name, mtu, io, figure);
+        let Some(share) = value(GOODPUT_SHARE) else {
+            continue;
+        };
+        let megabits = |figure: &str| number(value(figure).map(|bits| bits / 1e6), 3);
+        lines.push(vec![
+            scenario.name.to_owned(),
+            megabits(GOODPUT),
+            megabits(GOODPUT_CEILING),
+            format!("{:.2} %", share * 100.0),
+            number(value(RETRANSMITS), 0),
+        ]);
     }
     lines
 }

@@ -86,9 +86,11 @@ impl<'a> Flows<'a> {
         // What is asked of the interface lies outside the marks.
         match &*window {
             Window::Before => {
+                // The time when these bytes were there: asking takes long enough for more to come.
+                let at = Instant::now();
                 let start = self.counts()?;
                 self.next.store(start.bytes + self.spec.window, Relaxed);
-                *window = Window::Within(start, Instant::now());
+                *window = Window::Within(start, at);
                 marker::mark(Edge::Start);
             }
             Window::Within(start, at) => {

@@ -13,6 +13,7 @@ mod measured_sink;
 mod measured_source;
 mod measured_window;
 mod memory;
+mod paced_wire;
 mod process;
 mod report;
 mod restarts;
@@ -99,6 +100,7 @@ impl Jobs {
             Job::ZcrxSink(spec) => zcrx_sink::set_up(id, spec),
             Job::MeasuredSink(spec) => measured_sink::set_up(id, spec),
             Job::MeasuredSource(spec) => measured_source::set_up(id, spec),
+            Job::PacedWire(spec) => paced_wire::set_up(&spec),
             Job::Restarts(spec) => restarts::set_up(spec),
         }?;
         let thread = thread::Builder::new()
