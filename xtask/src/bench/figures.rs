@@ -90,7 +90,6 @@ pub(crate) const GOODPUT_SHARE: &str = "goodput share";
 /// The row of restarts, and its figures.
 pub(crate) const RESTART: &str = "rigb restart";
 pub(crate) const RESTART_INSTRUCTIONS: &str = "restart instructions";
-pub(crate) const RESTART_MOST: &str = "most restart instructions";
 pub(crate) const RESTART_LOST: &str = "packets lost in 1000 restarts";
 pub(crate) const RESTART_PACKETS: &str = "packets received in 1000 restarts";
 
@@ -224,40 +223,48 @@ fn ceiling(mtu: u32) -> f64 {
     f64::from(mtu - HEADERS) / frame as f64
 }
 
-/// The figures of a restart.
-pub(crate) fn of_restart(measured: &restart::Measurement) -> Vec<Figure> {
-    let figure = |figure: &str, value: u64| Figure {
-        row: RESTART.to_owned(),
-        driver: Driver::Rigb.name().to_owned(),
-        tx: way(Way::Ordinary).to_owned(),
-        rx: way(Way::Ordinary).to_owned(),
-        memory: Some("udmabuf".to_owned()),
-        net_iov: None,
-        flows: 1,
-        token_batch: None,
-        mtu: restart::MTU,
-        io: restart::WRITE,
-        figure: figure.to_owned(),
-        part: None,
-        unit: "1".to_owned(),
-        value: value as f64,
-        low: value as f64,
-        high: value as f64,
+/// The figures of restarts.
+pub(crate) fn of_restarts(measured: &restart::Measurement) -> Vec<Figure> {
+    let figure = |figure: &str, values: &[u64]| {
+        let at = |index: usize| values.get(index).map_or(0.0, |value| *value as f64);
+        Figure {
+            row: RESTART.to_owned(),
+            driver: Driver::Rigb.name().to_owned(),
+            tx: way(Way::Ordinary).to_owned(),
+            rx: way(Way::Ordinary).to_owned(),
+            memory: Some("udmabuf".to_owned()),
+            net_iov: None,
+            flows: 1,
+            token_batch: None,
+            mtu: restart::MTU,
+            io: restart::WRITE,
+            figure: figure.to_owned(),
+            part: None,
+            unit: "1".to_owned(),
+            value: at(values.len() / 2),
+            low: at(0),
+            high: at(values.len().saturating_sub(1)),
+        }
     };
-    let all = &measured.instructions;
     vec![
-        figure(
-            RESTART_INSTRUCTIONS,
-            all.get(all.len() / 2).copied().unwrap_or_default(),
-        ),
-        figure(RESTART_MOST, all.last().copied().unwrap_or_default()),
-        figure(RESTART_LOST, measured.lost),
-        figure(RESTART_PACKETS, measured.packets),
+        figure(RESTART_INSTRUCTIONS, &measured.instructions),
+        figure(RESTART_LOST, &[measured.lost]),
+        figure(RESTART_PACKETS, &[measured.packets]),
     ]
 }
 
 /// The median of each figure over repeats of the same row, the smallest and the largest.
-pub(crate) fn medians(repeats: Vec<Vec<Figure>>) -> Vec<Figure> {
+pub(crate) fn medians(mut repeats: Vec<Vec<Figure>>) -> Vec<Figure> {
+    if repeats.len() == 1 {
+        // What is measured once may have extremes of its own.
+        let mut figures = repeats.remove(0);
+        for figure in &mut figures {
+            for value in [&mut figure.value, &mut figure.low, &mut figure.high] {
+                *value = rounded(*value);
+            }
+        }
+        return figures;
+    }
     let mut values: Vec<Vec<f64>> = Vec::new();
     let mut figures = Vec::new();
     for (index, repeat) in repeats.into_iter().enumerate() {

@@ -186,6 +186,7 @@ impl Bench {
     ) -> Result<Vec<Figure>> {
         let mut all = Vec::new();
         for row in rows {
+            let repeat = if row.repeats() { repeat } else { 1 };
             let mut repeats = Vec::new();
             for _ in 0..repeat {
                 repeats.push(self.measure_once(row, window, profiles)?);
@@ -201,7 +202,7 @@ impl Bench {
             Row::Transfer(transfer) => self.transfer(*transfer, window, profiles)?,
             Row::Restart => {
                 let measured = restart::measure(&self.images).context("restarting a queue")?;
-                let figures = figures::of_restart(&measured);
+                let figures = figures::of_restarts(&measured);
                 let told = figures.iter().map(|f| format!("{} {}", f.figure, f.value));
                 let summary = told.collect::<Vec<_>>().join(", ");
                 (figures, format!("{}: {summary}", row.name()))

@@ -217,6 +217,15 @@ impl Row {
             Self::Restart => RESTART.to_owned(),
         }
     }
+
+    /// Whether repeats tell more than one measurement: a paced wire leaves nothing to chance, and
+    /// restarts are many anyway. Both take long.
+    pub(crate) fn repeats(&self) -> bool {
+        match self {
+            Self::Transfer(transfer) => transfer.scenario.wire.is_none(),
+            Self::Restart => false,
+        }
+    }
 }
 
 /// How much is measured.
