@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "blocks.h"
+#include "marks.h"
 #include "qemu_plugin.h"
 #include "ranges.h"
 
@@ -24,6 +25,7 @@ static const uint8_t marker_tag[] = { 0x4b, 0x4d, 0x7f };
 enum marker {
 	MARKER_START = 1,
 	MARKER_END = 2,
+	MARKER_READ = 3,
 };
 
 static const char *directory;
@@ -74,17 +76,43 @@ static void end(void)
 			strerror(errno));
 }
 
-static void on_marker(unsigned int vcpu, void *data)
+static void read_marks(void)
 {
-	(void)vcpu;
-	switch ((enum marker)(uintptr_t)data) {
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/marks", directory);
+	const char *bad = marks_read(path);
+
+	if (!wrong)
+		wrong = bad;
+}
+
+static void act(enum marker marker)
+{
+	switch (marker) {
 	case MARKER_START:
 		start();
 		break;
 	case MARKER_END:
 		end();
 		break;
+	case MARKER_READ:
+		read_marks();
+		break;
 	}
+}
+
+static void on_marker(unsigned int vcpu, void *data)
+{
+	(void)vcpu;
+	act((enum marker)(uintptr_t)data);
+}
+
+/* The code stays translated when the marks are others. */
+static void on_mark(unsigned int vcpu, void *data)
+{
+	(void)vcpu;
+	act((enum marker)mark_at((uintptr_t)data));
 }
 
 static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info,
@@ -180,6 +208,7 @@ static void translated(struct qemu_plugin_tb *tb)
 		uint8_t bytes[16];
 		size_t size = qemu_plugin_insn_data(insn, bytes, sizeof(bytes));
 		unsigned int id = marker(bytes, size);
+		uint64_t pc = qemu_plugin_insn_vaddr(insn);
 
 		/*
 		 * By instruction, not by block: a block ends early when one
@@ -195,6 +224,10 @@ static void translated(struct qemu_plugin_tb *tb)
 			qemu_plugin_register_vcpu_insn_exec_cb(
 				insn, on_marker, QEMU_PLUGIN_CB_NO_REGS,
 				(void *)(uintptr_t)id);
+		else if (mark_at(pc))
+			qemu_plugin_register_vcpu_insn_exec_cb(
+				insn, on_mark, QEMU_PLUGIN_CB_NO_REGS,
+				(void *)(uintptr_t)pc);
 	}
 }
 

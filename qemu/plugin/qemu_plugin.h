@@ -100,6 +100,7 @@ qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
 /* Copies at most `length` bytes of the instruction; returns how many. */
 size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to,
 			     size_t length);
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 
 /* Binary logarithm of the access's size in bytes. */

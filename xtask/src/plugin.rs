@@ -13,7 +13,7 @@ use crate::project::Project;
 use crate::ui::Step;
 use crate::version::Version;
 
-const SOURCES: &[&str] = &["counter.c", "blocks.c", "ranges.c"];
+const SOURCES: &[&str] = &["counter.c", "blocks.c", "marks.c", "ranges.c"];
 const FLAGS: &[&str] = &[
     "-std=c11",
     "-D_POSIX_C_SOURCE=200809L",

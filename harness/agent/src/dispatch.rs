@@ -148,6 +148,10 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
             marker::mark(r.edge);
             reply::<request::MarkWindow>(())
         }
+        R::ReadMarks(_) => {
+            marker::read_marks();
+            reply::<request::ReadMarks>(())
+        }
         R::ListModuleSymbols(_) => reply::<request::ListModuleSymbols>(modules::symbols()?),
         R::StartJob(r) => reply::<request::StartJob>(jobs.start(r.job, r.process)?),
         R::Tell(r) => reply::<request::Tell>(jobs.tell(r.job, &r.command)?),

@@ -2,8 +2,10 @@
 
 //! Frames as they are, past the whole stack (packet(7)).
 
+use std::{io, os::fd::AsRawFd};
+
 use anyhow::{Context, Result, ensure};
-use socket2::{Domain, SockAddr, SockAddrStorage, Socket, Type};
+use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
 
 use crate::rtnetlink::index_of;
 
@@ -24,12 +26,111 @@ pub(crate) fn send(interface: &str, frame: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// A socket that receives every frame that an interface sees, and sends through it.
+///
+/// `room` is how many bytes may wait to be received, as the kernel counts them.
+pub(crate) fn tap(interface: &str, room: usize) -> Result<Socket> {
+    let index = index_of(interface)?;
+    let all = libc::ETH_P_ALL as u16;
+    let socket = Socket::new(
+        Domain::PACKET,
+        Type::RAW,
+        Some(Protocol::from(i32::from(all.to_be()))),
+    )
+    .context("creating a packet socket")?;
+    set(
+        &socket,
+        libc::SOL_SOCKET,
+        libc::SO_RCVBUFFORCE,
+        &(room as libc::c_int),
+    )
+    .context("setting SO_RCVBUFFORCE")?;
+    let promiscuous = libc::packet_mreq {
+        mr_ifindex: index.try_into().context("an interface's index")?,
+        mr_type: libc::PACKET_MR_PROMISC as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    set(
+        &socket,
+        libc::SOL_PACKET,
+        libc::PACKET_ADD_MEMBERSHIP,
+        &promiscuous,
+    )
+    .context("setting PACKET_ADD_MEMBERSHIP")?;
+    // Until now it received from all interfaces.
+    socket
+        .bind(&link(index)?)
+        .with_context(|| format!("binding to {interface}"))?;
+    socket.set_nonblocking(true)?;
+    let mut none = [];
+    while socket.recv(&mut none).is_ok() {}
+    socket.set_nonblocking(false)?;
+    Ok(socket)
+}
+
+/// When the frame that was received last came in, in nanoseconds of the guest's wall clock.
+pub(crate) fn arrival(socket: &Socket) -> Result<u64> {
+    const SIOCGSTAMPNS_OLD: libc::Ioctl = 0x8907;
+    let mut at = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: The kernel writes a `timespec` to `at`, which outlives the call.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSTAMPNS_OLD, &raw mut at) };
+    if result != 0 {
+        return Err(io::Error::last_os_error()).context("asking when a frame came");
+    }
+    Ok(at.tv_sec as u64 * 1_000_000_000 + at.tv_nsec as u64)
+}
+
+/// Frames that found no room since this was asked last.
+pub(crate) fn dropped(socket: &Socket) -> Result<u64> {
+    let mut stats = libc::tpacket_stats {
+        tp_packets: 0,
+        tp_drops: 0,
+    };
+    let mut length = size_of_val(&stats) as libc::socklen_t;
+    // SAFETY: The kernel writes at most `length` bytes to `stats`; both outlive the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            (&raw mut stats).cast(),
+            &raw mut length,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error()).context("asking what was dropped");
+    }
+    Ok(stats.tp_drops.into())
+}
+
+fn set<T>(socket: &Socket, level: i32, option: i32, value: &T) -> io::Result<()> {
+    // SAFETY: The kernel reads a `T`, as long as said, which outlives the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            std::ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// The address that stands for an interface. What a raw frame says of its receiver is in the frame.
 fn link(index: u32) -> Result<SockAddr> {
     let mut storage = SockAddrStorage::zeroed();
     // SAFETY: `sockaddr_ll` is one of the structures that a `sockaddr_storage` has room for.
     let address = unsafe { storage.view_as::<libc::sockaddr_ll>() };
     address.sll_family = libc::AF_PACKET as libc::sa_family_t;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
     address.sll_ifindex = index.try_into().context("an interface's index")?;
     let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
     // SAFETY: The storage holds an address of that family and length, all of it initialised.

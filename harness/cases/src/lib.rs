@@ -15,6 +15,6 @@ mod zcrx;
 pub use accelerator::{ACCELERATOR, place};
 pub use error::{CaseError, Result};
 pub use frame::Frame;
-pub use testbed::{ACCELERATOR_MIB, Driver, Family, Options, Station, Testbed};
+pub use testbed::{ACCELERATOR_MIB, Driver, Family, Options, PORTS, Station, Testbed};
 pub use transfer::{Received, Sent, Stream, finish};
 pub use zcrx::{ReceivedByRing, assert_whole};

@@ -62,8 +62,12 @@ const ACCELERATOR_DRIVER: &str = "ivshmem_mem";
 /// Memory of the accelerator, in MiB.
 pub const ACCELERATOR_MIB: u64 = 64;
 
-/// The only wire.
+/// The only wire, unless there is a program between two of them.
 const WIRE: Wire = Wire(0);
+/// The wire behind that program.
+const FAR_WIRE: Wire = Wire(1);
+/// The interfaces of that program, at the other ends of both wires.
+pub const PORTS: [&str; 2] = ["port0", "port1"];
 
 /// IPv4 or IPv6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +90,7 @@ pub struct Station {
     pub ns: Ns,
     /// Its interface.
     pub interface: &'static str,
+    wire: Wire,
     end: End,
     v4: Ipv4Addr,
     v6: Ipv6Addr,
@@ -95,6 +100,7 @@ impl Station {
     const LOCAL: Self = Self {
         ns: Ns::Local,
         interface: "nic0",
+        wire: WIRE,
         end: End::Local,
         v4: Ipv4Addr::new(192, 0, 2, 1),
         v6: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1),
@@ -102,6 +108,7 @@ impl Station {
     const PEER: Self = Self {
         ns: Ns::Peer,
         interface: "peer0",
+        wire: WIRE,
         end: End::Peer,
         v4: Ipv4Addr::new(192, 0, 2, 2),
         v6: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2),
@@ -125,7 +132,7 @@ impl Station {
     /// Its Ethernet address.
     #[must_use]
     pub fn mac(&self) -> Mac {
-        WIRE.mac(self.end)
+        self.wire.mac(self.end)
     }
 
     /// The interface's name as requests want it.
@@ -147,6 +154,7 @@ pub struct Options {
     header_split: bool,
     accelerator: Option<Topology>,
     accelerator_mib: u64,
+    two_wires: bool,
 }
 
 impl Options {
@@ -216,6 +224,14 @@ impl Options {
         self
     }
 
+    /// Puts the stations on two wires, and a NIC on each of them for a program that connects them:
+    /// [`PORTS`], in [`Ns::Local`], which does not answer on them.
+    #[must_use]
+    pub fn two_wires(mut self) -> Self {
+        self.two_wires = true;
+        self
+    }
+
     /// Boots a guest with the images that the environment names, and sets both NICs up.
     pub fn boot(self, name: &str) -> Result<Testbed> {
         self.boot_images(Images::from_env()?, name)
@@ -226,6 +242,11 @@ impl Options {
         let mut machine = Machine::new(images, name)
             .cpus(self.cpus)
             .memory_mib(self.memory_mib);
+        let mut peer = Station::PEER;
+        if self.two_wires {
+            machine = machine.wire_count(2);
+            peer.wire = FAR_WIRE;
+        }
         if self.counted {
             machine = machine.counted().call_timeout(COUNTED_PATIENCE);
         }
@@ -244,12 +265,15 @@ impl Options {
             transmit_queue: self.transmit_queue,
             guest,
             local: Station::LOCAL,
-            peer: Station::PEER,
+            peer,
             mtu: self.mtu,
             ports: AtomicU16::new(5000),
         };
         bed.load_driver()?;
         bed.set_up()?;
+        if self.two_wires {
+            bed.set_up_ports()?;
+        }
         if self.accelerator.is_some() {
             bed.load_accelerator()?;
         }
@@ -289,6 +313,7 @@ impl Testbed {
             header_split: false,
             accelerator: None,
             accelerator_mib: ACCELERATOR_MIB,
+            two_wires: false,
         }
     }
 
@@ -329,7 +354,7 @@ impl Testbed {
         for station in self.stations() {
             let found = self.guest.call(WaitInterface {
                 ns: Ns::Local,
-                mac: WIRE.mac(station.end),
+                mac: station.mac(),
                 timeout_ms: PATIENCE_MS,
             })?;
             if let Some(queue) = self.transmit_queue {
@@ -346,6 +371,57 @@ impl Testbed {
                 interface: found.name,
                 to: station.ns,
                 rename: Some(station.name()),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Brings up the NICs of a program between two wires.
+    fn set_up_ports(&self) -> Result {
+        let macs = [WIRE.mac(End::Peer), FAR_WIRE.mac(End::Local)];
+        for (name, mac) in PORTS.into_iter().zip(macs) {
+            let found = self.guest.call(WaitInterface {
+                ns: Ns::Local,
+                mac,
+                timeout_ms: PATIENCE_MS,
+            })?;
+            let interface = || found.name.clone();
+            let write = |path: &str, contents: &str| {
+                self.guest.call(WriteFile {
+                    ns: Ns::Local,
+                    path: path.replace("NAME", &found.name),
+                    contents: contents.to_owned(),
+                })
+            };
+            // The addresses of the namespace are not to be had here.
+            write("/proc/sys/net/ipv4/conf/NAME/arp_ignore", "8")?;
+            write("/proc/sys/net/ipv6/conf/NAME/disable_ipv6", "1")?;
+            self.guest.call(SetFeatures {
+                ns: Ns::Local,
+                interface: interface(),
+                features: [("rx-gro".to_owned(), false)].into(),
+            })?;
+            self.guest.call(SetMtu {
+                ns: Ns::Local,
+                interface: interface(),
+                mtu: self.mtu,
+            })?;
+            self.guest.call(MoveInterface {
+                from: Ns::Local,
+                interface: interface(),
+                to: Ns::Local,
+                rename: Some(name.to_owned()),
+            })?;
+            self.guest.call(SetUp {
+                ns: Ns::Local,
+                interface: name.to_owned(),
+                up: true,
+            })?;
+            self.guest.call(WaitCarrier {
+                ns: Ns::Local,
+                interface: name.to_owned(),
+                carrier: true,
+                timeout_ms: PATIENCE_MS,
             })?;
         }
         Ok(())
@@ -405,7 +481,7 @@ impl Testbed {
 
     /// Takes a NIC's link away, or gives it back, from outside.
     pub fn set_link(&self, station: Station, up: bool) -> Result {
-        Ok(self.guest.set_link(WIRE, station.end, up)?)
+        Ok(self.guest.set_link(station.wire, station.end, up)?)
     }
 
     /// Brings an interface up or down.
@@ -488,6 +564,25 @@ impl Testbed {
             ns: station.ns,
             interface: station.name(),
         })?)
+    }
+
+    /// Packets that the NIC under test handed up, and that its peer sent, when none is on its way.
+    pub fn packets_when_quiet(&self) -> Result<[u64; 2]> {
+        let look = || -> Result<[u64; 2]> {
+            Ok([
+                self.link_stats(self.local)?.rx_packets,
+                self.link_stats(self.peer)?.tx_packets,
+            ])
+        };
+        let mut last = look()?;
+        loop {
+            thread::sleep(Duration::from_millis(200));
+            let now = look()?;
+            if now == last {
+                return Ok(now);
+            }
+            last = now;
+        }
     }
 
     /// One of the driver's own statistics.

@@ -8,7 +8,7 @@
 use cases::{ACCELERATOR, CaseError, Family, Result, Stream, Testbed, place};
 use protocol::{
     Command, CopySink, DevmemSink, DevmemSource, Fill, JobSpec, Memory, Release, TcpSink,
-    request::{Edge, MarkWindow},
+    request::{Edge, ListModuleSymbols, MarkWindow, Symbol},
 };
 use vm::{
     Images, JobHandle, Topology,
@@ -209,6 +209,41 @@ fn a_copy_into_an_accelerator_is_seen() -> Result {
     );
     let seen = bed.guest.window(0)?.ranges[RX];
     assert!(once_each(seen.stored) && seen.loaded == 0, "{seen:?}");
+    bed.finish()?;
+    Ok(())
+}
+
+/// Where the driver's operations on queues are: the core asks it to stop a queue, to start it on
+/// other memory, and then to free the old.
+fn operation(symbols: &[Symbol], name: &str) -> u64 {
+    let of_queues = |symbol: &&Symbol| {
+        symbol.name.contains("3net5queue") && symbol.name.contains(&format!("{}{name}", name.len()))
+    };
+    let mut found = symbols.iter().filter(of_queues);
+    let first = found.next().expect("rigb has the operation");
+    assert!(found.next().is_none(), "{name} is not unique");
+    first.address
+}
+
+#[test]
+fn a_window_lies_between_two_functions() -> Result {
+    let bed = boot("counters-functions")?;
+    let symbols = bed.guest.call(ListModuleSymbols {})?;
+    let (stop, free) = (operation(&symbols, "stop"), operation(&symbols, "free"));
+    let restart = || bed.bind(bed.local, 1, Memory::Udmabuf, RX_DMABUF)?.stop();
+
+    bed.guest.windows_between(Some((stop, free)))?;
+    restart()?;
+    for number in 0..2 {
+        let window = bed.guest.window(number)?;
+        let at = |address| window.blocks.iter().find(|block| block.address == address);
+        // The first block was begun before the window was, by an instruction.
+        assert!(at(stop).is_some_and(|block| block.counts.instructions > 0));
+        assert!(at(free).is_some_and(|block| block.entries == 1));
+    }
+    bed.guest.windows_between(None)?;
+    restart()?;
+    assert!(bed.guest.window(2).is_err(), "nothing is marked any more");
     bed.finish()?;
     Ok(())
 }

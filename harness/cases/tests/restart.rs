@@ -2,32 +2,13 @@
 
 //! One RX queue is restarted; the others do not notice.
 
-use std::{thread, time::Duration};
+use std::time::Duration;
 
 use cases::{CaseError, Family, Result, Testbed, finish};
 use protocol::{Memory, UdpSink, UdpSource, net::QueueKind};
 use vm::JobHandle;
 
 const MIB: u64 = 1 << 20;
-
-/// Packets that the NIC under test handed up, and that its peer sent, when none is on its way.
-fn packets(bed: &Testbed) -> Result<[u64; 2]> {
-    let look = || -> Result<[u64; 2]> {
-        Ok([
-            bed.link_stats(bed.local)?.rx_packets,
-            bed.link_stats(bed.peer)?.tx_packets,
-        ])
-    };
-    let mut last = look()?;
-    loop {
-        thread::sleep(Duration::from_millis(200));
-        let now = look()?;
-        if now == last {
-            return Ok(now);
-        }
-        last = now;
-    }
-}
 
 /// Each binding restarts its queue when it is made and when it goes.
 const BINDINGS: u32 = 25;
@@ -38,7 +19,7 @@ fn a_queue_restarts_again_and_again_and_the_others_lose_no_packet() -> Result {
         .cpus(4)
         .header_split()
         .boot("queue-restart")?;
-    let [before_came, before_went] = packets(&bed)?;
+    let [before_came, before_went] = bed.packets_when_quiet()?;
     // Queue 2 is restarted; TCP goes to 1 and 3, what is not TCP to 0.
     bed.steer(bed.local, &[1, 3])?;
 
@@ -99,7 +80,7 @@ fn a_queue_restarts_again_and_again_and_the_others_lose_no_packet() -> Result {
 
     // Retransmissions are no measure: a slow guest acknowledges late. The wire loses nothing, so
     // what the peer sent is what came in.
-    let [came, went] = packets(&bed)?;
+    let [came, went] = bed.packets_when_quiet()?;
     assert_eq!(
         came - before_came,
         went - before_went,
@@ -176,7 +157,7 @@ fn an_allocation_that_fails_leaves_the_old_queue_running() -> Result {
     let bed = Testbed::options()
         .header_split()
         .boot("queue-alloc-fails")?;
-    let [before_came, before_went] = packets(&bed)?;
+    let [before_came, before_went] = bed.packets_when_quiet()?;
     // The driver allocates no device memory for queue 0: each bind to it fails there.
     bed.steer(bed.local, &[0])?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
@@ -190,7 +171,7 @@ fn an_allocation_that_fails_leaves_the_old_queue_running() -> Result {
         sink.wait_bytes(round * (64 << 10))?;
     }
     finish(source, sink)?;
-    let [came, went] = packets(&bed)?;
+    let [came, went] = bed.packets_when_quiet()?;
     assert_eq!(
         came - before_came,
         went - before_went,

@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     Failure, Ns,
-    measure::{MeasuredSink, MeasuredSinkReport, MeasuredSource, MeasuredSourceReport},
+    measure::{
+        MeasuredSink, MeasuredSinkReport, MeasuredSource, MeasuredSourceReport, PacedWire,
+        PacedWireReport, Restarts, RestartsReport,
+    },
     payload::Mismatch,
     zcrx::{ZcrxSink, ZcrxSinkReport},
 };
@@ -67,6 +70,8 @@ jobs! {
     ZcrxSink -> ZcrxSinkReport,
     MeasuredSink -> MeasuredSinkReport,
     MeasuredSource -> MeasuredSourceReport,
+    Restarts -> RestartsReport,
+    PacedWire -> PacedWireReport,
 }
 
 /// What a running job can be told with [`crate::Tell`].

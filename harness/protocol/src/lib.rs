@@ -24,7 +24,7 @@ pub use job::{
     Binding, Command, CopySink, DevmemRelay, DevmemSink, DevmemSource, Event, Fill, Job, JobSpec,
     Memory, Release, TcpSink, TcpSource, UdpSink, UdpSource,
 };
-pub use measure::{MeasuredSink, MeasuredSource};
+pub use measure::{MeasuredSink, MeasuredSource, PacedWire, Restarts};
 pub use message::{Call, Failure, JobId, Message};
 pub use net::Ns;
 pub use payload::Payload;

@@ -50,7 +50,7 @@ pub enum Path {
     },
 }
 
-/// Accepts one connection and receives until the end of the stream.
+/// Accepts connections and receives until the end of each stream. All flows together are counted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct MeasuredSink {
     /// Namespace that listens.
@@ -63,6 +63,12 @@ pub struct MeasuredSink {
     pub listen: SocketAddr,
     /// Where the payload goes.
     pub path: Path,
+    /// Connections, all received from at once: by a thread each, or with [`Path::Zcrx`] by one.
+    /// Not 0; 1 with [`Path::Copied`].
+    pub flows: u32,
+    /// With [`Path::Devmem`]: tokens that are kept before they are given back, together. `None`
+    /// gives back after each call what it received.
+    pub token_batch: Option<u32>,
     /// Most bytes that one call receives. With [`Path::Zcrx`], where it is the kernel that says how
     /// much: bytes that are kept before they are given back, together.
     pub read: u32,
@@ -98,7 +104,8 @@ pub struct MeasuredSinkReport {
     pub error: Option<Failure>,
 }
 
-/// Connects and sends the same bytes again and again.
+/// Connects and sends the same bytes again and again. Flows take what they send from one account,
+/// so that none ends before the others.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct MeasuredSource {
     /// Namespace that sends.
@@ -107,8 +114,10 @@ pub struct MeasuredSource {
     pub interface: String,
     /// Where to connect.
     pub connect: SocketAddr,
-    /// Where the payload comes from.
+    /// Where the payload comes from; each flow has its part of a dma-buf's bytes.
     pub path: Path,
+    /// Connections, each with a thread that sends. Not 0.
+    pub flows: u32,
     /// Bytes of each call that sends.
     pub write: u32,
     /// Bytes to send.
@@ -127,5 +136,65 @@ pub struct MeasuredSourceReport {
     /// The peer took everything and closed the connection.
     pub delivered: bool,
     /// What ended the stream early.
+    pub error: Option<Failure>,
+}
+
+/// Binds a dma-buf to a queue and closes the binding, again and again. Each of both restarts the
+/// queue.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Restarts {
+    /// Namespace of the interface.
+    pub ns: Ns,
+    /// Interface.
+    pub interface: String,
+    /// Receive queue.
+    pub queue: u32,
+    /// Where the dma-buf's memory comes from.
+    pub memory: Memory,
+    /// Size of the dma-buf in bytes, a multiple of the page size.
+    pub dmabuf_bytes: u64,
+    /// How often the queue is restarted; an even number.
+    pub restarts: u32,
+}
+
+/// Outcome of [`Restarts`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestartsReport {
+    /// How often the queue was restarted.
+    pub restarts: u32,
+    /// What ended it early.
+    pub error: Option<Failure>,
+}
+
+/// A wire with a bit rate: carries frames between two interfaces, both ways, each no sooner than
+/// the wire would have. Ends with [`crate::Command::Finish`].
+///
+/// A frame takes the time of its bytes and of what Ethernet adds: frame check sequence, preamble and
+/// gap, [`PacedWire::PER_FRAME`] in all. Frames wait in front of the wire as long as there is room.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PacedWire {
+    /// Namespace of both interfaces.
+    pub ns: Ns,
+    /// The interfaces, which must show every frame as it came (no GRO).
+    pub interfaces: [String; 2],
+    /// Bits per second of the guest's clock, in each direction.
+    pub rate: u64,
+}
+
+impl PacedWire {
+    /// Bytes that Ethernet adds to a frame on the wire.
+    pub const PER_FRAME: u64 = 24;
+    /// Bytes of a frame before its packet.
+    pub const HEADER: u64 = 14;
+}
+
+/// Outcome of [`PacedWire`], by the interface that frames came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PacedWireReport {
+    /// Frames carried.
+    pub frames: [u64; 2],
+    /// Frames that found no room in front of the wire.
+    pub dropped: [u64; 2],
+    /// What ended it early.
     pub error: Option<Failure>,
 }

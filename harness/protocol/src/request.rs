@@ -95,6 +95,7 @@ requests! {
     Ping -> PingReport,
     SendFrame -> (),
     MarkWindow -> (),
+    ReadMarks -> (),
     ListModuleSymbols -> Vec<Symbol>,
     StartJob -> JobId,
     Tell -> (),
@@ -463,6 +464,10 @@ pub enum Edge {
     /// Counters are written to a file on the host.
     End,
 }
+
+/// Has the counter in QEMU read which addresses it shall take for markers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadMarks {}
 
 /// The functions of all loaded modules.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, fs, ops::AddAssign, path::PathBuf};
 
-use protocol::job::PhysicalRange;
+use protocol::{job::PhysicalRange, request::ReadMarks};
 use serde::Deserialize;
 
 use crate::{Error, Guest, Result};
@@ -158,6 +158,23 @@ impl Guest {
         fs::write(&new, text)
             .and_then(|()| fs::rename(&new, &path))
             .map_err(|error| self.counter_failed(format!("writing {}: {error}", path.display())))
+    }
+
+    /// From now on a window lies between the execution of one address and that of another, as often
+    /// as both are executed; with `None` there are no such windows any more. Code that was executed
+    /// before the first call is not seen.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Counter`] when the counter cannot be told, and those of [`Guest::call`].
+    pub fn windows_between(&self, addresses: Option<(u64, u64)>) -> Result<()> {
+        let text = addresses.map_or_else(String::new, |(start, end)| {
+            format!("{start:x} 1\n{end:x} 2\n")
+        });
+        let path = self.directory().join("marks");
+        fs::write(&path, text)
+            .map_err(|error| self.counter_failed(format!("writing {}: {error}", path.display())))?;
+        self.call(ReadMarks {})
     }
 
     /// Reads window `number`, counted from 0, of a [`crate::Machine::counted`] machine. The guest

@@ -161,6 +161,8 @@ mod tests {
             rx: "ordinary".to_owned(),
             memory: None,
             net_iov: None,
+            flows: 1,
+            token_batch: None,
             mtu: 9000,
             io: 65536,
             figure: name.to_owned(),

@@ -2,13 +2,17 @@
 
 //! From counters to figures. `Documentation/performance.md` explains each.
 
-use protocol::Memory;
+use std::collections::BTreeSet;
+
+use cases::Driver;
+use protocol::{Memory, PacedWire};
 use serde::{Deserialize, Serialize};
 use vm::counter::Accesses;
 
 use super::measure::{DEVICE_MEMORY, DOORBELLS, Measurement, REGISTERS};
 use super::parts::{PARTS, Parts};
 use super::profile::Function;
+use super::restart;
 use super::scenario::Way;
 
 /// One figure of one row.
@@ -28,6 +32,12 @@ pub(crate) struct Figure {
     /// Bytes of each of the receiver's buffers of device memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) net_iov: Option<u32>,
+    /// Connections.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub(crate) flows: u32,
+    /// Tokens that are given back together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) token_batch: Option<u32>,
     /// MTU of the wire.
     pub(crate) mtu: u32,
     /// Bytes of each read and write.
@@ -47,6 +57,14 @@ pub(crate) struct Figure {
     pub(crate) high: f64,
 }
 
+fn one() -> u32 {
+    1
+}
+
+fn is_one(flows: &u32) -> bool {
+    *flows == 1
+}
+
 /// Names of the figures that tables and comparisons need.
 pub(crate) const INSTRUCTIONS: &str = "instructions";
 pub(crate) const REPS: &str = "rep iterations";
@@ -57,6 +75,35 @@ pub(crate) const DEVICE_LOADED: &str = "device memory loaded";
 pub(crate) const DEVICE_STORED: &str = "device memory stored";
 pub(crate) const DOORBELL_WRITES: &str = "doorbells";
 pub(crate) const INTERRUPTS: &str = "interrupts";
+
+pub(crate) const PAGE_ALLOCATIONS: &str = "page allocations";
+pub(crate) const NET_IOV_ALLOCATIONS: &str = "net_iov allocations";
+pub(crate) const RETRANSMITS: &str = "retransmitted segments";
+pub(crate) const READS: &str = "reads";
+pub(crate) const FRAGMENTS: &str = "fragments";
+
+/// Figures of a paced wire.
+pub(crate) const GOODPUT: &str = "goodput";
+pub(crate) const GOODPUT_CEILING: &str = "goodput ceiling";
+pub(crate) const GOODPUT_SHARE: &str = "goodput share";
+
+/// The row of restarts, and its figures.
+pub(crate) const RESTART: &str = "rigb restart";
+pub(crate) const RESTART_INSTRUCTIONS: &str = "restart instructions";
+pub(crate) const RESTART_LOST: &str = "packets lost in 1000 restarts";
+pub(crate) const RESTART_PACKETS: &str = "packets received in 1000 restarts";
+
+/// Functions whose calls are figures: a kernel without them would be taken for one that calls none.
+pub(crate) const COUNTED: &[&str] = &[INTERRUPT, PAGES_SLOW, DEVMEM_PROVIDER, ZCRX_PROVIDER_SLOW];
+const INTERRUPT: &str = "common_interrupt";
+/// What a page pool does when nothing was given back to it: it takes up to 64 pages
+/// (net/core/page_pool.c). The kernel counts that as `alloc_slow`.
+const PAGES_SLOW: &str = "__page_pool_alloc_netmems_slow";
+/// The same with device memory: it takes one net_iov from the dma-buf (net/core/devmem.c).
+const DEVMEM_PROVIDER: &str = "mp_dmabuf_devmem_alloc_netmems";
+/// The same with an area of zcrx, for each net_iov that did not come from the refill ring
+/// (io_uring/zcrx.c).
+const ZCRX_PROVIDER_SLOW: &str = "net_mp_niov_set_page_pool";
 
 const PER_BYTE: &str = "1/B";
 const PER_MIB: &str = "1/MiB";
@@ -91,6 +138,8 @@ pub(crate) fn figures(
             rx: way(row.scenario.rx).to_owned(),
             memory: memory.map(str::to_owned),
             net_iov,
+            flows: row.scenario.flows,
+            token_batch: row.scenario.token_batch,
             mtu: row.mtu,
             io: row.io,
             figure: figure.to_owned(),
@@ -101,6 +150,18 @@ pub(crate) fn figures(
             high: value,
         });
     };
+    if let (Some(rate), Some(wire)) = (row.scenario.wire, &measured.wire) {
+        let goodput = bytes * 8e9 / measured.sink.window_ns.max(1) as f64;
+        let ceiling = rate as f64 * ceiling(row.mtu);
+        add(GOODPUT, None, "bit/s", goodput);
+        add(GOODPUT_CEILING, None, "bit/s", ceiling);
+        add(GOODPUT_SHARE, None, "1", goodput / ceiling);
+        let dropped = wire.dropped.iter().sum::<u64>();
+        add("frames dropped by the wire", None, "1", dropped as f64);
+        let again = measured.sink.window_retransmits;
+        add(RETRANSMITS, None, "1", again as f64);
+        return figures;
+    }
     let per_byte = |value: u64| value as f64 / bytes;
     let per_mib = |value: u64| value as f64 / mib;
     add(INSTRUCTIONS, None, PER_BYTE, per_byte(total.instructions));
@@ -111,9 +172,9 @@ pub(crate) fn figures(
     let per_packet = total.instructions as f64 / packets;
     add(PER_PACKET, None, "1", per_packet);
     add("packets", None, PER_MIB, packets / mib);
-    add("reads", None, PER_MIB, per_mib(measured.sink.window_reads));
+    add(READS, None, PER_MIB, per_mib(measured.sink.window_reads));
     add(
-        "fragments",
+        FRAGMENTS,
         None,
         PER_MIB,
         per_mib(measured.sink.window_fragments),
@@ -133,14 +194,15 @@ pub(crate) fn figures(
         let named = functions.iter().filter(|function| function.name == name);
         named.map(|function| function.calls).sum()
     };
+    add(INTERRUPTS, None, PER_MIB, per_mib(calls(INTERRUPT)));
+    // igb has no page pool.
+    if row.scenario.driver == Driver::Rigb {
+        add(PAGE_ALLOCATIONS, None, PER_MIB, per_mib(calls(PAGES_SLOW)));
+        let net_iovs = calls(DEVMEM_PROVIDER) + calls(ZCRX_PROVIDER_SLOW);
+        add(NET_IOV_ALLOCATIONS, None, PER_MIB, per_mib(net_iovs));
+    }
     add(
-        INTERRUPTS,
-        None,
-        PER_MIB,
-        per_mib(calls("common_interrupt")),
-    );
-    add(
-        "retransmitted segments",
+        RETRANSMITS,
         None,
         "1",
         measured.sink.window_retransmits as f64,
@@ -153,8 +215,56 @@ pub(crate) fn figures(
     figures
 }
 
+/// Most of a wire's bits that can be payload: in each packet all but the headers of IPv4 and of TCP,
+/// which has timestamps, and what Ethernet adds.
+fn ceiling(mtu: u32) -> f64 {
+    const HEADERS: u32 = 20 + 20 + 12;
+    let frame = u64::from(mtu) + PacedWire::HEADER + PacedWire::PER_FRAME;
+    f64::from(mtu - HEADERS) / frame as f64
+}
+
+/// The figures of restarts.
+pub(crate) fn of_restarts(measured: &restart::Measurement) -> Vec<Figure> {
+    let figure = |figure: &str, values: &[u64]| {
+        let at = |index: usize| values.get(index).map_or(0.0, |value| *value as f64);
+        Figure {
+            row: RESTART.to_owned(),
+            driver: Driver::Rigb.name().to_owned(),
+            tx: way(Way::Ordinary).to_owned(),
+            rx: way(Way::Ordinary).to_owned(),
+            memory: Some("udmabuf".to_owned()),
+            net_iov: None,
+            flows: 1,
+            token_batch: None,
+            mtu: restart::MTU,
+            io: restart::WRITE,
+            figure: figure.to_owned(),
+            part: None,
+            unit: "1".to_owned(),
+            value: at(values.len() / 2),
+            low: at(0),
+            high: at(values.len().saturating_sub(1)),
+        }
+    };
+    vec![
+        figure(RESTART_INSTRUCTIONS, &measured.instructions),
+        figure(RESTART_LOST, &[measured.lost]),
+        figure(RESTART_PACKETS, &[measured.packets]),
+    ]
+}
+
 /// The median of each figure over repeats of the same row, the smallest and the largest.
-pub(crate) fn medians(repeats: Vec<Vec<Figure>>) -> Vec<Figure> {
+pub(crate) fn medians(mut repeats: Vec<Vec<Figure>>) -> Vec<Figure> {
+    if repeats.len() == 1 {
+        // What is measured once may have extremes of its own.
+        let mut figures = repeats.remove(0);
+        for figure in &mut figures {
+            for value in [&mut figure.value, &mut figure.low, &mut figure.high] {
+                *value = rounded(*value);
+            }
+        }
+        return figures;
+    }
     let mut values: Vec<Vec<f64>> = Vec::new();
     let mut figures = Vec::new();
     for (index, repeat) in repeats.into_iter().enumerate() {
@@ -202,6 +312,13 @@ pub(crate) fn find(figures: &[Figure], row: &str, mtu: u32, io: u32, figure: &st
     figures.iter().find(same).map(|f| f.value)
 }
 
+/// MTUs and sizes of the transfers that were measured, in order.
+pub(crate) fn sizes(figures: &[Figure]) -> Vec<(u32, u32)> {
+    let transfers = figures.iter().filter(|f| f.row != RESTART);
+    let sizes: BTreeSet<_> = transfers.map(|f| (f.mtu, f.io)).collect();
+    sizes.into_iter().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,6 +332,8 @@ mod tests {
             rx: String::new(),
             memory: None,
             net_iov: None,
+            flows: 1,
+            token_batch: None,
             mtu: 1500,
             io: 4096,
             figure: INSTRUCTIONS.to_owned(),
@@ -229,6 +348,12 @@ mod tests {
         let found = &found[0];
         assert_eq!((found.value, found.low, found.high), (1.0, 0.98, 1.01));
         assert!(medians(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn a_wire_carries_less_payload_than_bits() {
+        assert_eq!(rounded(ceiling(9000)), 0.990_04);
+        assert_eq!(rounded(ceiling(1500)), 0.941_48);
     }
 
     #[test]

@@ -3,17 +3,17 @@
 //! Runs one row in a guest of its own.
 
 use anyhow::{Context, Result, ensure};
-use cases::{Driver, Family, Testbed};
+use cases::{Driver, Family, PORTS, Testbed};
 use protocol::{
-    Event, JobSpec, MeasuredSink, MeasuredSource, Memory,
-    measure::{MeasuredSinkReport, MeasuredSourceReport, Path},
+    Event, JobSpec, MeasuredSink, MeasuredSource, Memory, Ns, PacedWire,
+    measure::{MeasuredSinkReport, MeasuredSourceReport, PacedWireReport, Path},
     net::DataSplit,
     request::{ListModuleSymbols, Symbol},
 };
 use vm::counter::{Watch, Window};
 use vm::{Images, JobHandle, Topology};
 
-use super::scenario::{Row, Way};
+use super::scenario::{Transfer, Way};
 use crate::error;
 
 /// The queue of rigb that all TCP takes, in both directions, and that is bound.
@@ -40,8 +40,10 @@ pub(crate) const REGISTERS: &str = "registers";
 
 /// What was measured.
 pub(crate) struct Measurement {
-    pub(crate) row: Row,
+    pub(crate) row: Transfer,
     pub(crate) sink: MeasuredSinkReport,
+    /// What the wire says, if it was a paced one.
+    pub(crate) wire: Option<PacedWireReport>,
     pub(crate) window: Window,
     /// The modules' functions, which lie elsewhere in every boot.
     pub(crate) modules: Vec<Symbol>,
@@ -52,12 +54,12 @@ pub(crate) struct Measurement {
 /// # Errors
 ///
 /// When the guest fails, or the stream did not go its way.
-pub(crate) fn measure(images: &Images, row: Row, window: u64) -> Result<Measurement> {
+pub(crate) fn measure(images: &Images, row: Transfer, window: u64) -> Result<Measurement> {
     let name = format!("bench-{}", row.name().replace([' ', ',', '+'], ""));
     run(images, row, window, &name).with_context(|| row.name())
 }
 
-fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement> {
+fn run(images: &Images, row: Transfer, window: u64, name: &str) -> Result<Measurement> {
     let scenario = row.scenario;
     let mut options = Testbed::options()
         .driver(scenario.driver)
@@ -70,6 +72,9 @@ fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement
         options = options
             .accelerator(Topology::Switch)
             .accelerator_mib(ACCELERATOR_MIB);
+    }
+    if scenario.wire.is_some() {
+        options = options.two_wires();
     }
     let bed = options.boot_images(images.clone(), name).map_err(error)?;
     if scenario.driver == Driver::Rigb {
@@ -88,7 +93,19 @@ fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let at = stream.to.socket(stream.family, stream.port);
     let modules = bed.guest.call(ListModuleSymbols {})?;
-    let mut watches = registers(&bed)?;
+    let wire = match scenario.wire {
+        Some(rate) => Some(bed.guest.start(PacedWire {
+            ns: Ns::Local,
+            interfaces: PORTS.map(str::to_owned),
+            rate,
+        })?),
+        None => None,
+    };
+    // On a paced wire it is goodput that counts.
+    let mut watches = match wire {
+        Some(_) => Vec::new(),
+        None => registers(&bed)?,
+    };
 
     let mut sink = bed.guest.start(MeasuredSink {
         ns: stream.to.ns,
@@ -96,6 +113,8 @@ fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement
         interface: stream.to.name(),
         listen: at,
         path: path(scenario.rx),
+        flows: scenario.flows,
+        token_batch: scenario.token_batch,
         read: row.io,
         skip: BEFORE,
         window,
@@ -110,16 +129,19 @@ fn run(images: &Images, row: Row, window: u64, name: &str) -> Result<Measurement
         interface: stream.from.name(),
         connect: at,
         path: path(scenario.tx),
+        flows: scenario.flows,
         write: row.io,
         bytes: BEFORE + window + AFTER,
     })?;
     let (sink, source) = (sink.join()?, source.join()?);
     went_its_way(&row, &sink, &source)?;
+    let wire = wire.map(|wire| wire.finish()).transpose()?;
     let counted = bed.guest.window(0)?;
     bed.finish().map_err(error)?;
     Ok(Measurement {
         row,
         sink,
+        wire,
         window: counted,
         modules,
     })
@@ -230,7 +252,11 @@ fn watches_of(bar: u64) -> Vec<Watch> {
 }
 
 /// What a figure must not hide.
-fn went_its_way(row: &Row, sink: &MeasuredSinkReport, source: &MeasuredSourceReport) -> Result<()> {
+fn went_its_way(
+    row: &Transfer,
+    sink: &MeasuredSinkReport,
+    source: &MeasuredSourceReport,
+) -> Result<()> {
     if let Some(failure) = sink.error.clone() {
         return Err(failure).context("the receiver failed");
     }

@@ -9,6 +9,7 @@ mod measure;
 mod page;
 mod parts;
 mod profile;
+mod restart;
 mod scenario;
 mod svg;
 mod table;
@@ -28,7 +29,7 @@ use figures::Figure;
 use measure::Measurement;
 use parts::Parts;
 use profile::{Function, Symbols};
-use scenario::{Extent, Row};
+use scenario::{Extent, Row, Transfer};
 
 /// Size of a window in MiB. What is in flight at its ends is some MiB.
 const WINDOW: u64 = 128;
@@ -89,9 +90,10 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
         let figures = check::read(from)?;
         return show(&figures, options, &format!("Figures of {}", from.display()));
     }
-    let extent = match (options.quick, options.full) {
-        (true, _) => Extent::Quick,
-        (_, true) => Extent::Full,
+    let extent = match (options.quick, options.full, options.document) {
+        (true, ..) => Extent::Quick,
+        (_, true, _) => Extent::Full,
+        (.., true) => Extent::Document,
         _ => Extent::Usual,
     };
     let mut rows = scenario::rows(extent);
@@ -142,7 +144,10 @@ pub(crate) fn compare(project: &Project, lock: CacheLock) -> Result<()> {
     let old = check::read(&check::committed(project))?;
     let bench = Bench::prepare(project, lock)?;
     let mut rows = scenario::rows(Extent::Quick);
-    rows.retain(|row| CHECKED_ROWS.contains(&row.scenario.name));
+    rows.retain(|row| match row {
+        Row::Transfer(transfer) => CHECKED_ROWS.contains(&transfer.scenario.name),
+        Row::Restart => false,
+    });
     let figures = bench.measure(&rows, WINDOW, REPEATS, None)?;
     check::compare(&old, &figures)
 }
@@ -181,6 +186,7 @@ impl Bench {
     ) -> Result<Vec<Figure>> {
         let mut all = Vec::new();
         for row in rows {
+            let repeat = if row.repeats() { repeat } else { 1 };
             let mut repeats = Vec::new();
             for _ in 0..repeat {
                 repeats.push(self.measure_once(row, window, profiles)?);
@@ -192,20 +198,40 @@ impl Bench {
 
     fn measure_once(&self, row: &Row, window: u64, profiles: Option<&Path>) -> Result<Vec<Figure>> {
         let step = Step::begin("bench", &row.name());
-        let measured = measure::measure(&self.images, *row, window << 20)?;
+        let (figures, summary) = match row {
+            Row::Transfer(transfer) => self.transfer(*transfer, window, profiles)?,
+            Row::Restart => {
+                let measured = restart::measure(&self.images).context("restarting a queue")?;
+                let figures = figures::of_restarts(&measured);
+                let told = figures.iter().map(|f| format!("{} {}", f.figure, f.value));
+                let summary = told.collect::<Vec<_>>().join(", ");
+                (figures, format!("{}: {summary}", row.name()))
+            }
+        };
+        step.done(&summary);
+        Ok(figures)
+    }
+
+    fn transfer(
+        &self,
+        row: Transfer,
+        window: u64,
+        profiles: Option<&Path>,
+    ) -> Result<(Vec<Figure>, String)> {
+        let measured = measure::measure(&self.images, row, window << 20)?;
         let symbols = Symbols::new(&self.system_map, &measured.modules)?;
+        symbols.require(figures::COUNTED)?;
         let functions = symbols.profile(&measured.window);
         if let Some(dir) = profiles {
             self.write_profile(dir, &measured, &functions)?;
         }
-        let figures = figures::figures(&measured, &functions, &self.parts);
-        step.done(&summary(&measured));
         if measured.sink.window_retransmits > 0 {
             ui::note(
                 "segments were sent again in the window: the figures may be those of a disturbed stream",
             );
         }
-        Ok(figures)
+        let figures = figures::figures(&measured, &functions, &self.parts);
+        Ok((figures, summary(&measured)))
     }
 
     fn write_profile(
@@ -230,6 +256,11 @@ impl Bench {
 
 /// A row in a line.
 fn summary(measured: &Measurement) -> String {
+    if measured.wire.is_some() {
+        let seconds = measured.sink.window_ns as f64 / 1e9;
+        let megabits = measured.sink.window_bytes as f64 * 8.0 / 1e6 / seconds;
+        return format!("{}: {megabits:.3} Mbit/s", measured.row.name());
+    }
     let total = measured.window.total();
     let per_byte = |value: u64| value as f64 / measured.sink.window_bytes as f64;
     format!(

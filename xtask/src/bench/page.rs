@@ -4,9 +4,11 @@
 
 use std::fmt::Write as _;
 
-use super::figures::{Figure, INSTRUCTIONS, LOADED, REPS, STORED, find};
+use super::figures::{
+    Figure, GOODPUT_SHARE, INSTRUCTIONS, LOADED, REPS, RESTART, STORED, find, sizes,
+};
 use super::parts::PARTS;
-use super::scenario::{SCENARIOS, size};
+use super::scenario::{SCENARIOS, Scenario, size};
 use super::svg::{Bar, bars, curves};
 
 /// What others are compared with.
@@ -17,10 +19,11 @@ const STYLE: &str = "
 :root { color-scheme: light dark; --ink: #1b1f24; --faint: #d5dae1; --paper: #fff }
 @media (prefers-color-scheme: dark) { :root { --ink: #e4e7eb; --faint: #3a424d; --paper: #15181c } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+  max-width: 64rem; margin: 2rem auto; padding: 0 1rem }
 svg { width: 100%; height: auto } svg text { fill: var(--ink); font: 12px system-ui, sans-serif }
-svg .rule { stroke: var(--faint) } h2 { margin-top: 3rem } figcaption { margin: .3rem 0 1.5rem }
-figure { margin: 0 }
+svg .rule { stroke: var(--faint) } h2 { margin-top: 3rem } figcaption { margin: 0 0 .4rem }
+figure { margin: 0 0 1.8rem } td { padding: .1rem 2rem .1rem 0 }
+td + td { text-align: right }
 ";
 
 /// The page.
@@ -35,21 +38,23 @@ pub(crate) fn page(figures: &[Figure], versions: &str) -> String {
          Documentation/performance.md explains the figures.</p>",
         escape(versions)
     );
-    let mut sizes: Vec<(u32, u32)> = figures.iter().map(|f| (f.mtu, f.io)).collect();
-    sizes.dedup();
+    let sizes = sizes(figures);
     for &(mtu, io) in &sizes {
         let _ = writeln!(html, "<h2>MTU {mtu}, reads and writes of {}</h2>", size(io));
         for (caption, chart) in charts(figures, mtu, io) {
-            let _ = writeln!(
-                html,
-                "<figure>{chart}<figcaption>{}</figcaption></figure>",
-                escape(&caption)
-            );
+            html.push_str(&captioned(&caption, &chart));
         }
     }
     html.push_str(&over_size(figures, &sizes));
+    html.push_str(&restarts(figures));
     html.push_str("</html>\n");
     html
+}
+
+/// A chart below what it shows.
+fn captioned(caption: &str, chart: &str) -> String {
+    let caption = escape(caption);
+    format!("<figure><figcaption>{caption}</figcaption>{chart}</figure>\n")
 }
 
 fn charts(figures: &[Figure], mtu: u32, io: u32) -> Vec<(String, String)> {
@@ -70,22 +75,62 @@ fn charts(figures: &[Figure], mtu: u32, io: u32) -> Vec<(String, String)> {
             };
             let own: Vec<_> = SCENARIOS
                 .iter()
+                .filter(|scenario| scenario.is_plain())
                 .filter_map(|scenario| Some((scenario.name, measure(scenario.name)?)))
                 .map(|(name, own)| Bar::plain(name, own / of_base))
                 .collect();
-            let caption = format!("{what}, as a multiple of `{base}`; less is better");
+            let caption = format!("{what}, as a multiple of that of {base}; less is better");
             charts.push((caption, bars(&own, &[])));
         }
     }
     let parts: Vec<_> = SCENARIOS
         .iter()
+        .filter(|scenario| scenario.is_plain())
         .filter_map(|scenario| by_part(figures, scenario.name, mtu, io))
         .collect();
     if !parts.is_empty() {
         let caption = "instructions per payload byte, by part of the kernel".to_owned();
         charts.push((caption, bars(&parts, PARTS)));
     }
+    for (caption, differs) in [
+        (
+            "work per payload byte, by flows on one queue",
+            (|s: &Scenario| s.flows != 1) as fn(&Scenario) -> bool,
+        ),
+        ("work per payload byte, by tokens returned together", |s| {
+            s.token_batch.is_some()
+        }),
+    ] {
+        let own = details(work, differs);
+        if !own.is_empty() {
+            charts.push((caption.to_owned(), bars(&own, &[])));
+        }
+    }
+    let share = |scenario: &Scenario| {
+        let share = value(scenario.name, GOODPUT_SHARE)?;
+        Some(Bar::plain(scenario.name, share * 100.0))
+    };
+    let shares: Vec<_> = SCENARIOS.iter().filter_map(share).collect();
+    if !shares.is_empty() {
+        let caption = "goodput on a paced wire, in percent of its ceiling".to_owned();
+        charts.push((caption, bars(&shares, &[])));
+    }
     charts
+}
+
+/// Each scenario that others differ from in a detail, and those others.
+fn details(work: impl Fn(&str) -> Option<f64>, differs: impl Fn(&Scenario) -> bool) -> Vec<Bar> {
+    let bar = |scenario: &Scenario| Some(Bar::plain(scenario.name, work(scenario.name)?));
+    let mut bars = Vec::new();
+    for plain in SCENARIOS.iter().filter(|scenario| scenario.is_plain()) {
+        let others = SCENARIOS.iter().filter(|s| differs(s) && s.goes_as(plain));
+        let others: Vec<_> = others.filter_map(bar).collect();
+        if !others.is_empty() {
+            bars.extend(bar(plain));
+            bars.extend(others);
+        }
+    }
+    bars
 }
 
 fn by_part(figures: &[Figure], row: &str, mtu: u32, io: u32) -> Option<Bar> {
@@ -102,6 +147,17 @@ fn by_part(figures: &[Figure], row: &str, mtu: u32, io: u32) -> Option<Bar> {
         name: row.to_owned(),
         pieces: values?,
     })
+}
+
+/// What a restart of a queue costs, in words.
+fn restarts(figures: &[Figure]) -> String {
+    let of_restart: Vec<_> = figures.iter().filter(|f| f.row == RESTART).collect();
+    if of_restart.is_empty() {
+        return String::new();
+    }
+    let line = |f: &&Figure| format!("<tr><td>{}<td>{:.0}\n", escape(&f.figure), f.value);
+    let lines: String = of_restart.iter().map(line).collect();
+    format!("<h2>Restart of a queue</h2>\n<table>\n{lines}</table>\n")
 }
 
 /// Work over message size, for each MTU that several sizes were measured at.
@@ -121,17 +177,22 @@ fn over_size(figures: &[Figure], sizes: &[(u32, u32)]) -> String {
         let ticks: Vec<String> = ios.iter().map(|io| size(*io)).collect();
         let lines: Vec<(String, Vec<Option<f64>>)> = SCENARIOS
             .iter()
+            .filter(|scenario| scenario.is_plain())
             .map(|scenario| {
                 let value = |io, figure| find(figures, scenario.name, mtu, io, figure);
                 let work = |io: &u32| Some(value(*io, INSTRUCTIONS)? + value(*io, REPS)?);
                 (scenario.name.to_owned(), ios.iter().map(work).collect())
             })
+            // A point is no curve.
+            .filter(|(_, values): &(_, Vec<_>)| values.iter().flatten().count() > 1)
             .collect();
         let _ = writeln!(
             html,
-            "<h2>MTU {mtu}, over the size of reads and writes</h2>\n<figure>{}<figcaption>work \
-             (instructions and rep iterations) per payload byte</figcaption></figure>",
-            curves(&ticks, &lines)
+            "<h2>MTU {mtu}, over the size of reads and writes</h2>\n{}",
+            captioned(
+                "work (instructions and rep iterations) per payload byte",
+                &curves(&ticks, &lines)
+            )
         );
     }
     html
@@ -157,6 +218,8 @@ mod tests {
             rx: String::new(),
             memory: None,
             net_iov: None,
+            flows: 1,
+            token_batch: None,
             mtu: 9000,
             io: 65536,
             figure: figure.to_owned(),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use protocol::{measure::MeasuredSinkReport, request::Symbol};
 use vm::counter::{Counts, Window};
 
@@ -59,6 +59,22 @@ impl Symbols {
         Ok(Self { by_address })
     }
 
+    /// Fails unless there are functions with these names.
+    ///
+    /// # Errors
+    ///
+    /// Names the one that is missing.
+    pub(crate) fn require(&self, names: &[&str]) -> Result<()> {
+        for name in names {
+            let found = self.by_address.values().any(|(known, _)| known == name);
+            ensure!(
+                found,
+                "this kernel has no function {name}: what it does must be counted otherwise"
+            );
+        }
+        Ok(())
+    }
+
     /// What each function did, the busiest first.
     pub(crate) fn profile(&self, window: &Window) -> Vec<Function> {
         let mut functions: BTreeMap<u64, Function> = BTreeMap::new();
@@ -99,7 +115,8 @@ fn kernel_function(line: &str) -> Option<(u64, &str)> {
     (function && address >= KERNEL && !name.starts_with("__pfx_")).then_some((address, name))
 }
 
-fn demangled(name: &str) -> String {
+/// A function's name as the source has it.
+pub(crate) fn demangled(name: &str) -> String {
     format!("{:#}", rustc_demangle::demangle(name))
 }
 
@@ -156,6 +173,15 @@ fn sum(functions: &[Function]) -> Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_function_that_is_counted_must_be_there() {
+        let symbols = Symbols {
+            by_address: BTreeMap::from([(KERNEL, ("there".to_owned(), None))]),
+        };
+        assert!(symbols.require(&["there"]).is_ok());
+        assert!(symbols.require(&["there", "gone"]).is_err());
+    }
 
     #[test]
     fn only_functions_of_the_kernel_are_taken_from_a_system_map() {

@@ -5,6 +5,8 @@
 use cases::Driver;
 use protocol::{Memory, ZcrxMemory};
 
+use super::figures::RESTART;
+
 /// How payload gets to and from where it is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -45,7 +47,31 @@ pub(crate) struct Scenario {
     pub(crate) tx: Way,
     /// How the receiver receives.
     pub(crate) rx: Way,
+    /// Connections, all on the same queue.
+    pub(crate) flows: u32,
+    /// Tokens that are given back together; without, those of a read.
+    pub(crate) token_batch: Option<u32>,
+    /// Bits per second of the wire, if it has a rate.
+    pub(crate) wire: Option<u64>,
+    breadth: Breadth,
 }
+
+/// With how many sizes a scenario is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Breadth {
+    /// With all, in the documentation too.
+    Main,
+    /// With all, in the documentation with [`FIRST`] only.
+    Side,
+    /// With [`FIRST`] only, wherever.
+    Detail,
+}
+
+/// Rate of a paced wire in bits per second: less than the processor can do, wire included.
+const WIRE: u64 = 100_000_000;
+
+/// MTU and size of reads and writes that everything is measured with.
+pub(crate) const FIRST: (u32, u32) = (9000, 64 << 10);
 
 /// Ordinary memory as a dma-buf, in pages.
 const UDMABUF: Way = Way::Devmem(Memory::Udmabuf, 4 << 10);
@@ -67,17 +93,36 @@ use Way::Ordinary;
 #[rustfmt::skip]
 pub(crate) const SCENARIOS: &[Scenario] = &[
     // name, driver, how it is sent, how it is received
-    scenario("igb", Igb, Ordinary, Ordinary),
-    scenario("igb + copy", Igb, COPIED, COPIED),
-    scenario("rigb", Rigb, Ordinary, Ordinary),
+    scenario("igb", Igb, Ordinary, Ordinary).main(),
+    scenario("igb + copy", Igb, COPIED, COPIED).main(),
+    scenario("rigb", Rigb, Ordinary, Ordinary).main(),
     scenario("rigb devmem RX, udmabuf", Rigb, Ordinary, UDMABUF),
     scenario("rigb devmem TX, udmabuf", Rigb, UDMABUF, Ordinary),
     scenario("rigb devmem, udmabuf", Rigb, UDMABUF, UDMABUF),
     scenario("rigb devmem, accelerator", Rigb, ACCELERATOR_4K, ACCELERATOR_4K),
-    scenario("rigb devmem, accelerator, 16K", Rigb, ACCELERATOR_16K, ACCELERATOR_16K),
+    scenario("rigb devmem, accelerator, 16K", Rigb, ACCELERATOR_16K, ACCELERATOR_16K).main(),
     scenario("rigb zcrx RX, user", Rigb, Ordinary, ZCRX_USER),
     scenario("rigb zcrx + devmem TX, accelerator, 4K", Rigb, ACCELERATOR_4K, ZCRX_4K),
-    scenario("rigb zcrx + devmem TX, accelerator, 16K", Rigb, ACCELERATOR_16K, ZCRX_16K),
+    scenario("rigb zcrx + devmem TX, accelerator, 16K", Rigb, ACCELERATOR_16K, ZCRX_16K).main(),
+
+    scenario("igb, 2 flows", Igb, Ordinary, Ordinary).flows(2),
+    scenario("igb, 4 flows", Igb, Ordinary, Ordinary).flows(4),
+    scenario("rigb, 2 flows", Rigb, Ordinary, Ordinary).flows(2),
+    scenario("rigb, 4 flows", Rigb, Ordinary, Ordinary).flows(4),
+    scenario("rigb devmem, accelerator, 16K, 2 flows", Rigb, ACCELERATOR_16K, ACCELERATOR_16K).flows(2),
+    scenario("rigb devmem, accelerator, 16K, 4 flows", Rigb, ACCELERATOR_16K, ACCELERATOR_16K).flows(4),
+    scenario("rigb zcrx + devmem TX, accelerator, 16K, 2 flows", Rigb, ACCELERATOR_16K, ZCRX_16K).flows(2),
+    scenario("rigb zcrx + devmem TX, accelerator, 16K, 4 flows", Rigb, ACCELERATOR_16K, ZCRX_16K).flows(4),
+
+    scenario("rigb devmem RX, udmabuf, tokens by 1", Rigb, Ordinary, UDMABUF).tokens(1),
+    scenario("rigb devmem RX, udmabuf, tokens by 16", Rigb, Ordinary, UDMABUF).tokens(16),
+    scenario("rigb devmem RX, udmabuf, tokens by 128", Rigb, Ordinary, UDMABUF).tokens(128),
+    scenario("rigb devmem RX, udmabuf, tokens by 512", Rigb, Ordinary, UDMABUF).tokens(512),
+
+    scenario("igb, paced wire", Igb, Ordinary, Ordinary).paced(),
+    scenario("rigb, paced wire", Rigb, Ordinary, Ordinary).paced(),
+    scenario("rigb devmem, accelerator, 16K, paced wire", Rigb, ACCELERATOR_16K, ACCELERATOR_16K).paced(),
+    scenario("rigb zcrx + devmem TX, accelerator, 16K, paced wire", Rigb, ACCELERATOR_16K, ZCRX_16K).paced(),
 ];
 
 const fn scenario(name: &'static str, driver: Driver, tx: Way, rx: Way) -> Scenario {
@@ -86,12 +131,56 @@ const fn scenario(name: &'static str, driver: Driver, tx: Way, rx: Way) -> Scena
         driver,
         tx,
         rx,
+        flows: 1,
+        token_batch: None,
+        wire: None,
+        breadth: Breadth::Side,
     }
 }
 
-/// One measurement: a scenario with sizes.
+impl Scenario {
+    /// Whether it belongs next to all others: one that only differs in its tokens does not.
+    pub(crate) fn is_way(&self) -> bool {
+        self.token_batch.is_none() && self.wire.is_none()
+    }
+
+    /// Whether it has one flow, whose tokens go back with each read.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.flows == 1 && self.is_way()
+    }
+
+    /// Whether payload goes the same way with the same driver.
+    pub(crate) fn goes_as(&self, other: &Self) -> bool {
+        (self.driver, self.tx, self.rx) == (other.driver, other.tx, other.rx)
+    }
+
+    const fn main(mut self) -> Self {
+        self.breadth = Breadth::Main;
+        self
+    }
+
+    const fn flows(mut self, flows: u32) -> Self {
+        self.flows = flows;
+        self.breadth = Breadth::Detail;
+        self
+    }
+
+    const fn paced(mut self) -> Self {
+        self.wire = Some(WIRE);
+        self.breadth = Breadth::Detail;
+        self
+    }
+
+    const fn tokens(mut self, batch: u32) -> Self {
+        self.token_batch = Some(batch);
+        self.breadth = Breadth::Detail;
+        self
+    }
+}
+
+/// One transfer: a scenario with sizes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Row {
+pub(crate) struct Transfer {
     pub(crate) scenario: Scenario,
     /// MTU of the wire.
     pub(crate) mtu: u32,
@@ -99,7 +188,7 @@ pub(crate) struct Row {
     pub(crate) io: u32,
 }
 
-impl Row {
+impl Transfer {
     /// `rigb devmem, MTU 9000, 64K`.
     pub(crate) fn name(&self) -> String {
         format!(
@@ -111,12 +200,42 @@ impl Row {
     }
 }
 
+/// One measurement.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Row {
+    /// Payload goes from one end to the other.
+    Transfer(Transfer),
+    /// A queue is restarted.
+    Restart,
+}
+
+impl Row {
+    /// As `--only` looks for it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Transfer(transfer) => transfer.name(),
+            Self::Restart => RESTART.to_owned(),
+        }
+    }
+
+    /// Whether repeats tell more than one measurement: a paced wire leaves nothing to chance, and
+    /// restarts are many anyway. Both take long.
+    pub(crate) fn repeats(&self) -> bool {
+        match self {
+            Self::Transfer(transfer) => transfer.scenario.wire.is_none(),
+            Self::Restart => false,
+        }
+    }
+}
+
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// What is compared in CI.
     Quick,
     /// What the documentation shows.
+    Document,
+    /// What `make bench` measures.
     Usual,
     /// All message sizes.
     Full,
@@ -124,11 +243,12 @@ pub(crate) enum Extent {
 
 /// The rows of an extent, in the order of the table.
 pub(crate) fn rows(extent: Extent) -> Vec<Row> {
+    const MTUS: &[u32] = &[1500, 4096, 9000];
     let (mtus, ios): (&[u32], &[u32]) = match extent {
-        Extent::Quick => (&[9000], &[64 << 10]),
-        Extent::Usual => (&[1500, 4096, 9000], &[64 << 10, 1 << 20]),
+        Extent::Quick => (&[FIRST.0], &[FIRST.1]),
+        Extent::Document | Extent::Usual => (MTUS, &[64 << 10, 1 << 20]),
         Extent::Full => (
-            &[1500, 4096, 9000],
+            MTUS,
             &[
                 4 << 10,
                 16 << 10,
@@ -143,8 +263,17 @@ pub(crate) fn rows(extent: Extent) -> Vec<Row> {
     let mut rows = Vec::new();
     for &mtu in mtus {
         for &io in ios {
-            rows.extend(SCENARIOS.iter().map(|&scenario| Row { scenario, mtu, io }));
+            let here = |scenario: &&Scenario| match scenario.breadth {
+                Breadth::Main => extent != Extent::Document || mtu != 4096 || io == FIRST.1,
+                Breadth::Side => extent != Extent::Document || (mtu, io) == FIRST,
+                Breadth::Detail => extent != Extent::Quick && (mtu, io) == FIRST,
+            };
+            let scenarios = SCENARIOS.iter().filter(here);
+            rows.extend(scenarios.map(|&scenario| Row::Transfer(Transfer { scenario, mtu, io })));
         }
+    }
+    if extent != Extent::Quick {
+        rows.push(Row::Restart);
     }
     rows
 }
@@ -155,5 +284,23 @@ pub(crate) fn size(bytes: u32) -> String {
         format!("{}M", bytes >> 20)
     } else {
         format!("{}K", bytes >> 10)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_has_every_scenario_and_not_every_size() {
+        let rows = rows(Extent::Document);
+        for scenario in SCENARIOS {
+            let (mtu, io) = FIRST;
+            let scenario = *scenario;
+            let name = Transfer { scenario, mtu, io }.name();
+            assert!(rows.iter().any(|row| row.name() == name), "{name}");
+        }
+        // Three repeats of ten seconds each.
+        assert!(rows.len() <= 50, "{} rows take long", rows.len());
     }
 }

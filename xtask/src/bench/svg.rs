@@ -6,12 +6,13 @@ use std::fmt::Write as _;
 
 use super::page::escape;
 
-const WIDTH: f64 = 860.0;
-/// Room for names at the left, and for numbers at the right.
-const LEFT: f64 = 170.0;
+const WIDTH: f64 = 960.0;
+/// Room for numbers at the right.
 const RIGHT: f64 = 60.0;
 const BAR: f64 = 22.0;
 const LEGEND: f64 = 18.0;
+/// Most of what a character takes, on average over a name.
+const CHARACTER: f64 = 7.2;
 
 /// Colours that are told apart by people who see red and green alike (Okabe and Ito).
 const COLOURS: &[&str] = &[
@@ -35,18 +36,26 @@ impl Bar {
     }
 }
 
+/// Room for the longest of these.
+fn room<'a>(names: impl Iterator<Item = &'a str>) -> f64 {
+    let longest = names.map(|name| name.chars().count()).max().unwrap_or(0);
+    longest as f64 * CHARACTER
+}
+
 /// Horizontal bars, and a legend where their pieces have names.
 pub(crate) fn bars(bars: &[Bar], pieces: &[&str]) -> String {
     let sum = |bar: &Bar| bar.pieces.iter().sum::<f64>();
     let longest = bars.iter().map(sum).fold(f64::MIN_POSITIVE, f64::max);
-    let scale = (WIDTH - LEFT - RIGHT) / longest;
-    let rows = pieces.len().div_ceil(3) as f64;
-    let height = bars.len() as f64 * BAR + rows * LEGEND + 8.0;
+    let left = room(bars.iter().map(|bar| bar.name.as_str())) + 8.0;
+    let scale = (WIDTH - left - RIGHT) / longest;
+    let below = bars.len() as f64 * BAR + 8.0;
+    let (legend, legend_height) = legend(pieces, below);
+    let height = below + legend_height;
     let mut svg = open(height);
     for (index, bar) in bars.iter().enumerate() {
         let y = index as f64 * BAR;
-        text(&mut svg, LEFT - 8.0, y + 15.0, "end", &bar.name);
-        let mut x = LEFT;
+        text(&mut svg, left - 8.0, y + 15.0, "end", &bar.name);
+        let mut x = left;
         for (value, colour) in bar.pieces.iter().zip(COLOURS.iter().cycle()) {
             let width = value * scale;
             let _ = write!(
@@ -66,18 +75,7 @@ pub(crate) fn bars(bars: &[Bar], pieces: &[&str]) -> String {
             &format!("{:.2}", sum(bar)),
         );
     }
-    let below = bars.len() as f64 * BAR + 8.0;
-    for (index, (name, colour)) in pieces.iter().zip(COLOURS.iter().cycle()).enumerate() {
-        let x = LEFT + (index % 3) as f64 * 230.0;
-        legend(
-            &mut svg,
-            x,
-            below + (index / 3) as f64 * LEGEND,
-            name,
-            colour,
-        );
-    }
-    svg + "</svg>"
+    svg + &legend + "</svg>"
 }
 
 /// Curves over the same ticks, from 0 up; where a value is missing there is a gap.
@@ -85,13 +83,15 @@ pub(crate) fn curves(ticks: &[String], lines: &[(String, Vec<Option<f64>>)]) -> 
     const HEIGHT: f64 = 260.0;
     let values = lines.iter().flat_map(|(_, values)| values.iter().flatten());
     let highest = values.copied().fold(f64::MIN_POSITIVE, f64::max);
-    let right = WIDTH - LEFT - 20.0;
+    let right = WIDTH - 20.0;
+    let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
+    let (legend, legend_height) = legend(&names, HEIGHT + 8.0);
     let at = |index: usize, value: f64| {
-        let step = (right - 50.0) / (ticks.len().max(2) - 1) as f64;
+        let step = (right - 60.0) / (ticks.len().max(2) - 1) as f64;
         let y = HEIGHT - 24.0 - value / highest * (HEIGHT - 40.0);
         (50.0 + index as f64 * step, y)
     };
-    let mut svg = open(HEIGHT);
+    let mut svg = open(HEIGHT + 8.0 + legend_height);
     for quarter in 0..=4 {
         let value = highest * f64::from(quarter) / 4.0;
         let (x, y) = at(0, value);
@@ -104,7 +104,7 @@ pub(crate) fn curves(ticks: &[String], lines: &[(String, Vec<Option<f64>>)]) -> 
     for (index, tick) in ticks.iter().enumerate() {
         text(&mut svg, at(index, 0.0).0, HEIGHT - 6.0, "middle", tick);
     }
-    for (number, (name, values)) in lines.iter().enumerate() {
+    for (number, (_, values)) in lines.iter().enumerate() {
         let colour = COLOURS[number % COLOURS.len()];
         let mut path = String::new();
         let mut pen = 'M';
@@ -125,15 +125,8 @@ pub(crate) fn curves(ticks: &[String], lines: &[(String, Vec<Option<f64>>)]) -> 
             svg,
             "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>"
         );
-        legend(
-            &mut svg,
-            right + 20.0,
-            number as f64 * LEGEND + 10.0,
-            name,
-            colour,
-        );
     }
-    svg + "</svg>"
+    svg + &legend + "</svg>"
 }
 
 fn open(height: f64) -> String {
@@ -148,11 +141,21 @@ fn text(svg: &mut String, x: f64, y: f64, anchor: &str, what: &str) {
     );
 }
 
-fn legend(svg: &mut String, x: f64, y: f64, name: &str, colour: &str) {
-    let _ = write!(
-        svg,
-        "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"10\" height=\"10\" fill=\"{colour}\"/>",
-        y + 2.0
-    );
-    text(svg, x + 15.0, y + 11.0, "start", name);
+/// Names and their colours, in as many columns as there is room for, and its height.
+fn legend(names: &[&str], y: f64) -> (String, f64) {
+    const MARK: f64 = 15.0;
+    let width = room(names.iter().copied()) + MARK + 12.0;
+    let columns = ((WIDTH / width) as usize).clamp(1, names.len().max(1));
+    let mut svg = String::new();
+    for (index, (name, colour)) in names.iter().zip(COLOURS.iter().cycle()).enumerate() {
+        let x = (index % columns) as f64 * width;
+        let y = y + (index / columns) as f64 * LEGEND;
+        let _ = write!(
+            svg,
+            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"10\" height=\"10\" fill=\"{colour}\"/>",
+            y + 2.0
+        );
+        text(&mut svg, x + MARK, y + 11.0, "start", name);
+    }
+    (svg, names.len().div_ceil(columns) as f64 * LEGEND)
 }

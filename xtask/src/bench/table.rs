@@ -3,8 +3,9 @@
 //! Figures as tables of Markdown, which a terminal shows well, too.
 
 use super::figures::{
-    DEVICE_LOADED, DEVICE_STORED, DOORBELL_WRITES, Figure, INSTRUCTIONS, INTERRUPTS, LOADED,
-    PER_PACKET, REPS, STORED, find,
+    DEVICE_LOADED, DEVICE_STORED, DOORBELL_WRITES, FRAGMENTS, Figure, GOODPUT, GOODPUT_CEILING,
+    GOODPUT_SHARE, INSTRUCTIONS, INTERRUPTS, LOADED, NET_IOV_ALLOCATIONS, PAGE_ALLOCATIONS,
+    PER_PACKET, READS, REPS, RESTART, RETRANSMITS, STORED, find, sizes,
 };
 use super::parts::PARTS;
 use super::scenario::{SCENARIOS, size};
@@ -13,22 +14,47 @@ use super::scenario::{SCENARIOS, size};
 const BASE: &str = "igb";
 const TODAY: &str = "igb + copy";
 
+/// The scenario that scenarios with batches of tokens differ from in nothing else.
+const TOKENS_BY_READ: &str = "rigb devmem RX, udmabuf";
+
 /// The tables: one for each MTU and size, and one by part.
 pub(crate) fn tables(figures: &[Figure]) -> String {
-    let mut sizes: Vec<(u32, u32)> = figures.iter().map(|f| (f.mtu, f.io)).collect();
-    sizes.dedup();
+    let (restart, transfers): (Vec<_>, Vec<_>) =
+        figures.iter().cloned().partition(|f| f.row == RESTART);
+    let figures = &transfers[..];
     let mut text = String::new();
-    for (mtu, io) in sizes {
+    for (mtu, io) in sizes(figures) {
         text.push_str(&format!(
             "### MTU {mtu}, reads and writes of {}\n\n",
             size(io)
         ));
-        text.push_str(&table(&columns(), &totals(figures, mtu, io)));
-        text.push('\n');
-        text.push_str(&table(&part_columns(), &by_part(figures, mtu, io)));
+        for (head, lines) in [
+            (columns(), totals(figures, mtu, io)),
+            (part_columns(), by_part(figures, mtu, io)),
+            (token_columns(), by_token_batch(figures, mtu, io)),
+            (wire_columns(), on_paced_wire(figures, mtu, io)),
+        ] {
+            if !lines.is_empty() {
+                text.push_str(&table(&head, &lines));
+                text.push('\n');
+            }
+        }
+    }
+    if !restart.is_empty() {
+        text.push_str("### Restart of a queue\n\n");
+        let head = ["figure", "median", "least", "most"].map(str::to_owned);
+        let lines: Vec<_> = restart.iter().map(line_of).collect();
+        text.push_str(&table(&head, &lines));
         text.push('\n');
     }
     text
+}
+
+fn line_of(figure: &Figure) -> Vec<String> {
+    let values = [figure.value, figure.low, figure.high].map(|value| format!("{value:.0}"));
+    std::iter::once(figure.figure.clone())
+        .chain(values)
+        .collect()
 }
 
 fn columns() -> Vec<String> {
@@ -42,6 +68,7 @@ fn columns() -> Vec<String> {
         "insn/packet",
         "doorbells/MiB",
         "interrupts/MiB",
+        "allocations/MiB",
         "work ÷ igb",
         "igb + copy ÷ work",
     ]
@@ -56,18 +83,26 @@ fn part_columns() -> Vec<String> {
         .collect()
 }
 
+fn token_columns() -> Vec<String> {
+    let columns = [
+        "devmem RX, tokens returned together",
+        "insn",
+        "rep",
+        "loaded",
+        "stored",
+    ];
+    columns.map(str::to_owned).to_vec()
+}
+
 fn totals(figures: &[Figure], mtu: u32, io: u32) -> Vec<Vec<String>> {
     let value = |row: &str, figure: &str| find(figures, row, mtu, io, figure);
     let work = |row: &str| Some(value(row, INSTRUCTIONS)? + value(row, REPS)?);
-    let number = |value: Option<f64>, digits: usize| match value {
-        Some(value) => format!("{value:.digits$}"),
-        None => "–".to_owned(),
-    };
     let ratio = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a / b);
     let mut lines = Vec::new();
-    for scenario in SCENARIOS {
+    for scenario in SCENARIOS.iter().filter(|scenario| scenario.is_way()) {
         let row = scenario.name;
         let Some(own) = work(row) else { continue };
+        let allocations = value(row, PAGE_ALLOCATIONS).zip(value(row, NET_IOV_ALLOCATIONS));
         let device = value(row, DEVICE_LOADED).zip(value(row, DEVICE_STORED));
         lines.push(vec![
             row.to_owned(),
@@ -79,6 +114,7 @@ fn totals(figures: &[Figure], mtu: u32, io: u32) -> Vec<Vec<String>> {
             number(value(row, PER_PACKET), 0),
             number(value(row, DOORBELL_WRITES), 0),
             number(value(row, INTERRUPTS), 0),
+            number(allocations.map(|(pages, net_iovs)| pages + net_iovs), 2),
             number(ratio(Some(own), work(BASE)), 2),
             number(ratio(work(TODAY), Some(own)), 2),
         ]);
@@ -86,9 +122,75 @@ fn totals(figures: &[Figure], mtu: u32, io: u32) -> Vec<Vec<String>> {
     lines
 }
 
-fn by_part(figures: &[Figure], mtu: u32, io: u32) -> Vec<Vec<String>> {
+/// What it costs to give tokens back in batches, next to the same with those of each read.
+fn by_token_batch(figures: &[Figure], mtu: u32, io: u32) -> Vec<Vec<String>> {
+    let value = |row: &str, figure: &str| find(figures, row, mtu, io, figure);
     let mut lines = Vec::new();
     for scenario in SCENARIOS {
+        let batch = match scenario.token_batch {
+            Some(batch) => batch.to_string(),
+            None if scenario.name == TOKENS_BY_READ => {
+                let read = value(scenario.name, FRAGMENTS).zip(value(scenario.name, READS));
+                let tokens = read.map_or(0.0, |(fragments, reads)| fragments / reads);
+                format!("those of a read, {tokens:.1}")
+            }
+            None => continue,
+        };
+        if value(scenario.name, INSTRUCTIONS).is_none() {
+            continue;
+        }
+        let of_row = |(figure, digits)| number(value(scenario.name, figure), digits);
+        let columns = [(INSTRUCTIONS, 3), (REPS, 3), (LOADED, 2), (STORED, 2)];
+        lines.push(std::iter::once(batch).chain(columns.map(of_row)).collect());
+    }
+    // With no other there is nothing to compare.
+    if lines.len() < 2 {
+        lines.clear();
+    }
+    lines
+}
+
+fn wire_columns() -> Vec<String> {
+    let columns = [
+        "goodput on a paced wire",
+        "Mbit/s",
+        "ceiling",
+        "share",
+        "sent again",
+    ];
+    columns.map(str::to_owned).to_vec()
+}
+
+/// Goodput, where the wire has a rate.
+fn on_paced_wire(figures: &[Figure], mtu: u32, io: u32) -> Vec<Vec<String>> {
+    let mut lines = Vec::new();
+    for scenario in SCENARIOS.iter().filter(|scenario| scenario.wire.is_some()) {
+        let value = |figure: &str| find(figures, scenario.name, mtu, io, figure);
+        let Some(share) = value(GOODPUT_SHARE) else {
+            continue;
+        };
+        let megabits = |figure: &str| number(value(figure).map(|bits| bits / 1e6), 3);
+        lines.push(vec![
+            scenario.name.to_owned(),
+            megabits(GOODPUT),
+            megabits(GOODPUT_CEILING),
+            format!("{:.2} %", share * 100.0),
+            number(value(RETRANSMITS), 0),
+        ]);
+    }
+    lines
+}
+
+fn number(value: Option<f64>, digits: usize) -> String {
+    match value {
+        Some(value) => format!("{value:.digits$}"),
+        None => "–".to_owned(),
+    }
+}
+
+fn by_part(figures: &[Figure], mtu: u32, io: u32) -> Vec<Vec<String>> {
+    let mut lines = Vec::new();
+    for scenario in SCENARIOS.iter().filter(|scenario| scenario.is_way()) {
         let of_row = |f: &&Figure| f.row == scenario.name && f.mtu == mtu && f.io == io;
         let values: Vec<_> = figures
             .iter()

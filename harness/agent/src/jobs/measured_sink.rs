@@ -1,75 +1,75 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Receives a TCP stream as fast as it can, and marks a window of it.
+//! Receives TCP streams as fast as it can, and marks a window of them.
 
-use std::{io::Read, net::TcpStream, sync::Arc, time::Instant};
+use std::{
+    io::Read,
+    net::{TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, ensure};
 use devmem::{
     memory::Memory,
     netdev::RxBinding,
     rx::{Capacity, Received, Receiver, Token},
     zcrx::{Completion, Config, InterfaceQueue},
 };
-use protocol::{
-    JobId, MeasuredSink,
-    measure::{MeasuredSinkReport, Path},
-    request::Edge,
-};
+use protocol::{Failure, JobId, MeasuredSink, measure::Path};
 
 use super::{
     Ready, area, binding,
-    measured::{Copies, ensure_room, packets, retransmits},
+    measured::{Copies, ensure_room},
+    measured_window::Flows,
     memory,
     switch::Switch,
     tcp,
 };
-use crate::{failure, marker, netns, rtnetlink};
+use crate::{control::lock, failure, netns, rtnetlink};
 
 /// Pieces that one call can report: those of 1 MiB in packets of 1500 bytes, and some more.
 const PIECES: usize = 1024;
 
 pub(super) fn set_up(id: JobId, spec: MeasuredSink) -> Result<Ready> {
+    ensure!(spec.flows != 0, "no flow receives nothing");
     let listener = Arc::new(netns::within(spec.ns, || tcp::listen(spec.listen, None))?);
     let target = Target::new(id, &spec)?;
     let switch = Switch::new("MeasuredSink");
     switch.watch(&listener);
     let control = Arc::clone(&switch);
     Ok(Ready::new::<MeasuredSink>(control, move || {
-        let mut sink = Sink {
-            window: Window::new(&spec),
-            report: MeasuredSinkReport {
-                bytes: 0,
-                window_bytes: 0,
-                window_packets: 0,
-                window_reads: 0,
-                window_fragments: 0,
-                window_retransmits: 0,
-                window_ns: 0,
-                linear_bytes: 0,
-                end_of_stream: false,
-                error: None,
-            },
-        };
-        let result = match tcp::accept(listener, &switch, id) {
-            Ok(Some(stream)) => sink
-                .receive(&stream, target, spec.read as usize)
+        let flows = Flows::new(&spec);
+        let result = match accept(listener, &switch, id, spec.flows) {
+            Ok(Some(streams)) => receive(&streams, target, &spec, &flows)
                 .map_err(|error| failure::from_error(&error)),
             Ok(None) => Ok(()),
             Err(error) => Err(error),
         };
+        let mut report = flows.report();
         match result {
-            Ok(()) => sink.report.end_of_stream = !switch.stopped(),
-            Err(error) => sink.report.error = Some(error).filter(|_| !switch.stopped()),
+            Ok(()) => report.end_of_stream = !switch.stopped(),
+            Err(error) => report.error = Some(error).filter(|_| !switch.stopped()),
         }
-        sink.report
+        report
     }))
+}
+
+/// Accepts so many connections. `None` when the job was stopped meanwhile.
+fn accept(
+    listener: Arc<TcpListener>,
+    switch: &Switch,
+    id: JobId,
+    flows: u32,
+) -> Result<Option<Vec<Arc<TcpStream>>>, Failure> {
+    let streams = (0..flows).map(|_| tcp::accept(Arc::clone(&listener), switch, id));
+    streams.collect()
 }
 
 /// Where the payload goes.
 enum Target {
     Ordinary,
-    Copied(Copies),
+    Copied(Mutex<Copies>),
     Devmem {
         _memory: Memory,
         _bound: RxBinding,
@@ -88,9 +88,10 @@ impl Target {
                 memory,
                 dmabuf_bytes,
             } => {
+                ensure!(spec.flows == 1, "only one flow can be copied");
                 let copies = Copies::new(*memory, *dmabuf_bytes, spec.read)?;
                 memory::report_place(id, copies.memory())?;
-                Ok(Self::Copied(copies))
+                Ok(Self::Copied(Mutex::new(copies)))
             }
             Path::Devmem {
                 memory,
@@ -134,164 +135,150 @@ impl Target {
     }
 }
 
-struct Sink<'a> {
-    window: Window<'a>,
-    report: MeasuredSinkReport,
-}
-
-impl Sink<'_> {
-    fn receive(&mut self, stream: &TcpStream, target: Target, read: usize) -> Result<()> {
-        match target {
-            Target::Ordinary => self.read(stream, read, |_| Ok(())),
-            Target::Copied(mut copies) => self.read(stream, read, |piece| copies.copy_in(piece)),
-            // The dma-buf and its binding stay until the stream has ended.
-            Target::Devmem { .. } => self.receive_devmem(stream, read),
-            Target::Zcrx { queue, _memory } => self.receive_zcrx(stream, *queue, read),
-        }
-    }
-
-    fn read(
-        &mut self,
-        mut stream: &TcpStream,
-        read: usize,
-        mut done: impl FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
-        let mut buffer = vec![0; read];
-        loop {
-            self.window.look(&mut self.report)?;
-            let length = stream.read(&mut buffer).context("receiving")?;
-            if length == 0 {
-                return Ok(());
-            }
-            done(&buffer[..length])?;
-            self.report.bytes += length as u64;
-            self.report.window_reads += 1;
-        }
-    }
-
-    fn receive_devmem(&mut self, stream: &TcpStream, read: usize) -> Result<()> {
-        let stream = stream.try_clone().context("duplicating the socket")?;
-        let capacity = Capacity {
-            bytes: read,
-            pieces: PIECES,
-        };
-        let mut receiver = Receiver::with_capacity(stream, capacity);
-        let mut received = Received::default();
-        let mut tokens: Vec<Token> = Vec::with_capacity(PIECES);
-        loop {
-            self.window.look(&mut self.report)?;
-            receiver.receive_into(&mut received)?;
-            if received.end_of_stream {
-                return Ok(());
-            }
-            tokens.clear();
-            tokens.extend(received.tokens());
-            receiver.return_tokens(&tokens)?;
-            self.report.bytes += received.bytes();
-            self.report.linear_bytes += received.linear.len() as u64;
-            self.report.window_fragments += tokens.len() as u64;
-            self.report.window_reads += 1;
-        }
-    }
-
-    /// The kernel says when and how much: `batch` bytes are given back together.
-    fn receive_zcrx(
-        &mut self,
-        stream: &TcpStream,
-        queue: InterfaceQueue,
-        batch: usize,
-    ) -> Result<()> {
-        let (mut receiver, mut refill) = queue.start()?;
-        receiver.receive_from(stream)?;
-        let mut completions = Vec::new();
-        let mut kept = Vec::new();
-        // Bytes received when something was given back last.
-        let mut given_back = 0;
-        loop {
-            self.window.look(&mut self.report)?;
-            receiver.wait(None, &mut completions)?;
-            for completion in &completions {
-                if let Completion::Fragment { fragment, .. } = completion {
-                    self.report.bytes += u64::from(fragment.len);
-                    self.report.window_fragments += 1;
-                    kept.push(*fragment);
-                }
-            }
-            self.report.window_reads += 1;
-            // What ends the stream comes last.
-            if let Some(Completion::Ended { error, .. }) = completions.pop() {
-                self.report.linear_bytes = receiver.copied_bytes().unwrap_or_default();
-                return error.map_or(Ok(()), |error| Err(error).context("receiving"));
-            }
-            if self.report.bytes - given_back >= batch as u64 {
-                given_back = self.report.bytes;
-                let taken = refill.give_back(&kept)?;
-                kept.drain(..taken);
-            }
-        }
+/// Receives until all streams have ended.
+fn receive(
+    streams: &[Arc<TcpStream>],
+    target: Target,
+    spec: &MeasuredSink,
+    flows: &Flows,
+) -> Result<()> {
+    let read = spec.read as usize;
+    match target {
+        Target::Ordinary => in_threads(streams, |stream| {
+            receive_ordinary(stream, read, flows, |_| Ok(()))
+        }),
+        Target::Copied(copies) => in_threads(streams, |stream| {
+            let mut copies = lock(&copies);
+            receive_ordinary(stream, read, flows, |piece| copies.copy_in(piece))
+        }),
+        // The dma-buf and its binding stay until the streams have ended.
+        Target::Devmem { .. } => in_threads(streams, |stream| {
+            receive_devmem(stream, read, spec.token_batch, flows)
+        }),
+        Target::Zcrx { queue, _memory } => receive_zcrx(streams, *queue, read, flows),
     }
 }
 
-/// Marks the window when its time has come.
-struct Window<'a> {
-    spec: &'a MeasuredSink,
-    /// Bytes at which something is to be done next.
-    next: u64,
-    started: Option<Started>,
-}
-
-struct Started {
-    bytes: u64,
-    packets: u64,
-    retransmits: u64,
-    at: Instant,
-}
-
-impl<'a> Window<'a> {
-    fn new(spec: &'a MeasuredSink) -> Self {
-        Self {
-            spec,
-            next: spec.skip,
-            started: None,
+/// A thread for each stream; the first error counts.
+fn in_threads(
+    streams: &[Arc<TcpStream>],
+    receive: impl Fn(&TcpStream) -> Result<()> + Sync,
+) -> Result<()> {
+    thread::scope(|scope| {
+        let receive = &receive;
+        let threads: Vec<_> = streams
+            .iter()
+            .map(|stream| scope.spawn(move || receive(stream)))
+            .collect();
+        let mut result = Ok(());
+        for thread in threads {
+            let ended = thread.join();
+            let ended = ended.unwrap_or_else(|_| Err(anyhow!("a receiving thread panicked")));
+            result = result.and(ended);
         }
-    }
+        result
+    })
+}
 
-    /// To be called between two calls that receive.
-    fn look(&mut self, report: &mut MeasuredSinkReport) -> Result<()> {
-        if report.bytes < self.next {
+fn receive_ordinary(
+    mut stream: &TcpStream,
+    read: usize,
+    flows: &Flows,
+    mut done: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut buffer = vec![0; read];
+    loop {
+        flows.look()?;
+        let length = stream.read(&mut buffer).context("receiving")?;
+        if length == 0 {
             return Ok(());
         }
-        match self.started.take() {
-            None => self.start(report),
-            Some(started) => self.end(&started, report),
+        done(&buffer[..length])?;
+        flows.received(length as u64, 0);
+    }
+}
+
+fn receive_devmem(
+    stream: &TcpStream,
+    read: usize,
+    token_batch: Option<u32>,
+    flows: &Flows,
+) -> Result<()> {
+    let stream = stream.try_clone().context("duplicating the socket")?;
+    let capacity = Capacity {
+        bytes: read,
+        pieces: PIECES,
+    };
+    let mut receiver = Receiver::with_capacity(stream, capacity);
+    let mut received = Received::default();
+    let mut tokens: Vec<Token> = Vec::with_capacity(2 * PIECES);
+    loop {
+        flows.look()?;
+        receiver.receive_into(&mut received)?;
+        if received.end_of_stream {
+            return Ok(());
+        }
+        let kept = tokens.len();
+        tokens.extend(received.tokens());
+        flows.received(received.bytes(), tokens.len() - kept);
+        flows.astray(received.linear.len() as u64);
+        match token_batch {
+            None => {
+                receiver.return_tokens(&tokens)?;
+                tokens.clear();
+            }
+            Some(batch) => {
+                let whole = tokens.len() - tokens.len() % batch.max(1) as usize;
+                for batch in tokens[..whole].chunks(batch.max(1) as usize) {
+                    receiver.return_tokens(batch)?;
+                }
+                tokens.drain(..whole);
+            }
         }
     }
+}
 
-    // What is asked of the interface lies outside the marks.
-    fn start(&mut self, report: &mut MeasuredSinkReport) -> Result<()> {
-        self.started = Some(Started {
-            bytes: report.bytes,
-            packets: packets(self.spec.ns, &self.spec.interface)?,
-            retransmits: retransmits(self.spec.from)?,
-            at: Instant::now(),
-        });
-        self.next = report.bytes + self.spec.window;
-        report.window_reads = 0;
-        report.window_fragments = 0;
-        marker::mark(Edge::Start);
-        Ok(())
+/// The kernel says when and how much: `batch` bytes are given back together.
+fn receive_zcrx(
+    streams: &[Arc<TcpStream>],
+    queue: InterfaceQueue,
+    batch: usize,
+    flows: &Flows,
+) -> Result<()> {
+    let (mut receiver, mut refill) = queue.start()?;
+    for stream in streams {
+        receiver.receive_from(stream)?;
     }
-
-    fn end(&mut self, started: &Started, report: &mut MeasuredSinkReport) -> Result<()> {
-        marker::mark(Edge::End);
-        let elapsed = started.at.elapsed().as_nanos();
-        let packets = packets(self.spec.ns, &self.spec.interface)?;
-        let retransmits = retransmits(self.spec.from)?;
-        self.next = u64::MAX;
-        report.window_bytes = report.bytes - started.bytes;
-        report.window_packets = packets - started.packets;
-        report.window_retransmits = retransmits - started.retransmits;
-        report.window_ns = elapsed.try_into().unwrap_or(u64::MAX);
-        Ok(())
+    let mut left = streams.len();
+    let mut completions = Vec::new();
+    let mut kept = Vec::new();
+    // Bytes received when something was given back last.
+    let mut given_back = 0;
+    loop {
+        flows.look()?;
+        receiver.wait(None, &mut completions)?;
+        let (mut bytes, before) = (0, kept.len());
+        for completion in completions.drain(..) {
+            match completion {
+                Completion::Fragment { fragment, .. } => {
+                    bytes += u64::from(fragment.len);
+                    kept.push(fragment);
+                }
+                Completion::Ended { error: None, .. } => left -= 1,
+                Completion::Ended {
+                    error: Some(error), ..
+                } => return Err(error).context("receiving"),
+            }
+        }
+        flows.received(bytes, kept.len() - before);
+        if left == 0 {
+            flows.astray(receiver.copied_bytes().unwrap_or_default());
+            return Ok(());
+        }
+        if flows.bytes() - given_back >= batch as u64 {
+            given_back = flows.bytes();
+            let taken = refill.give_back(&kept)?;
+            kept.drain(..taken);
+        }
     }
 }

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Sends a TCP stream as fast as it can.
+//! Sends TCP streams as fast as it can.
 
-use std::{io::Write, net::TcpStream, sync::Arc};
+use std::{
+    io::Write,
+    net::TcpStream,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    thread,
+};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use devmem::{Error, memory::Memory, netdev::bind_tx, tx::Sender};
 use protocol::{
-    JobId, MeasuredSource, Payload,
+    Failure, JobId, MeasuredSource, Payload,
     measure::{MeasuredSourceReport, Path},
 };
 use rustix::event::{PollFd, PollFlags, poll};
@@ -23,35 +31,40 @@ use crate::{failure, netns, rtnetlink};
 
 pub(super) fn set_up(id: JobId, spec: MeasuredSource) -> Result<Ready> {
     ensure!(spec.write != 0, "a write of 0 bytes sends nothing");
-    let stream = netns::within(spec.ns, || tcp::connect(None, spec.connect))?;
-    // Writes shall fill packets, whatever their size.
-    stream.set_nodelay(false).context("clearing TCP_NODELAY")?;
-    let origin = Origin::new(id, &spec, &stream)?;
-    let stream = Arc::new(stream);
+    ensure!(spec.flows != 0, "no flow sends nothing");
     let switch = Switch::new("MeasuredSource");
-    switch.watch(&stream);
+    let mut flows = Vec::new();
+    for _ in 0..spec.flows {
+        let stream = netns::within(spec.ns, || tcp::connect(None, spec.connect))?;
+        // Writes shall fill packets, whatever their size.
+        stream.set_nodelay(false).context("clearing TCP_NODELAY")?;
+        let origin = Origin::new(id, &spec, &stream)?;
+        let stream = Arc::new(stream);
+        switch.watch(&stream);
+        flows.push((stream, origin));
+    }
     let control = Arc::clone(&switch);
     Ok(Ready::new::<MeasuredSource>(control, move || {
-        let mut source = Source {
-            total: spec.bytes,
-            write: spec.write as usize,
-            report: MeasuredSourceReport {
-                bytes: 0,
-                writes: 0,
-                copied: 0,
-                delivered: false,
-                error: None,
-            },
+        let account = Account {
+            left: AtomicU64::new(spec.bytes),
+            writes: AtomicU64::new(0),
+            copied: AtomicU64::new(0),
         };
         let result = wait_for_round_time()
-            .and_then(|()| source.send(&stream, origin))
             .map_err(|error| failure::from_error(&error))
-            .and_then(|()| tcp::deliver(&stream, &switch));
+            .and_then(|()| send(flows, spec.write as usize, &account, &switch));
+        let mut report = MeasuredSourceReport {
+            bytes: spec.bytes - account.left.load(Relaxed),
+            writes: account.writes.load(Relaxed),
+            copied: account.copied.load(Relaxed),
+            delivered: false,
+            error: None,
+        };
         match result {
-            Ok(delivered) => source.report.delivered = delivered,
-            Err(error) => source.report.error = Some(error).filter(|_| !switch.stopped()),
+            Ok(delivered) => report.delivered = delivered,
+            Err(error) => report.error = Some(error).filter(|_| !switch.stopped()),
         }
-        source.report
+        report
     }))
 }
 
@@ -64,13 +77,14 @@ enum Origin {
 
 impl Origin {
     fn new(id: JobId, spec: &MeasuredSource, stream: &TcpStream) -> Result<Self> {
+        let part = |bytes: u64| bytes / u64::from(spec.flows);
         match &spec.path {
             Path::Ordinary => Ok(Self::Ordinary),
             Path::Copied {
                 memory,
                 dmabuf_bytes,
             } => {
-                let copies = Copies::new(*memory, *dmabuf_bytes, spec.write)?;
+                let copies = Copies::new(*memory, part(*dmabuf_bytes), spec.write)?;
                 fill(copies.memory())?;
                 memory::report_place(id, copies.memory())?;
                 Ok(Self::Copied(copies))
@@ -81,8 +95,9 @@ impl Origin {
                 dmabuf_bytes,
                 ..
             } => {
-                ensure_room(*dmabuf_bytes, spec.write)?;
-                let memory = memory::allocate(*memory, *dmabuf_bytes)?;
+                let bytes = part(*dmabuf_bytes);
+                ensure_room(bytes, spec.write)?;
+                let memory = memory::allocate(*memory, bytes)?;
                 fill(&memory)?;
                 let own = stream.try_clone().context("duplicating the socket")?;
                 let binding = netns::within(spec.ns, || {
@@ -98,68 +113,119 @@ impl Origin {
     }
 }
 
-struct Source {
-    total: u64,
-    write: usize,
-    report: MeasuredSourceReport,
+/// What is to be sent by all flows, and what was done for it.
+struct Account {
+    left: AtomicU64,
+    writes: AtomicU64,
+    copied: AtomicU64,
 }
 
-impl Source {
-    fn send(&mut self, stream: &TcpStream, origin: Origin) -> Result<()> {
-        match origin {
-            Origin::Ordinary => self.write(stream, |_| Ok(())),
-            Origin::Copied(mut copies) => self.write(stream, |piece| copies.copy_out(piece)),
-            Origin::Devmem { sender, memory } => self.send_devmem(sender, memory.len()),
-        }
+impl Account {
+    /// Takes the bytes of a write; 0 when all are taken.
+    fn take(&self, write: usize) -> usize {
+        let write = write as u64;
+        let taken = self
+            .left
+            .fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(write)));
+        let (Ok(left) | Err(left)) = taken;
+        left.min(write) as usize
     }
 
-    /// Bytes of the next write.
-    fn next(&self) -> usize {
-        let left = self.total - self.report.bytes;
-        self.write.min(left.try_into().unwrap_or(usize::MAX))
+    /// Gives back what was taken and not sent.
+    fn give_back(&self, bytes: usize) {
+        self.left.fetch_add(bytes as u64, Relaxed);
     }
 
-    fn write(
-        &mut self,
-        mut stream: &TcpStream,
-        mut ready: impl FnMut(&mut [u8]) -> Result<()>,
-    ) -> Result<()> {
-        let mut buffer = vec![0; self.write];
-        Payload::new(0).fill(0, &mut buffer);
-        while self.report.bytes < self.total {
-            let len = self.next();
-            ready(&mut buffer[..len])?;
-            stream.write_all(&buffer[..len]).context("sending")?;
-            self.report.bytes += len as u64;
-            self.report.writes += 1;
-        }
-        Ok(())
+    fn written(&self) {
+        self.writes.fetch_add(1, Relaxed);
     }
+}
 
-    fn send_devmem(&mut self, mut sender: Sender, memory: usize) -> Result<()> {
-        let mut at = 0;
-        while self.report.bytes < self.total {
-            let len = self.next();
-            if at + len > memory {
-                at = 0;
-            }
-            match sender.send(at as u64, len) {
-                Ok(accepted) => {
-                    at += accepted;
-                    self.report.bytes += accepted as u64;
-                    self.report.writes += 1;
-                }
-                Err(Error::TooManyInFlight { in_flight, .. }) if in_flight > 0 => {
-                    // A filled error queue is reported as POLLERR, whatever is asked for.
-                    let mut sockets = [PollFd::new(sender.stream(), PollFlags::empty())];
-                    poll(&mut sockets, None).context("waiting for completions")?;
-                }
-                Err(error) => return Err(error).context("sending"),
-            }
-            for completion in sender.completions().context("reading completions")? {
-                self.report.copied += u64::from(completion.copied);
-            }
+/// Sends and delivers, with a thread for each flow. The first error counts; `Ok(false)` when the job
+/// was stopped.
+fn send(
+    flows: Vec<(Arc<TcpStream>, Origin)>,
+    write: usize,
+    account: &Account,
+    switch: &Switch,
+) -> Result<bool, Failure> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = flows
+            .into_iter()
+            .map(|(stream, origin)| {
+                scope.spawn(move || {
+                    send_flow(&stream, origin, write, account)
+                        .map_err(|error| failure::from_error(&error))?;
+                    tcp::deliver(&stream, switch)
+                })
+            })
+            .collect();
+        let mut result = Ok(true);
+        for thread in threads {
+            let panicked = || failure::from_error(&anyhow!("a sending thread panicked"));
+            let ended = thread.join().unwrap_or_else(|_| Err(panicked()));
+            result = result.and_then(|all| Ok(all && ended?));
         }
-        Ok(())
+        result
+    })
+}
+
+fn send_flow(stream: &TcpStream, origin: Origin, write: usize, account: &Account) -> Result<()> {
+    match origin {
+        Origin::Ordinary => send_ordinary(stream, write, account, |_| Ok(())),
+        Origin::Copied(mut copies) => {
+            send_ordinary(stream, write, account, |piece| copies.copy_out(piece))
+        }
+        Origin::Devmem { sender, memory } => send_devmem(sender, memory.len(), write, account),
+    }
+}
+
+fn send_ordinary(
+    mut stream: &TcpStream,
+    write: usize,
+    account: &Account,
+    mut ready: impl FnMut(&mut [u8]) -> Result<()>,
+) -> Result<()> {
+    let mut buffer = vec![0; write];
+    Payload::new(0).fill(0, &mut buffer);
+    loop {
+        let len = account.take(write);
+        if len == 0 {
+            return Ok(());
+        }
+        ready(&mut buffer[..len])?;
+        stream.write_all(&buffer[..len]).context("sending")?;
+        account.written();
+    }
+}
+
+fn send_devmem(mut sender: Sender, memory: usize, write: usize, account: &Account) -> Result<()> {
+    let mut at = 0;
+    loop {
+        let len = account.take(write);
+        if len == 0 {
+            return Ok(());
+        }
+        if at + len > memory {
+            at = 0;
+        }
+        match sender.send(at as u64, len) {
+            Ok(accepted) => {
+                at += accepted;
+                account.give_back(len - accepted);
+                account.written();
+            }
+            Err(Error::TooManyInFlight { in_flight, .. }) if in_flight > 0 => {
+                account.give_back(len);
+                // A filled error queue is reported as POLLERR, whatever is asked for.
+                let mut sockets = [PollFd::new(sender.stream(), PollFlags::empty())];
+                poll(&mut sockets, None).context("waiting for completions")?;
+            }
+            Err(error) => return Err(error).context("sending"),
+        }
+        for completion in sender.completions().context("reading completions")? {
+            let copied = u64::from(completion.copied);
+            account.copied.fetch_add(copied, Relaxed);
+        }
     }
 }

@@ -11,9 +11,12 @@ mod devmem_source;
 mod measured;
 mod measured_sink;
 mod measured_source;
+mod measured_window;
 mod memory;
+mod paced_wire;
 mod process;
 mod report;
+mod restarts;
 mod switch;
 mod tcp;
 mod tcp_sink;
@@ -97,6 +100,8 @@ impl Jobs {
             Job::ZcrxSink(spec) => zcrx_sink::set_up(id, spec),
             Job::MeasuredSink(spec) => measured_sink::set_up(id, spec),
             Job::MeasuredSource(spec) => measured_source::set_up(id, spec),
+            Job::PacedWire(spec) => paced_wire::set_up(&spec),
+            Job::Restarts(spec) => restarts::set_up(spec),
         }?;
         let thread = thread::Builder::new()
             .name(format!("{name} {}", id.0))

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the flows of a measured sink receive together, and the window of it that is marked.
+
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Instant,
+};
+
+use anyhow::Result;
+use protocol::{MeasuredSink, measure::MeasuredSinkReport, request::Edge};
+
+use super::measured::{packets, retransmits};
+use crate::{control::lock, marker};
+
+/// Counts of all flows.
+pub(super) struct Flows<'a> {
+    spec: &'a MeasuredSink,
+    bytes: AtomicU64,
+    reads: AtomicU64,
+    fragments: AtomicU64,
+    linear_bytes: AtomicU64,
+    /// Bytes at which something is to be done next.
+    next: AtomicU64,
+    window: Mutex<Window>,
+}
+
+enum Window {
+    Before,
+    Within(Counts, Instant),
+    After(Counts, u64),
+}
+
+/// Counts at the start of the window, and at its end what was added since.
+struct Counts {
+    bytes: u64,
+    reads: u64,
+    fragments: u64,
+    packets: u64,
+    retransmits: u64,
+}
+
+impl<'a> Flows<'a> {
+    pub(super) fn new(spec: &'a MeasuredSink) -> Self {
+        Self {
+            spec,
+            bytes: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
+            fragments: AtomicU64::new(0),
+            linear_bytes: AtomicU64::new(0),
+            next: AtomicU64::new(spec.skip),
+            window: Mutex::new(Window::Before),
+        }
+    }
+
+    /// A call received so many bytes, in so many pieces of device memory.
+    pub(super) fn received(&self, bytes: u64, fragments: usize) {
+        self.bytes.fetch_add(bytes, Relaxed);
+        self.fragments.fetch_add(fragments as u64, Relaxed);
+        self.reads.fetch_add(1, Relaxed);
+    }
+
+    /// Bytes that did not go where they should.
+    pub(super) fn astray(&self, bytes: u64) {
+        self.linear_bytes.fetch_add(bytes, Relaxed);
+    }
+
+    /// Bytes received so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed)
+    }
+
+    /// Marks the window when its time has come. To be called between two calls that receive.
+    pub(super) fn look(&self) -> Result<()> {
+        if self.bytes() < self.next.load(Relaxed) {
+            return Ok(());
+        }
+        let mut window = lock(&self.window);
+        // Another flow may have been faster.
+        if self.bytes() < self.next.load(Relaxed) {
+            return Ok(());
+        }
+        // What is asked of the interface lies outside the marks.
+        match &*window {
+            Window::Before => {
+                // The time when these bytes were there: asking takes long enough for more to come.
+                let at = Instant::now();
+                let start = self.counts()?;
+                self.next.store(start.bytes + self.spec.window, Relaxed);
+                *window = Window::Within(start, at);
+                marker::mark(Edge::Start);
+            }
+            Window::Within(start, at) => {
+                marker::mark(Edge::End);
+                let elapsed = at.elapsed().as_nanos();
+                let end = self.counts()?;
+                self.next.store(u64::MAX, Relaxed);
+                let counts = Counts {
+                    bytes: end.bytes - start.bytes,
+                    reads: end.reads - start.reads,
+                    fragments: end.fragments - start.fragments,
+                    packets: end.packets - start.packets,
+                    retransmits: end.retransmits - start.retransmits,
+                };
+                *window = Window::After(counts, elapsed.try_into().unwrap_or(u64::MAX));
+            }
+            Window::After(..) => {}
+        }
+        Ok(())
+    }
+
+    fn counts(&self) -> Result<Counts> {
+        Ok(Counts {
+            bytes: self.bytes(),
+            reads: self.reads.load(Relaxed),
+            fragments: self.fragments.load(Relaxed),
+            packets: packets(self.spec.ns, &self.spec.interface)?,
+            retransmits: retransmits(self.spec.from)?,
+        })
+    }
+
+    /// What came of it.
+    pub(super) fn report(&self) -> MeasuredSinkReport {
+        let mut report = MeasuredSinkReport {
+            bytes: self.bytes(),
+            window_bytes: 0,
+            window_packets: 0,
+            window_reads: 0,
+            window_fragments: 0,
+            window_retransmits: 0,
+            window_ns: 0,
+            linear_bytes: self.linear_bytes.load(Relaxed),
+            end_of_stream: false,
+            error: None,
+        };
+        if let Window::After(counts, nanoseconds) = &*lock(&self.window) {
+            report.window_bytes = counts.bytes;
+            report.window_packets = counts.packets;
+            report.window_reads = counts.reads;
+            report.window_fragments = counts.fragments;
+            report.window_retransmits = counts.retransmits;
+            report.window_ns = *nanoseconds;
+        }
+        report
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Restarts a receive queue again and again.
+
+use anyhow::{Result, ensure};
+use protocol::{Restarts, measure::RestartsReport};
+
+use super::{Ready, binding::bind, memory::allocate, switch::Switch};
+use crate::failure;
+
+pub(super) fn set_up(spec: Restarts) -> Result<Ready> {
+    ensure!(
+        spec.restarts % 2 == 0,
+        "a binding that comes and goes restarts a queue twice"
+    );
+    let dmabuf = allocate(spec.memory, spec.dmabuf_bytes)?;
+    let switch = Switch::new("Restarts");
+    let control = switch.clone();
+    Ok(Ready::new::<Restarts>(control, move || {
+        let mut report = RestartsReport {
+            restarts: 0,
+            error: None,
+        };
+        while report.restarts < spec.restarts && !switch.finishing() {
+            match bind(spec.ns, &spec.interface, &[spec.queue], &dmabuf, None) {
+                Ok(binding) => drop(binding),
+                Err(error) => {
+                    report.error = Some(failure::from_error(&error));
+                    break;
+                }
+            }
+            report.restarts += 2;
+        }
+        report
+    }))
+}
