@@ -95,6 +95,7 @@ requests! {
     Ping -> PingReport,
     SendFrame -> (),
     MarkWindow -> (),
+    FindLeaks -> Option<String>,
     ListModuleSymbols -> Vec<Symbol>,
     StartJob -> JobId,
     Tell -> (),
@@ -161,6 +162,11 @@ pub struct LogLine {
     /// The line.
     pub text: String,
 }
+
+/// Kernel memory that nothing refers to any more, as kmemleak reports it: empty when there is
+/// none, and nothing from a kernel without kmemleak. It takes seconds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FindLeaks {}
 
 /// Loads `/lib/modules/<name>.ko`; its dependencies must be loaded.
 #[derive(Debug, Clone, Serialize, Deserialize)]
