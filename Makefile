@@ -17,11 +17,12 @@ xtask = @command -v cargo >/dev/null || { \
 	env -u KDIR -u KBUILD_OUTPUT $(if $(KDIR),KDIR='$(abspath $(KDIR))') \
 	$(if $(KBUILD_OUTPUT),KBUILD_OUTPUT='$(abspath $(KBUILD_OUTPUT))') cargo xtask
 
-.PHONY: help run test bench bench-check module check doc clean
+.PHONY: help run test test-debug bench bench-check module check doc clean
 
 help:
 	@echo 'make run      set up, build, boot a guest and run the demonstration'
 	@echo 'make test     run the host tests and the end-to-end cases'
+	@echo 'make test-debug  run the end-to-end cases on a debug kernel: KASAN, lockdep, kmemleak …'
 	@echo 'make bench    measure what the processor does for a byte, next to the C driver'
 	@echo '              (bench-check: fail when a committed figure got worse)'
 	@echo 'make module   build rigb.ko and ivshmem_mem.ko; with KDIR= or KBUILD_OUTPUT='
@@ -38,6 +39,9 @@ help:
 
 run test bench bench-check check doc clean:
 	$(xtask) $@
+
+test-debug:
+	$(xtask) test --debug
 
 ifeq ($(KDIR)$(KBUILD_OUTPUT),)
 module:

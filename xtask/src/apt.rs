@@ -98,8 +98,8 @@ impl Apt {
         Ok(version.trim().to_owned())
     }
 
-    /// Downloads a package of the backports suite and everything that it needs,
-    /// as on a machine with nothing installed, and unpacks all of it into `into`.
+    /// Downloads packages, of the backports suite where it has them, and everything that they
+    /// need, as on a machine with nothing installed, and unpacks all of it into `into`.
     ///
     /// # Errors
     ///
@@ -108,22 +108,25 @@ impl Apt {
         &self,
         step: &Step,
         cache: &Cache,
-        package: &str,
+        packages: &[impl AsRef<str>],
         into: &Path,
     ) -> Result<()> {
+        let names: Vec<&str> = packages.iter().map(AsRef::as_ref).collect();
         self.update(step)?;
-        let downloads = cache.scratch(&format!("deb-{package}"))?;
+        let downloads = cache.scratch(&format!("deb-{}", names.join("-")))?;
         fs::create_dir_all(downloads.join("partial"))?;
         self.run("apt-get")
             .args(["install", "--download-only", "--yes"])
-            .args(["--no-install-recommends", "-t", BACKPORTS, package])
+            .args(["--no-install-recommends", "-t", BACKPORTS])
+            .args(&names)
             .arg("-o")
             .arg(format!("Dir::Cache::archives={}", downloads.display()))
             .step(step, &self.log)?;
         let debs = debs(&downloads)?;
         if debs.is_empty() {
             bail!(
-                "apt-get downloaded nothing for {package}; see {}",
+                "apt-get downloaded nothing for {}; see {}",
+                names.join(", "),
                 self.log.display()
             );
         }

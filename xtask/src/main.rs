@@ -14,6 +14,7 @@ mod guest;
 mod hash;
 mod initramfs;
 mod kernel;
+mod llvm;
 mod module;
 mod packages;
 mod plugin;

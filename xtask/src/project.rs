@@ -34,18 +34,25 @@ impl Project {
         kbuild_can_use(&root, "move the checkout")?;
         let cache = Cache::open()?;
         kbuild_can_use(cache.dir(), "set XDG_CACHE_HOME to another folder")?;
-        std::fs::create_dir_all(root.join("target/nobounce/logs"))
-            .with_context(|| format!("can't create {}/target/nobounce", root.display()))?;
-        Ok(Self {
+        let project = Self {
             root,
             cache,
             kernel,
-        })
+        };
+        let logs = project.out("logs");
+        std::fs::create_dir_all(&logs)
+            .with_context(|| format!("can't create {}", logs.display()))?;
+        Ok(project)
     }
 
-    /// A file or folder that xtask makes in the checkout.
+    /// A file or folder that xtask makes in the checkout. The debug kernel's are kept apart:
+    /// modules of one kernel don't suit the other.
     pub(crate) fn out(&self, name: &str) -> PathBuf {
-        self.root.join("target/nobounce").join(name)
+        let folder = match self.kernel.debug {
+            true => "target/nobounce/debug",
+            false => "target/nobounce",
+        };
+        self.root.join(folder).join(name)
     }
 
     /// The log of one step.

@@ -85,7 +85,7 @@ fn fetch(project: &Project) -> Result<PathBuf> {
     // A colon would separate library paths; the epoch says nothing here.
     let name = version.split_once(':').map_or(version.as_str(), |(_, v)| v);
     let root = project.cache.once(&format!("qemu/{name}"), |work| {
-        apt.unpack_whole(&step, &project.cache, PACKAGE, work)?;
+        apt.unpack_whole(&step, &project.cache, &[PACKAGE], work)?;
         for part in NOT_NEEDED {
             cache::remove_dir(&work.join(part))?;
         }

@@ -13,7 +13,8 @@ use crate::{guest, tools, ui};
 const PROFILE: &str = "ci";
 
 /// Runs the tests whose names contain one of `filters` (all, without any).
-/// Words after `--` go to nextest, such as `-E 'package(cases)'`.
+/// Words after `--` go to nextest, such as `-E 'package(cases)'`. With the debug kernel only
+/// tests that boot it.
 ///
 /// # Errors
 ///
@@ -32,8 +33,13 @@ pub(crate) fn run(project: &Project, lock: CacheLock, filters: &[String]) -> Res
     if junit.exists() {
         std::fs::remove_file(&junit)?;
     }
+    let packages: &[&str] = match project.kernel.debug {
+        true => &["--package", "cases", "--package", "vm"],
+        false => &["--workspace"],
+    };
     let status = Cmd::new(nextest)
-        .args(["nextest", "run", "--workspace", "--profile", PROFILE])
+        .args(["nextest", "run", "--profile", PROFILE])
+        .args(packages)
         .args(filters)
         .env(vm::ENV, guest::manifest_path(project))
         .dir(&project.root)

@@ -12,7 +12,8 @@ use protocol::{
 use serde_json::Value;
 
 use crate::{
-    ethtool, files, interfaces, jobs::Jobs, marker, modules, netdev, netns, packet, ping, rtnetlink,
+    ethtool, files, interfaces, jobs::Jobs, leaks, marker, modules, netdev, netns, packet, ping,
+    rtnetlink,
 };
 
 /// Who this is.
@@ -152,6 +153,7 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
             marker::read_marks();
             reply::<request::ReadMarks>(())
         }
+        R::FindLeaks(_) => reply::<request::FindLeaks>(leaks::find()?),
         R::ListModuleSymbols(_) => reply::<request::ListModuleSymbols>(modules::symbols()?),
         R::StartJob(r) => reply::<request::StartJob>(jobs.start(r.job, r.process)?),
         R::Tell(r) => reply::<request::Tell>(jobs.tell(r.job, &r.command)?),

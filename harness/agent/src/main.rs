@@ -15,6 +15,7 @@ mod files;
 mod init;
 mod interfaces;
 mod jobs;
+mod leaks;
 mod marker;
 mod modules;
 mod netdev;

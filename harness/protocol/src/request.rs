@@ -96,6 +96,7 @@ requests! {
     SendFrame -> (),
     MarkWindow -> (),
     ReadMarks -> (),
+    FindLeaks -> Option<String>,
     ListModuleSymbols -> Vec<Symbol>,
     StartJob -> JobId,
     Tell -> (),
@@ -162,6 +163,11 @@ pub struct LogLine {
     /// The line.
     pub text: String,
 }
+
+/// Kernel memory that nothing refers to any more, as kmemleak reports it: empty when there is
+/// none, and nothing from a kernel without kmemleak. It takes seconds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FindLeaks {}
 
 /// Loads `/lib/modules/<name>.ko`; its dependencies must be loaded.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -19,7 +19,7 @@ use std::{
 use protocol::{
     Event, Failure, Job, JobId, JobSpec, Query, StartJob,
     job::PhysicalRange,
-    request::{AgentInfo, PowerOff},
+    request::{AgentInfo, FindLeaks, PowerOff},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -27,6 +27,7 @@ use serde_json::{Value, json};
 use crate::{
     DmaBufView, End, Error, GuestMemory, JobHandle, Logs, Machine, Result, Wire,
     channel::{Channel, Silence},
+    leaks,
     memory::Backing,
     process::Process,
     qemu::{self, Inherited},
@@ -38,6 +39,9 @@ use crate::{
 
 /// How long QEMU may take to end after the guest turned off, or to be seen dead.
 const END_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long kmemleak may take: it looks at all of an emulated processor's memory, twice.
+const LEAKS_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// What the agent writes into the kernel's log when it panics.
 const AGENT_PANIC: &str = "agent panicked:";
@@ -381,26 +385,43 @@ impl Guest {
     ///
     /// [`Error::KernelComplained`].
     pub fn check_log(&self) -> Result<Vec<Finding>> {
+        self.judge(scan(&self.console_text()), self.console())
+    }
+
+    /// Returns the findings that are allowed, and fails when there are others.
+    fn judge(&self, findings: Vec<Finding>, log: PathBuf) -> Result<Vec<Finding>> {
         let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
         let is_expected = |finding: &Finding| {
             expected
                 .iter()
                 .any(|expectation| finding.text.contains(&expectation.pattern))
         };
-        let (allowed, findings): (Vec<_>, Vec<_>) = scan(&self.console_text())
-            .into_iter()
-            .partition(is_expected);
+        let (allowed, findings): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_expected);
         if findings.is_empty() {
             Ok(allowed)
         } else {
             Err(Error::KernelComplained {
                 findings,
-                console: self.console(),
+                console: log,
             })
         }
     }
 
-    /// Turns the guest off, waits for QEMU's end and looks through the kernel's log.
+    /// Asks a kernel that has kmemleak for memory that nothing refers to any more.
+    fn check_leaks(&self) -> Result<Vec<Finding>> {
+        let Some(report) = self.call_within(FindLeaks {}, LEAKS_TIMEOUT)? else {
+            return Ok(Vec::new());
+        };
+        let path = self.run.file("kmemleak.log");
+        fs::write(&path, &report).map_err(|error| Error::RunDirectory {
+            path: path.clone(),
+            error,
+        })?;
+        self.judge(leaks::findings(&report), path)
+    }
+
+    /// Turns the guest off, waits for QEMU's end and looks through the kernel's log. Before that, a
+    /// kernel that has kmemleak is asked for leaks.
     ///
     /// # Errors
     ///
@@ -408,6 +429,7 @@ impl Guest {
     /// did not complain as expected, and those of a lost guest.
     pub fn finish(mut self) -> Result<Verdict> {
         self.finished = true;
+        let leaks = self.check_leaks();
         self.call(PowerOff {})?;
         let Some(status) = self.process.wait(self.call_timeout.max(END_TIMEOUT)) else {
             return Err(self.explain(Silence::Timeout, "power off", self.call_timeout));
@@ -415,7 +437,8 @@ impl Guest {
         if !status.success() {
             return Err(ended("power off", status, &self.run));
         }
-        let allowed = self.check_log()?;
+        let mut allowed = self.check_log()?;
+        allowed.extend(leaks?);
         let text = self.console_text();
         let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
         let missing = expected

@@ -29,6 +29,7 @@ mod error;
 mod guest;
 mod images;
 mod job;
+mod leaks;
 mod machine;
 mod memory;
 mod process;

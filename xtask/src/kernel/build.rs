@@ -13,19 +13,22 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
 
 use super::config::Config;
+use super::toolchain::Toolchain;
 use super::{Kernel, progress, tree};
-use crate::cmd::Cmd;
 use crate::hash;
 use crate::project::Project;
 use crate::tools;
 use crate::ui::{self, Step};
 
-/// The fragment, from the root of the checkout.
-const FRAGMENT: &str = "qemu/kernel/base.config";
+/// The configuration, from the root of the checkout.
+const FRAGMENTS: &[&str] = &["qemu/kernel/base.config"];
+/// The debug kernel's.
+const DEBUG_FRAGMENTS: &[&str] = &["qemu/kernel/base.config", "qemu/kernel/debug.config"];
 /// Changes when the way of building does, so that old builds aren't taken.
 const RECIPE: &str = "1";
-/// What a build folder takes.
+/// What a build folder takes, and one of the debug kernel.
 const SPACE: u64 = 600_000_000;
+const DEBUG_SPACE: u64 = 1_500_000_000;
 /// How many lines make prints for a whole build, until one was counted here.
 const OBJECTS: u64 = 2100;
 
@@ -48,26 +51,30 @@ struct Stamp {
 /// full, or make fails.
 pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Result<Kernel> {
     let rustc = tools::rustc()?;
-    let bindgen = tools::bindgen(project)?;
-    let fragment_path = project.root.join(FRAGMENT);
-    let fragment = fs::read_to_string(&fragment_path)
-        .with_context(|| format!("can't read {}", fragment_path.display()))?;
+    let debug = project.kernel.debug;
+    let toolchain = match debug {
+        true => Toolchain::clang(project)?,
+        false => Toolchain::gcc(project)?,
+    };
+    let fragments = if debug { DEBUG_FRAGMENTS } else { FRAGMENTS };
+    let fragment = read_all(project, fragments)?;
     let key = hash::of_parts(&[
         RECIPE,
         fixed.unwrap_or(&source.to_string_lossy()),
         &fragment,
         &rustc.verbose,
-        &Cmd::new("gcc").arg("--version").output()?,
-        &Cmd::new(&bindgen).arg("--version").output()?,
+        &toolchain.compiler,
+        &toolchain.bindgen_version()?,
     ]);
     let folder = project.cache.path("kernel").join(&key[..16]);
     if fixed.is_some() && is_whole(&folder) {
-        return tree::describe(&folder, Config::read(&folder.join(".config"))?, bindgen);
+        return tree::describe(&folder, Config::read(&folder.join(".config"))?, toolchain);
     }
 
     let lib_src = tools::rust_lib_src(project, &rustc)?;
     if !folder.is_dir() {
-        project.cache.require_space(SPACE, "a kernel build")?;
+        let space = if debug { DEBUG_SPACE } else { SPACE };
+        project.cache.require_space(space, "a kernel build")?;
         fs::create_dir_all(&folder)
             .with_context(|| format!("can't create {}", folder.display()))?;
     }
@@ -83,23 +90,24 @@ pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Re
         fs::remove_file(&stamp_path)?;
     }
     let make = || {
-        tree::kbuild()
-            .arg("-C")
-            .arg(source)
+        toolchain
+            .make(source)
             .arg(format!("O={}", folder.display()))
-            .arg(format!("BINDGEN={}", bindgen.display()))
             .arg(format!("RUST_LIB_SRC={}", lib_src.display()))
             .env("KBUILD_BUILD_USER", "nobounce")
             .env("KBUILD_BUILD_HOST", "nobounce")
     };
+    let wanted = folder.join("nobounce.config");
+    fs::write(&wanted, &fragment).with_context(|| format!("can't write {}", wanted.display()))?;
     make()
-        .arg(format!("KCONFIG_ALLCONFIG={}", fragment_path.display()))
+        .arg(format!("KCONFIG_ALLCONFIG={}", wanted.display()))
         .arg("allnoconfig")
         .step(&step, &project.log("kernel-config"))?;
     let config = Config::read(&folder.join(".config"))?;
-    check_fragment(&Config::parse(&fragment), &config, project)?;
+    check_fragment(&Config::parse(&fragment), &config, fragments, project)?;
 
-    let counted = project.cache.path("kernel").join("objects");
+    let counter = if debug { "objects-debug" } else { "objects" };
+    let counted = project.cache.path("kernel").join(counter);
     let expected = fs::read_to_string(&counted)
         .ok()
         .and_then(|text| text.trim().parse().ok())
@@ -116,7 +124,7 @@ pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Re
         fs::write(&counted, step.objects().to_string())?;
     }
     write_stamp(&folder, &version)?;
-    let kernel = tree::describe(&folder, config, bindgen)?;
+    let kernel = tree::describe(&folder, config, toolchain)?;
     step.done(&format!("Linux {} in {}", kernel.release, folder.display()));
     Ok(kernel)
 }
@@ -154,7 +162,23 @@ fn commands(folder: &Path) -> u64 {
     count
 }
 
-fn check_fragment(fragment: &Config, config: &Config, project: &Project) -> Result<()> {
+/// The fragments, one after the other.
+fn read_all(project: &Project, fragments: &[&str]) -> Result<String> {
+    let mut all = String::new();
+    for fragment in fragments {
+        let path = project.root.join(fragment);
+        let text = fs::read_to_string(&path);
+        all += &text.with_context(|| format!("can't read {}", path.display()))?;
+    }
+    Ok(all)
+}
+
+fn check_fragment(
+    fragment: &Config,
+    config: &Config,
+    names: &[&str],
+    project: &Project,
+) -> Result<()> {
     let lost = fragment.lost_in(config);
     if lost.is_empty() {
         return Ok(());
@@ -169,9 +193,10 @@ fn check_fragment(fragment: &Config, config: &Config, project: &Project) -> Resu
         )
     };
     bail!(
-        "Kconfig dropped {} of {FRAGMENT}: something that they depend on is off, or this kernel \
+        "Kconfig dropped {} of {}: something that they depend on is off, or this kernel \
          has no such option:\n  {}{rust}",
         if lost.len() == 1 { "a line" } else { "lines" },
+        names.join(" and "),
         lost.join("\n  ")
     );
 }

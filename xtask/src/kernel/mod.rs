@@ -7,14 +7,17 @@ mod build;
 mod config;
 mod progress;
 mod source;
+mod toolchain;
 mod tree;
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::project::Project;
+
+use self::toolchain::Toolchain;
 
 pub(crate) use source::fetch;
 pub(crate) use tree::make;
@@ -32,6 +35,11 @@ pub(crate) struct KernelArgs {
     /// is and never configured or built
     #[arg(long, env = "KBUILD_OUTPUT", value_name = "FOLDER", global = true)]
     pub(crate) kbuild_output: Option<PathBuf>,
+    /// Take the debug kernel: the same source, built by clang with KASAN,
+    /// lockdep, kmemleak and others (qemu/kernel/debug.config); what is made
+    /// for it is in target/nobounce/debug
+    #[arg(long, global = true)]
+    pub(crate) debug: bool,
 }
 
 /// A kernel that modules can be built against.
@@ -44,8 +52,8 @@ pub(crate) struct Kernel {
     pub(crate) release: String,
     /// Its `.config`.
     pub(crate) config: config::Config,
-    /// The bindgen to build with.
-    pub(crate) bindgen: PathBuf,
+    /// What it was built with, and modules for it are.
+    toolchain: Toolchain,
 }
 
 /// What a kernel is wanted for; a kernel to boot must have more.
@@ -64,6 +72,11 @@ pub(crate) enum Use {
 /// What is missing, with the way out: see the messages of `tree` and `build`.
 pub(crate) fn prepare(project: &Project, wanted: Use) -> Result<Kernel> {
     match tree::find(&project.kernel)? {
+        tree::Found::Built(build) if project.kernel.debug => bail!(
+            "--debug builds a kernel with nobounce's configuration, and {} is built already: use \
+             it without --debug, or set KDIR alone to a source tree without a .config",
+            build.display()
+        ),
         tree::Found::Built(build) => tree::open(project, &build, wanted),
         tree::Found::Source(source) => build::build(project, &source, None),
         tree::Found::None => {

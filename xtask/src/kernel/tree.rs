@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use super::config::Config;
+use super::toolchain::Toolchain;
 use super::{Kernel, KernelArgs, Use};
 use crate::cmd::Cmd;
 use crate::project::Project;
@@ -97,13 +98,14 @@ pub(super) fn open(project: &Project, build: &Path, wanted: Use) -> Result<Kerne
     }
     let rustc = tools::rustc()?;
     check_rustc(config.get("RUSTC_VERSION_TEXT"), &rustc, build)?;
-    let kernel = describe(build, config, tools::bindgen(project)?)?;
+    let toolchain = Toolchain::of(project, &config)?;
+    let kernel = describe(build, config, toolchain)?;
     check_version(&kernel.release, build)?;
     Ok(kernel)
 }
 
 /// The kernel in a build folder that is known to suit.
-pub(super) fn describe(build: &Path, config: Config, bindgen: PathBuf) -> Result<Kernel> {
+pub(super) fn describe(build: &Path, config: Config, toolchain: Toolchain) -> Result<Kernel> {
     let release = fs::read_to_string(build.join("include/config/kernel.release"))
         .with_context(|| format!("{} has no kernel.release", build.display()))?;
     Ok(Kernel {
@@ -111,44 +113,13 @@ pub(super) fn describe(build: &Path, config: Config, bindgen: PathBuf) -> Result
         source: source_of(build)?,
         release: release.trim().to_owned(),
         config,
-        bindgen,
+        toolchain,
     })
 }
 
 /// `make` in the kernel's build folder, with the tools that it was built with.
 pub(crate) fn make(kernel: &Kernel) -> Cmd {
-    let mut bindgen = std::ffi::OsString::from("BINDGEN=");
-    bindgen.push(&kernel.bindgen);
-    let mut cmd = kbuild().arg("-C").arg(&kernel.build).arg(bindgen);
-    if kernel.config.get("CC_IS_CLANG") == "y" {
-        cmd = cmd.arg("LLVM=1");
-    }
-    cmd
-}
-
-/// `make` for Kbuild: as many jobs as there are processors, and nothing of the
-/// user's environment that would change what is built.
-pub(super) fn kbuild() -> Cmd {
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut cmd = Cmd::new("make")
-        .arg(format!("-j{jobs}"))
-        .env("LC_ALL", "C")
-        .env_remove(&[
-            "ARCH",
-            "CROSS_COMPILE",
-            "KBUILD_EXTMOD",
-            "KBUILD_EXTMOD_OUTPUT",
-            "KCFLAGS",
-            "KCONFIG_ALLCONFIG",
-            "KCONFIG_CONFIG",
-            "KRUSTFLAGS",
-            "LLVM",
-            "LOCALVERSION",
-        ]);
-    if let Some(dir) = tools::libclang() {
-        cmd = cmd.env("LIBCLANG_PATH", dir);
-    }
-    cmd
+    kernel.toolchain.make(&kernel.build)
 }
 
 /// The version of a source tree, from the first lines of its Makefile.
@@ -240,6 +211,7 @@ mod tests {
         KernelArgs {
             kdir: kdir.map(Path::to_path_buf),
             kbuild_output: output.map(Path::to_path_buf),
+            debug: false,
         }
     }
 

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! clang and its tools for the debug kernel: Debian's packages, unpacked in
+//! the cache and run through their own loader. The kernel's build calls them
+//! by name, so each is a small script.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::apt::Apt;
+use crate::cache;
+use crate::cmd::Cmd;
+use crate::project::Project;
+use crate::ui::Step;
+
+/// LLVM's major version: the one that rustc is built on now.
+const MAJOR: &str = "22";
+/// Packages, without their `-<major>`.
+const PACKAGES: &[&str] = &["clang", "lld", "llvm"];
+/// The packages, 120 MB, and what they unpack to.
+const SPACE: u64 = 800_000_000;
+/// What runs, and the variable of Kbuild that names it.
+const TOOLS: &[(&str, &str)] = &[
+    ("CC", "clang"),
+    ("LD", "ld.lld"),
+    ("AR", "llvm-ar"),
+    ("NM", "llvm-nm"),
+    ("OBJCOPY", "llvm-objcopy"),
+    ("OBJDUMP", "llvm-objdump"),
+    ("READELF", "llvm-readelf"),
+    ("STRIP", "llvm-strip"),
+];
+/// What the links among the tools lead to.
+const BEHIND_LINKS: &[&str] = &["lld", "llvm-readobj"];
+/// What unpacked packages don't need for that.
+const NOT_NEEDED: &[&str] = &[
+    "etc",
+    "usr/bin",
+    "usr/include",
+    "usr/lib/gcc",
+    "usr/lib/x86_64-linux-gnu/gconv",
+    "usr/libexec",
+    "usr/share",
+    "var",
+];
+/// Where the script for bindgen finds the program.
+pub(crate) const BINDGEN_ENV: &str = "NOBOUNCE_BINDGEN";
+
+/// An LLVM in the cache.
+pub(crate) struct Llvm {
+    root: PathBuf,
+    /// `clang --version`.
+    pub(crate) version: String,
+}
+
+impl Llvm {
+    /// Kbuild's variables for its tools. Not `LLVM=`: that would build what
+    /// runs on the host with them, too.
+    pub(crate) fn make_variables(&self) -> Vec<String> {
+        let tools = TOOLS.iter().chain(&[("BINDGEN", "bindgen")]);
+        tools
+            .map(|(variable, tool)| format!("{variable}={}", self.script(tool).display()))
+            .collect()
+    }
+
+    fn script(&self, tool: &str) -> PathBuf {
+        self.root.join("bin").join(tool)
+    }
+}
+
+/// The LLVM in the cache, unpacked on first use.
+///
+/// # Errors
+///
+/// No apt, no network, no space: see [`Apt`]; a clang that doesn't run.
+pub(crate) fn prepare(project: &Project) -> Result<Llvm> {
+    let prefix = format!("{MAJOR}.");
+    let of_major = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(&prefix)
+    };
+    let have = project.cache.list("llvm").into_iter().rfind(of_major);
+    let root = match have {
+        Some(root) => root,
+        None => fetch(project)?,
+    };
+    let version = Cmd::new(root.join("bin/clang"))
+        .arg("--version")
+        .output()
+        .with_context(|| {
+            format!(
+                "the clang in {} doesn't run; `cargo xtask clean --cache` removes it",
+                root.display()
+            )
+        })?;
+    // The other lines name folders.
+    let version = version.lines().next().unwrap_or_default().to_owned();
+    Ok(Llvm { root, version })
+}
+
+fn fetch(project: &Project) -> Result<PathBuf> {
+    project.cache.require_space(SPACE, "LLVM")?;
+    let step = Step::begin("llvm", &format!("getting Debian's clang {MAJOR}"));
+    let apt = Apt::new(project);
+    let packages: Vec<String> = PACKAGES.iter().map(|p| format!("{p}-{MAJOR}")).collect();
+    let offers = apt.offers(&step, &packages[0])?;
+    let version = offers.first().with_context(|| {
+        format!(
+            "Debian offers no package {}: KASAN wants clang",
+            packages[0]
+        )
+    })?;
+    let name = version.split_once(':').map_or(version.as_str(), |(_, v)| v);
+    let root = project.cache.once(&format!("llvm/{name}"), |work| {
+        apt.unpack_whole(&step, &project.cache, &packages, work)?;
+        for part in NOT_NEEDED {
+            cache::remove_dir(&work.join(part))?;
+        }
+        remove_other_tools(&work.join(format!("usr/lib/llvm-{MAJOR}/bin")))?;
+        write_scripts(&work.join("bin"))
+    })?;
+    step.done(&format!("LLVM {name} in {}", root.display()));
+    Ok(root)
+}
+
+fn remove_other_tools(bin: &Path) -> Result<()> {
+    for entry in fs::read_dir(bin).with_context(|| format!("can't read {}", bin.display()))? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default();
+        let wanted = TOOLS.iter().map(|(_, tool)| tool).chain(BEHIND_LINKS);
+        if !wanted.into_iter().any(|wanted| name == *wanted) {
+            fs::remove_file(&path).with_context(|| format!("can't remove {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a script for each tool, and one for bindgen: it loads libclang,
+/// which must know the flags of this clang.
+fn write_scripts(bin: &Path) -> Result<()> {
+    fs::create_dir_all(bin).with_context(|| format!("can't create {}", bin.display()))?;
+    let write = |name: &str, text: String| -> Result<()> {
+        let path = bin.join(name);
+        fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+        Ok(())
+    };
+    for (_, tool) in TOOLS {
+        let prepare = if *tool == "clang" {
+            clang()
+        } else {
+            String::new()
+        };
+        let run = loader(&format!(r#"--argv0 "$0" "$llvm/bin/{tool}""#));
+        write(tool, format!("{}{prepare}{run}", head()))?;
+    }
+    let bindgen = format!(
+        "export LIBCLANG_PATH=\"$llvm/lib\"\n{}",
+        loader(&format!(r#""${{{BINDGEN_ENV}:?}}""#))
+    );
+    write("bindgen", format!("{}{bindgen}", head()))
+}
+
+/// clang takes its own program for the loader: it is told where its headers
+/// are, and runs itself by the name that it was called by.
+fn clang() -> String {
+    format!(
+        "case $1 in\n-cc1*) ;;\n*) set -- -no-canonical-prefixes \\\n\t-resource-dir=\
+         \"$llvm/lib/clang/{MAJOR}\" \"$@\" ;;\nesac\n"
+    )
+}
+
+/// Scripts find their packages from where they are: their folder is moved into
+/// place when it is whole.
+fn head() -> String {
+    format!("#!/bin/sh\nroot=${{0%/*}}/..\nllvm=$root/usr/lib/llvm-{MAJOR}\n")
+}
+
+fn loader(rest: &str) -> String {
+    format!(
+        "exec \"$root/usr/lib64/ld-linux-x86-64.so.2\" \\\n\t--library-path \
+         \"$llvm/lib:$root/usr/lib/x86_64-linux-gnu\" \\\n\t{rest} \"$@\"\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_runs_its_tool_through_the_loader_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        write_scripts(&dir.path().join("bin")).unwrap();
+        let lib64 = dir.path().join("usr/lib64");
+        fs::create_dir_all(&lib64).unwrap();
+        // A loader that shows how it was called.
+        let loader = lib64.join("ld-linux-x86-64.so.2");
+        fs::write(&loader, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n").unwrap();
+        fs::set_permissions(&loader, fs::Permissions::from_mode(0o755)).unwrap();
+        let clang = dir.path().join("bin/clang");
+        let text = Cmd::new(&clang).args(["-c", "a b.c"]).output().unwrap();
+        let words: Vec<&str> = text.lines().collect();
+        let at = |word: &str| words.iter().position(|w| *w == word);
+        assert_eq!(words[at("--argv0").unwrap() + 1], clang.to_str().unwrap());
+        assert!(words.iter().any(|w| w.ends_with("llvm-22/bin/clang")));
+        assert_eq!(words[words.len() - 2..], ["-c", "a b.c"]);
+        assert!(words.contains(&"-no-canonical-prefixes"));
+        // clang's own processes must start with this word.
+        let text = Cmd::new(&clang).args(["-cc1", "x"]).output().unwrap();
+        assert!(text.ends_with("bin/clang\n-cc1\nx\n"), "{text}");
+        let text = Cmd::new(dir.path().join("bin/bindgen"))
+            .arg("--version")
+            .env(BINDGEN_ENV, "/the/bindgen")
+            .output()
+            .unwrap();
+        assert!(text.ends_with("/the/bindgen\n--version\n"), "{text}");
+    }
+
+    #[test]
+    fn what_kbuild_is_told_names_every_tool_and_nothing_for_the_host() {
+        let llvm = Llvm {
+            root: "/c/llvm/22".into(),
+            version: String::new(),
+        };
+        let variables = llvm.make_variables();
+        assert!(variables.contains(&"CC=/c/llvm/22/bin/clang".to_owned()));
+        assert!(variables.contains(&"BINDGEN=/c/llvm/22/bin/bindgen".to_owned()));
+        assert!(!variables.iter().any(|v| v.starts_with("HOST")));
+        assert!(!variables.iter().any(|v| v.starts_with("LLVM")));
+    }
+}
