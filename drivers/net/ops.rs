@@ -185,17 +185,21 @@ impl<T: Driver> Table<T> {
             .driver()
             .link_stats();
 
-        // SAFETY: The core calls with a valid, zeroed structure.
+        // SAFETY: The core calls with a zeroed structure, which may be within a netlink message,
+        // and is aligned as its attributes are.
         unsafe {
-            (*out).rx_packets = stats.rx_packets;
-            (*out).rx_bytes = stats.rx_bytes;
-            (*out).rx_dropped = stats.rx_dropped;
-            (*out).rx_missed_errors = stats.rx_missed_errors;
-            (*out).rx_errors = stats.rx_errors;
-            (*out).rx_crc_errors = stats.rx_crc_errors;
-            (*out).tx_packets = stats.tx_packets;
-            (*out).tx_bytes = stats.tx_bytes;
-            (*out).tx_dropped = stats.tx_dropped;
-        }
+            out.write_unaligned(bindings::rtnl_link_stats64 {
+                rx_packets: stats.rx_packets,
+                rx_bytes: stats.rx_bytes,
+                rx_dropped: stats.rx_dropped,
+                rx_missed_errors: stats.rx_missed_errors,
+                rx_errors: stats.rx_errors,
+                rx_crc_errors: stats.rx_crc_errors,
+                tx_packets: stats.tx_packets,
+                tx_bytes: stats.tx_bytes,
+                tx_dropped: stats.tx_dropped,
+                ..pin_init::zeroed()
+            })
+        };
     }
 }
