@@ -80,7 +80,7 @@ fn the_kernel_says_why_it_refuses() {
     assert_eq!(errno(no_address), Some(99));
     let port_taken = TcpSink {
         ns: Ns::Local,
-        listen: address("127.0.0.1:5000"),
+        listen: address("0.0.0.0:5000"),
         seed: 0,
     };
     let holder = guest.start(port_taken.clone()).unwrap();
