@@ -23,6 +23,18 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// C driver to compare with, and the kernel's own simulated NIC.
 const MODULES: &[&str] = &["igb", "netdevsim"];
 
+/// What KASAN takes of a machine with a few hundred MiB: shadow memory, red zones, quarantine; and
+/// what its companions take.
+const KASAN_MIB: u64 = 512;
+
+/// Options of a kernel that can fail an allocation of ours.
+const FAULT_INJECTION: &[&str] = &[
+    "FAILSLAB",
+    "FAIL_PAGE_ALLOC",
+    "FAULT_INJECTION_DEBUG_FS",
+    "FAULT_INJECTION_STACKTRACE_FILTER",
+];
+
 /// Does all that is needed to boot a guest, and writes the manifest.
 ///
 /// # Errors
@@ -124,6 +136,13 @@ fn images(
             .map(|name| name.to_string_lossy().into_owned())
             .collect(),
         kernel_release: kernel.release.clone(),
+        extra_memory_mib: match kernel.config.get("KASAN") {
+            "y" => KASAN_MIB,
+            _ => 0,
+        },
+        fault_injection: FAULT_INJECTION
+            .iter()
+            .all(|option| kernel.config.get(option) == "y"),
         qemu,
         counter: Some(counter),
         symbols,
