@@ -12,8 +12,8 @@ use protocol::{
 use serde_json::Value;
 
 use crate::{
-    ethtool, files, interfaces, jobs::Jobs, leaks, marker, modules, netdev, netns, packet, ping,
-    rtnetlink,
+    ethtool, failure, faults, files, interfaces, jobs::Jobs, leaks, marker, modules, netdev, netns,
+    packet, ping, rtnetlink,
 };
 
 /// Who this is.
@@ -153,6 +153,9 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
             marker::read_marks();
             reply::<request::ReadMarks>(())
         }
+        R::Inject(r) => reply::<request::Inject>(faults::inject(r.nth, || {
+            execute(*r.request, jobs).map_err(|error| failure::from_error(&error))
+        })?),
         R::FindLeaks(_) => reply::<request::FindLeaks>(leaks::find()?),
         R::ListModuleSymbols(_) => reply::<request::ListModuleSymbols>(modules::symbols()?),
         R::StartJob(r) => reply::<request::StartJob>(jobs.start(r.job, r.process)?),

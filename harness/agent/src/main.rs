@@ -11,6 +11,7 @@ mod control;
 mod dispatch;
 mod ethtool;
 mod failure;
+mod faults;
 mod files;
 mod init;
 mod interfaces;

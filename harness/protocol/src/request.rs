@@ -10,7 +10,7 @@ use std::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
-    Command, Job, JobId, Ns,
+    Command, Failure, Job, JobId, Ns,
     net::{
         Channels, DataSplit, Features, Interface, LinkStats, Mac, Module, Napi, PagePool, Prefix,
         Queue, QueueStats, Rings, Rss,
@@ -97,6 +97,7 @@ requests! {
     MarkWindow -> (),
     ReadMarks -> (),
     FindLeaks -> Option<String>,
+    Inject -> Injected,
     ListModuleSymbols -> Vec<Symbol>,
     StartJob -> JobId,
     Tell -> (),
@@ -168,6 +169,27 @@ pub struct LogLine {
 /// none, and nothing from a kernel without kmemleak. It takes seconds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FindLeaks {}
+
+/// Does a request while the kernel fails one allocation of it (`fail-nth` in the kernel's
+/// Documentation/fault-injection). Which allocations are counted is set in debugfs.
+///
+/// Fails when the kernel has no fault injection, and not when the request does.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Inject {
+    /// Which of them, from 1.
+    pub nth: u32,
+    /// What to do. It must be for the local namespace.
+    pub request: Box<Request>,
+}
+
+/// Answer to [`Inject`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Injected {
+    /// An allocation failed; otherwise there were fewer.
+    pub fired: bool,
+    /// The answer to the request.
+    pub reply: Result<serde_json::Value, Failure>,
+}
 
 /// Loads `/lib/modules/<name>.ko`; its dependencies must be loaded.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -27,6 +27,16 @@ pub struct Images {
     pub modules: Vec<String>,
     /// `uname -r` of the kernel.
     pub kernel_release: String,
+    /// Memory that this kernel takes for itself, in MiB, where it is no ordinary one: a machine
+    /// has that much more.
+    #[serde(default)]
+    pub extra_memory_mib: u64,
+    /// What this kernel wants on its command line, besides what a machine has there.
+    #[serde(default)]
+    pub kernel_parameters: Vec<String>,
+    /// The kernel can fail an allocation on request.
+    #[serde(default)]
+    pub fault_injection: bool,
     /// How to start QEMU.
     pub qemu: QemuCommand,
     /// The counter, a plugin for this QEMU; only measurements need it.

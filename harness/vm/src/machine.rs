@@ -216,9 +216,12 @@ impl Machine {
     /// [`Error::DiskFull`], [`Error::Memory`], [`Error::QemuMissing`], and whatever can befall a
     /// guest: [`Error::QemuEnded`], [`Error::KernelPanic`], [`Error::AgentPanicked`],
     /// [`Error::Timeout`], [`Error::Version`].
-    pub fn boot(self) -> Result<Guest> {
+    pub fn boot(mut self) -> Result<Guest> {
         self.images.check()?;
         self.check()?;
+        self.memory_mib += self.images.extra_memory_mib;
+        let wanted = self.images.kernel_parameters.iter().cloned();
+        self.kernel_parameters.extend(wanted);
         let accelerator = Accelerator::from_env()?.unwrap_or(self.accelerator);
         let options = match self.counted {
             true => COUNTED,
@@ -279,6 +282,9 @@ mod tests {
             initramfs: "/proc/self/exe".into(),
             modules: Vec::new(),
             kernel_release: String::new(),
+            extra_memory_mib: 0,
+            kernel_parameters: Vec::new(),
+            fault_injection: false,
             qemu: crate::QemuCommand {
                 argv: vec!["/nonexistent".to_owned()],
                 env: Default::default(),

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Each allocation that the driver makes in an operation fails, one after the other, until the
+//! operation comes to its end without. What was there before goes on, and nothing is lost: leaks
+//! are looked for when the machine ends.
+
+use cases::{Driver, Family, Result, Testbed};
+use protocol::{
+    Binding, Command, JobId, Memory, Ns, Request, StartJob,
+    net::Rings,
+    request::{
+        GetRings, Inject, Injected, Join, ListModuleSymbols, ListQueues, Ping, SetMtu, SetRings,
+        SetUp, Tell, WriteFile,
+    },
+};
+use vm::Images;
+
+const MIB: u64 = 1 << 20;
+
+const ENOMEM: i32 = 12;
+
+/// Descriptors of a small ring, and of another: each buffer of a ring is allocated.
+const SMALL: u32 = 80;
+const OTHER: u32 = 88;
+
+/// More allocations than any operation on small rings makes.
+const MANY: u32 = 5000;
+
+/// A testbed on which only allocations of the driver can fail; none on a kernel that fails none.
+fn testbed(name: &str) -> Result<Option<Testbed>> {
+    let images = Images::from_env()?;
+    if !images.fault_injection {
+        eprintln!(
+            "skipped: this kernel has no fault injection; `make test-debug` builds one that has"
+        );
+        return Ok(None);
+    }
+    let bed = Testbed::options()
+        .header_split()
+        .boot_images(images, name)?;
+    set_receive_ring(&bed, SMALL)?;
+    let symbols = bed.guest.call(ListModuleSymbols {})?;
+    let text = symbols
+        .iter()
+        .filter(|symbol| symbol.module == Driver::Rigb.name())
+        .map(|symbol| symbol.address);
+    let (Some(first), Some(last)) = (text.clone().min(), text.max()) else {
+        panic!("the driver has no functions");
+    };
+    for kind in ["failslab", "fail_page_alloc"] {
+        for (file, value) in [
+            ("verbose", "0"),
+            // Also those that may wait for memory.
+            ("ignore-gfp-wait", "N"),
+            // Those with the driver somewhere in their backtrace.
+            ("require-start", &format!("{first:#x}")),
+            // The last function is shorter than this.
+            ("require-end", &format!("{:#x}", last + 0x1000)),
+        ] {
+            write(&bed, &format!("{kind}/{file}"), value)?;
+        }
+    }
+    write(&bed, "fail_page_alloc/min-order", "0")?;
+    Ok(Some(bed))
+}
+
+fn write(bed: &Testbed, file: &str, contents: &str) -> Result {
+    Ok(bed.guest.call(WriteFile {
+        ns: Ns::Local,
+        path: format!("/sys/kernel/debug/{file}"),
+        contents: contents.to_owned(),
+    })?)
+}
+
+/// Does a request with its first allocation failing, its second, and so on, until none does. Each
+/// time `after` is told what came of it, and undoes it. Returns how often the request failed.
+fn fail_each(
+    bed: &Testbed,
+    request: impl Fn() -> Request,
+    mut after: impl FnMut(&Injected) -> Result,
+) -> Result<u32> {
+    let mut failures = 0;
+    for nth in 1..MANY {
+        let injected = bed.guest.call(Inject {
+            nth,
+            request: Box::new(request()),
+        })?;
+        if let Err(failure) = &injected.reply {
+            assert!(injected.fired, "it failed by itself: {failure}");
+            assert_eq!(failure.errno, Some(ENOMEM), "allocation {nth}: {failure}");
+            failures += 1;
+        }
+        after(&injected)?;
+        if !injected.fired {
+            println!("{failures} of {} failed allocations failed it", nth - 1);
+            assert!(failures > 0, "no allocation was one that the request needs");
+            return Ok(failures);
+        }
+    }
+    panic!("more than {MANY} allocations");
+}
+
+fn passes_traffic(bed: &Testbed) -> Result {
+    let report = bed.guest.call(Ping {
+        ns: bed.peer.ns,
+        to: bed.local.address(Family::V4),
+        count: 1,
+        size: 1000,
+        timeout_ms: 20_000,
+    })?;
+    assert_eq!((report.received, report.corrupt), (1, 0), "{report:?}");
+    Ok(())
+}
+
+/// Ends a machine whose interface works, after having seen that all memory comes back.
+fn finish(bed: Testbed) -> Result {
+    bed.wait_carrier_of(bed.local, true)?;
+    bed.stream(bed.peer, bed.local, Family::V4)
+        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.set_interface(bed.local, false)?;
+    bed.wait_pools_gone(bed.local)?;
+    bed.finish()?;
+    Ok(())
+}
+
+fn rings(bed: &Testbed) -> Result<Rings> {
+    Ok(bed.guest.call(GetRings {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+    })?)
+}
+
+fn receive_ring(bed: &Testbed, rx: u32) -> SetRings {
+    SetRings {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        rx: Some(rx),
+        tx: None,
+        data_split: None,
+        hds_thresh: None,
+    }
+}
+
+fn set_receive_ring(bed: &Testbed, rx: u32) -> Result {
+    Ok(bed.guest.call(receive_ring(bed, rx))?)
+}
+
+#[test]
+fn an_interface_that_has_no_memory_to_come_up_stays_down_and_comes_up_later() -> Result {
+    let Some(bed) = testbed("fault-open")? else {
+        return Ok(());
+    };
+    bed.set_interface(bed.local, false)?;
+    let up = || {
+        let up = SetUp {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            up: true,
+        };
+        up.into()
+    };
+    fail_each(&bed, up, |injected| {
+        if injected.reply.is_ok() {
+            bed.set_interface(bed.local, false)?;
+        }
+        Ok(())
+    })?;
+    bed.set_interface(bed.local, true)?;
+    finish(bed)
+}
+
+#[test]
+fn rings_that_there_is_no_memory_for_leave_the_old_ones_running() -> Result {
+    let Some(bed) = testbed("fault-rings")? else {
+        return Ok(());
+    };
+    let other = || receive_ring(&bed, OTHER).into();
+    fail_each(&bed, other, |injected| {
+        let now = if injected.reply.is_ok() { OTHER } else { SMALL };
+        assert_eq!(rings(&bed)?.rx, Some(now));
+        passes_traffic(&bed)?;
+        set_receive_ring(&bed, SMALL)
+    })?;
+    finish(bed)
+}
+
+#[test]
+fn an_mtu_that_there_is_no_memory_for_leaves_the_old_one() -> Result {
+    let Some(bed) = testbed("fault-mtu")? else {
+        return Ok(());
+    };
+    let jumbo = || {
+        let jumbo = SetMtu {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            mtu: 9000,
+        };
+        jumbo.into()
+    };
+    fail_each(&bed, jumbo, |_| {
+        passes_traffic(&bed)?;
+        bed.set_mtu(bed.local, 1500)
+    })?;
+    finish(bed)
+}
+
+#[test]
+fn a_bind_that_there_is_no_memory_for_leaves_the_queue_as_it_was() -> Result {
+    let Some(bed) = testbed("fault-bind")? else {
+        return Ok(());
+    };
+    bed.steer(bed.local, &[1])?;
+    let bind = || {
+        let binding = Binding {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            queues: vec![1],
+            memory: Memory::Udmabuf,
+            dmabuf_bytes: MIB,
+            rx_page_size: None,
+        };
+        let start = StartJob {
+            job: binding.into(),
+            process: false,
+        };
+        start.into()
+    };
+    fail_each(&bed, bind, |injected| {
+        if let Ok(job) = &injected.reply {
+            let job: JobId = serde_json::from_value(job.clone())?;
+            bed.guest.call(Tell {
+                job,
+                command: Command::Stop,
+            })?;
+            bed.guest.call(Join { job })?;
+        }
+        let queues = bed.guest.call(ListQueues {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+        })?;
+        assert!(queues.iter().all(|q| q.dmabuf.is_none()), "{queues:?}");
+        bed.stream(bed.peer, bed.local, Family::V4)
+            .transfer(&bed, 64 << 10, &[64 << 10])?;
+        Ok(())
+    })?;
+    finish(bed)
+}
