@@ -18,12 +18,13 @@ use crate::error;
 
 /// The queue of rigb that all TCP takes, in both directions, and that is bound.
 const QUEUE: u32 = 1;
-/// Each dma-buf: larger than any window of TCP, so that memory is not what limits the receiver.
+/// A sender's dma-buf, and what a receiver has beside what its ring takes: more than any window of
+/// TCP, so that memory is not what limits either.
 const DMABUF: u64 = 64 << 20;
 /// The base page in bytes.
 const PAGE: u32 = 4 << 10;
 /// Memory of the accelerator: dma-bufs of the sender and of the receiver.
-const ACCELERATOR_MIB: u64 = 128;
+const ACCELERATOR_MIB: u64 = 256;
 /// Receive descriptors, the most that the NIC has: more than TCP has packets in flight, so that none
 /// is lost in front of a processor that is busy sending.
 const RING: u32 = 4096;
@@ -112,7 +113,7 @@ fn run(images: &Images, row: Transfer, window: u64, name: &str) -> Result<Measur
         from: stream.from.ns,
         interface: stream.to.name(),
         listen: at,
-        path: path(scenario.rx),
+        path: path(scenario.rx, true),
         flows: scenario.flows,
         token_batch: scenario.token_batch,
         read: row.io,
@@ -128,7 +129,7 @@ fn run(images: &Images, row: Transfer, window: u64, name: &str) -> Result<Measur
         ns: stream.from.ns,
         interface: stream.from.name(),
         connect: at,
-        path: path(scenario.tx),
+        path: path(scenario.tx, false),
         flows: scenario.flows,
         write: row.io,
         bytes: BEFORE + window + AFTER,
@@ -151,23 +152,27 @@ fn in_accelerator(way: Way) -> bool {
     matches!(way.memory(), Some(Memory::Accelerator { .. }))
 }
 
-fn path(way: Way) -> Path {
-    let dmabuf_bytes = DMABUF;
+/// The path at one end; a receiver needs memory for its ring, too.
+fn path(way: Way, receives: bool) -> Path {
+    let ring = |buffer: u32| match receives {
+        true => u64::from(RING) * u64::from(buffer),
+        false => 0,
+    };
     match way {
         Way::Ordinary => Path::Ordinary,
         Way::Copied(memory) => Path::Copied {
             memory,
-            dmabuf_bytes,
+            dmabuf_bytes: DMABUF,
         },
         Way::Devmem(memory, rx_page_size) => Path::Devmem {
             memory,
-            dmabuf_bytes,
+            dmabuf_bytes: DMABUF + ring(rx_page_size),
             queues: vec![QUEUE],
             rx_page_size: Some(rx_page_size),
         },
         Way::Zcrx(memory, rx_buf_len) => Path::Zcrx {
             memory,
-            area_bytes: DMABUF,
+            area_bytes: DMABUF + ring(rx_buf_len),
             queue: QUEUE,
             // A base page is what there is without asking.
             rx_buf_len: (rx_buf_len > PAGE).then_some(rx_buf_len),
