@@ -27,6 +27,10 @@ const MODULES: &[&str] = &["igb", "netdevsim"];
 /// what its companions take.
 const KASAN_MIB: u64 = 512;
 
+/// While the first processor is identified, its features are unknown for a moment. KASAN then takes
+/// addresses of five levels of page tables for wild ones, when an interrupt comes.
+const KASAN_PARAMETER: &str = "no5lvl";
+
 /// Options of a kernel that can fail an allocation of ours.
 const FAULT_INJECTION: &[&str] = &[
     "FAILSLAB",
@@ -128,6 +132,7 @@ fn images(
     let logs = project.out("vm");
     fs::create_dir_all(&logs).with_context(|| format!("can't create {}", logs.display()))?;
     let symbols = Some(kernel.build.join("System.map")).filter(|path| path.is_file());
+    let kasan = kernel.config.get("KASAN") == "y";
     let names = ours.iter().filter_map(|module| module.file_stem());
     Ok(Images {
         kernel: image,
@@ -136,10 +141,11 @@ fn images(
             .map(|name| name.to_string_lossy().into_owned())
             .collect(),
         kernel_release: kernel.release.clone(),
-        extra_memory_mib: match kernel.config.get("KASAN") {
-            "y" => KASAN_MIB,
-            _ => 0,
-        },
+        extra_memory_mib: if kasan { KASAN_MIB } else { 0 },
+        kernel_parameters: kasan
+            .then(|| KASAN_PARAMETER.to_owned())
+            .into_iter()
+            .collect(),
         fault_injection: FAULT_INJECTION
             .iter()
             .all(|option| kernel.config.get(option) == "y"),

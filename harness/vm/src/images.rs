@@ -31,6 +31,9 @@ pub struct Images {
     /// has that much more.
     #[serde(default)]
     pub extra_memory_mib: u64,
+    /// What this kernel wants on its command line, besides what a machine has there.
+    #[serde(default)]
+    pub kernel_parameters: Vec<String>,
     /// The kernel can fail an allocation on request.
     #[serde(default)]
     pub fault_injection: bool,

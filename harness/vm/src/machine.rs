@@ -220,6 +220,8 @@ impl Machine {
         self.images.check()?;
         self.check()?;
         self.memory_mib += self.images.extra_memory_mib;
+        let wanted = self.images.kernel_parameters.iter().cloned();
+        self.kernel_parameters.extend(wanted);
         let accelerator = Accelerator::from_env()?.unwrap_or(self.accelerator);
         let options = match self.counted {
             true => COUNTED,
@@ -281,6 +283,7 @@ mod tests {
             modules: Vec::new(),
             kernel_release: String::new(),
             extra_memory_mib: 0,
+            kernel_parameters: Vec::new(),
             fault_injection: false,
             qemu: crate::QemuCommand {
                 argv: vec!["/nonexistent".to_owned()],
