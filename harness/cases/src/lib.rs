@@ -6,8 +6,11 @@
 //! fails when the kernel complained. The cases are in `tests/`, one file per feature.
 
 mod accelerator;
+mod counts;
 mod error;
 mod frame;
+mod options;
+mod station;
 mod testbed;
 mod transfer;
 mod zcrx;
@@ -15,6 +18,8 @@ mod zcrx;
 pub use accelerator::{ACCELERATOR, place};
 pub use error::{CaseError, Result};
 pub use frame::Frame;
-pub use testbed::{ACCELERATOR_MIB, Driver, Family, Options, PORTS, Station, Testbed};
+pub use options::{ACCELERATOR_MIB, Driver, Options};
+pub use station::{Family, Station};
+pub use testbed::{PORTS, Testbed};
 pub use transfer::{Received, Sent, Stream, finish};
 pub use zcrx::{ReceivedByRing, assert_whole};

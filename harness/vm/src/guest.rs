@@ -3,7 +3,6 @@
 //! A running guest.
 
 use std::{
-    borrow::BorrowMut,
     fs::{self, File},
     os::{
         fd::{AsFd, AsRawFd},
@@ -34,17 +33,12 @@ use crate::{
     qmp::Monitor,
     run_dir::RunDir,
     scan::{Finding, scan},
+    silence::{END_TIMEOUT, ended, explain, keep_registers},
     topology::accelerator_address,
 };
 
-/// How long QEMU may take to end after the guest turned off, or to be seen dead.
-const END_TIMEOUT: Duration = Duration::from_secs(30);
-
 /// How long kmemleak may take: it looks at all of an emulated processor's memory, twice.
 const LEAKS_TIMEOUT: Duration = Duration::from_secs(600);
-
-/// What the agent writes into the kernel's log when it panics.
-const AGENT_PANIC: &str = "agent panicked:";
 
 /// A guest whose agent answers.
 ///
@@ -514,99 +508,4 @@ pub(crate) fn decode<T: DeserializeOwned>(call: &str, value: Value, guest: &Gues
         message: format!("the answer is of another type: {error}"),
         logs: guest.logs(),
     })
-}
-
-/// Writes down where the processors of a guest that hangs are, if QEMU says it.
-fn keep_registers(monitor: Result<impl BorrowMut<Monitor>>, run: &RunDir) {
-    let registers = monitor.and_then(|mut monitor| monitor.borrow_mut().registers());
-    let text = registers.unwrap_or_else(|error| error.to_string());
-    if let Err(error) = fs::write(run.registers(), text) {
-        tracing::warn!("cannot write the guest's registers: {error}");
-    }
-}
-
-/// From silence to its cause: a dead QEMU, a panicked kernel, a hang.
-fn explain(
-    silence: Silence,
-    during: &str,
-    timeout: Duration,
-    process: &Process,
-    run: &RunDir,
-) -> Error {
-    let during = during.to_owned();
-    // When the channel is closed, QEMU has ended or is about to.
-    let grace = if silence == Silence::Timeout {
-        Duration::ZERO
-    } else {
-        END_TIMEOUT
-    };
-    let status = process.wait(grace);
-    let logs = run.logs();
-    let text = run.console_text();
-    match silence {
-        Silence::Panicked(message) => Error::AgentPanicked {
-            during,
-            message,
-            logs,
-        },
-        _ if text.contains("Kernel panic") => {
-            // The panic itself often says no more than "Fatal exception"; its cause comes first.
-            let cause = scan(&text).into_iter().next();
-            let line = cause.map(|finding| first_line(&finding.text).to_owned());
-            Error::KernelPanic {
-                during,
-                line: line.unwrap_or_default(),
-                logs,
-            }
-        }
-        // Before the channel was open.
-        _ if text.contains(AGENT_PANIC) => {
-            let message = text.lines().find(|line| line.contains(AGENT_PANIC));
-            Error::AgentPanicked {
-                during,
-                message: message.unwrap_or_default().to_owned(),
-                logs,
-            }
-        }
-        _ if status.is_some() => {
-            let status = status.unwrap_or_default();
-            ended(&during, status, run)
-        }
-        Silence::Timeout => Error::Timeout {
-            call: during,
-            timeout,
-            logs,
-        },
-        Silence::Closed => {
-            let message = "QEMU closed it and still runs".to_owned();
-            Error::Channel {
-                during,
-                message,
-                logs,
-            }
-        }
-        Silence::Broken(message) => Error::Channel {
-            during,
-            message,
-            logs,
-        },
-    }
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
-}
-
-fn ended(during: &str, status: std::process::ExitStatus, run: &RunDir) -> Error {
-    let output = run.qemu_text();
-    Error::QemuEnded {
-        during: during.to_owned(),
-        status,
-        output: if output.is_empty() {
-            "it printed nothing".to_owned()
-        } else {
-            output
-        },
-        logs: run.logs(),
-    }
 }

@@ -37,6 +37,7 @@ mod qemu;
 mod qmp;
 mod run_dir;
 pub mod scan;
+mod silence;
 mod topology;
 pub mod traces;
 mod wire;

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What kernel and driver count, and waiting for it.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use protocol::{
+    Ns,
+    net::{LinkStats, QueueKind},
+    request::{GetDriverStats, GetLinkStats, GetQueueStats, ListPagePools, ReadFile},
+};
+
+use crate::{Result, Station, Testbed, testbed::PATIENCE_MS};
+
+impl Testbed {
+    /// rtnl statistics.
+    pub fn link_stats(&self, station: Station) -> Result<LinkStats> {
+        Ok(self.guest.call(GetLinkStats {
+            ns: station.ns,
+            interface: station.name(),
+        })?)
+    }
+
+    /// Packets that the NIC under test handed up, and that its peer sent, when none is on its way.
+    pub fn packets_when_quiet(&self) -> Result<[u64; 2]> {
+        let look = || -> Result<[u64; 2]> {
+            Ok([
+                self.link_stats(self.local)?.rx_packets,
+                self.link_stats(self.peer)?.tx_packets,
+            ])
+        };
+        let mut last = look()?;
+        loop {
+            thread::sleep(Duration::from_millis(200));
+            let now = look()?;
+            if now == last {
+                return Ok(now);
+            }
+            last = now;
+        }
+    }
+
+    /// One of the driver's own statistics.
+    pub fn statistic(&self, station: Station, name: &str) -> Result<u64> {
+        let all = self.guest.call(GetDriverStats {
+            ns: station.ns,
+            interface: station.name(),
+        })?;
+        all.get(name)
+            .copied()
+            .ok_or_else(|| crate::CaseError::new(format!("no statistic {name} in {all:?}")))
+    }
+
+    /// A statistic of each queue of a kind, in the order of the queues.
+    pub fn queue_stats(&self, station: Station, kind: QueueKind, name: &str) -> Result<Vec<u64>> {
+        let all = self.guest.call(GetQueueStats {
+            ns: station.ns,
+            interface: station.name(),
+        })?;
+        Ok(all
+            .iter()
+            .filter(|queue| queue.kind == kind)
+            .map(|queue| queue.stats.get(name).copied().unwrap_or(0))
+            .collect())
+    }
+
+    /// A counter of the stack (RFC 4293 and others), as `/proc/net/snmp` of the namespace names it:
+    /// `("Tcp", "InCsumErrors")`.
+    pub fn counter(&self, ns: Ns, group: &str, name: &str) -> Result<u64> {
+        let text = self.guest.call(ReadFile {
+            ns,
+            path: "/proc/thread-self/net/snmp".to_owned(),
+        })?;
+        protocol::snmp::value(&text, group, name)
+            .ok_or_else(|| crate::CaseError::new(format!("no counter {group} {name} in {text}")))
+    }
+
+    /// Looks at a number again and again until it is at least `wanted`; returns it. Fails when that
+    /// does not happen.
+    pub fn wait_until(&self, wanted: u64, mut look: impl FnMut() -> Result<u64>) -> Result<u64> {
+        let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
+        loop {
+            let now = look()?;
+            if now >= wanted {
+                return Ok(now);
+            }
+            if Instant::now() > deadline {
+                return Err(crate::CaseError::new(format!(
+                    "waited for {wanted}, but it stays {now}; logs are in {}",
+                    self.guest.directory().display()
+                )));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until no piece of a dma-buf is out of its page pool, with the driver, the stack or a
+    /// user; returns how many are still out when that does not happen.
+    ///
+    /// The kernel looks only once a second whether a destroyed pool has everything back.
+    pub fn net_iovs_left(&self, station: Station) -> Result<u64> {
+        let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
+        loop {
+            let out = self.net_iovs_outstanding(station)?;
+            if out == 0 || Instant::now() > deadline {
+                return Ok(out);
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Waits until an interface that is down has no page pool any more: a pool stays as long as a
+    /// page of it is out. Fails when one stays.
+    pub fn wait_pools_gone(&self, station: Station) -> Result {
+        let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
+        loop {
+            let pools = self.guest.call(ListPagePools {
+                ns: station.ns,
+                interface: station.name(),
+            })?;
+            if pools.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(crate::CaseError::new(format!(
+                    "{} is down, but page pools miss pages: {pools:?}",
+                    station.interface
+                )));
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Pieces of dma-bufs and areas that are out of their page pools: with the driver, the stack or a user.
+    pub fn net_iovs_outstanding(&self, station: Station) -> Result<u64> {
+        let pools = self.guest.call(ListPagePools {
+            ns: station.ns,
+            interface: station.name(),
+        })?;
+        Ok(pools
+            .iter()
+            .filter(|pool| pool.dmabuf.is_some() || pool.io_uring)
+            .filter_map(|pool| pool.inflight)
+            .sum())
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a testbed is made of, and how it boots.
+
+use std::{sync::atomic::AtomicU16, time::Duration};
+
+use protocol::net::DataSplit;
+use vm::{Accelerator, Images, Machine, Topology};
+
+use crate::{
+    Result, Testbed,
+    station::{FAR_WIRE, Station},
+};
+
+/// The drivers of the NIC that a testbed can load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Driver {
+    /// Ours.
+    Rigb,
+    /// The kernel's, in C.
+    Igb,
+}
+
+impl Driver {
+    /// Its modules, in the order of loading.
+    pub(crate) fn modules(self) -> &'static [&'static str] {
+        match self {
+            Self::Rigb => &["rigb"],
+            Self::Igb => &["i2c-core", "i2c-algo-bit", "igb"],
+        }
+    }
+
+    /// The module's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rigb => "rigb",
+            Self::Igb => "igb",
+        }
+    }
+}
+
+/// The same for one that is counted, in real time.
+const COUNTED_PATIENCE: Duration = Duration::from_secs(600);
+
+/// Memory of the accelerator, in MiB.
+pub const ACCELERATOR_MIB: u64 = 64;
+
+/// What a testbed is made of.
+#[derive(Debug, Clone)]
+pub struct Options {
+    driver: Driver,
+    transmit_queue: Option<u32>,
+    counted: bool,
+    memory_mib: u64,
+    cpus: u32,
+    mtu: u32,
+    header_split: bool,
+    accelerator: Option<Topology>,
+    accelerator_mib: u64,
+    two_wires: bool,
+}
+
+impl Default for Options {
+    /// Two processors, MTU 1500, header split off.
+    fn default() -> Self {
+        Self {
+            driver: Driver::Rigb,
+            transmit_queue: None,
+            counted: false,
+            memory_mib: 1024,
+            cpus: 2,
+            mtu: 1500,
+            header_split: false,
+            accelerator: None,
+            accelerator_mib: ACCELERATOR_MIB,
+            two_wires: false,
+        }
+    }
+}
+
+impl Options {
+    /// The driver of both NICs.
+    #[must_use]
+    pub fn driver(mut self, driver: Driver) -> Self {
+        self.driver = driver;
+        self
+    }
+
+    /// One processor, and the counter: see [`vm::counter`].
+    #[must_use]
+    pub fn counted(mut self) -> Self {
+        self.counted = true;
+        self.cpus = 1;
+        self
+    }
+
+    /// The queue that processor 0 sends on, on both NICs (XPS). Without, a flow's random hash
+    /// chooses.
+    #[must_use]
+    pub fn transmit_queue(mut self, queue: u32) -> Self {
+        self.transmit_queue = Some(queue);
+        self
+    }
+
+    /// Memory of the guest in MiB.
+    #[must_use]
+    pub fn memory_mib(mut self, mib: u64) -> Self {
+        self.memory_mib = mib;
+        self
+    }
+
+    /// Processors, and so queue pairs.
+    #[must_use]
+    pub fn cpus(mut self, cpus: u32) -> Self {
+        self.cpus = cpus;
+        self
+    }
+
+    /// MTU of both NICs.
+    #[must_use]
+    pub fn mtu(mut self, mtu: u32) -> Self {
+        self.mtu = mtu;
+        self
+    }
+
+    /// Turns header split on for the NIC under test.
+    #[must_use]
+    pub fn header_split(mut self) -> Self {
+        self.header_split = true;
+        self
+    }
+
+    /// Memory of the accelerator in MiB, a power of two, instead of [`ACCELERATOR_MIB`].
+    #[must_use]
+    pub fn accelerator_mib(mut self, mib: u64) -> Self {
+        self.accelerator_mib = mib;
+        self
+    }
+
+    /// Adds an accelerator with [`ACCELERATOR_MIB`], connected to the NICs like this, and loads its
+    /// driver.
+    #[must_use]
+    pub fn accelerator(mut self, topology: Topology) -> Self {
+        self.accelerator = Some(topology);
+        self
+    }
+
+    /// Puts the stations on two wires, and a NIC on each of them for a program that connects them:
+    /// [`PORTS`], in [`Ns::Local`], which does not answer on them.
+    #[must_use]
+    pub fn two_wires(mut self) -> Self {
+        self.two_wires = true;
+        self
+    }
+
+    /// Boots a guest with the images that the environment names, and sets both NICs up.
+    pub fn boot(self, name: &str) -> Result<Testbed> {
+        self.boot_images(Images::from_env()?, name)
+    }
+
+    /// As [`Options::boot`], with these images.
+    pub fn boot_images(self, images: Images, name: &str) -> Result<Testbed> {
+        let mut machine = Machine::new(images, name)
+            .cpus(self.cpus)
+            .memory_mib(self.memory_mib);
+        let mut peer = Station::PEER;
+        if self.two_wires {
+            machine = machine.wire_count(2);
+            peer.wire = FAR_WIRE;
+        }
+        if self.counted {
+            machine = machine.counted().call_timeout(COUNTED_PATIENCE);
+        }
+        if let Some(topology) = self.accelerator {
+            machine = machine
+                .topology(topology)
+                .accelerator_memory_mib(self.accelerator_mib);
+            if topology != Topology::Switch {
+                // What the root complex does is the processor's property: it must not be the host's.
+                machine = machine.accelerator(Accelerator::Tcg);
+            }
+        }
+        let guest = machine.boot()?;
+        let bed = Testbed {
+            driver: self.driver,
+            transmit_queue: self.transmit_queue,
+            guest,
+            local: Station::LOCAL,
+            peer,
+            mtu: self.mtu,
+            ports: AtomicU16::new(5000),
+        };
+        bed.load_driver()?;
+        bed.set_up()?;
+        if self.two_wires {
+            bed.set_up_ports()?;
+        }
+        if self.accelerator.is_some() {
+            bed.load_accelerator()?;
+        }
+        if self.header_split {
+            bed.set_header_split(bed.local, DataSplit::On)?;
+        }
+        Ok(bed)
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The two ends of the wire.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use protocol::{Ns, net::Mac};
+use vm::{End, Wire};
+
+/// The only wire, unless there is a program between two of them.
+pub(crate) const WIRE: Wire = Wire(0);
+/// The wire behind that program.
+pub(crate) const FAR_WIRE: Wire = Wire(1);
+/// IPv4 or IPv6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Family {
+    /// Both.
+    pub const BOTH: [Self; 2] = [Self::V4, Self::V6];
+}
+
+/// One end of the wire.
+#[derive(Debug, Clone, Copy)]
+pub struct Station {
+    /// Its namespace.
+    pub ns: Ns,
+    /// Its interface.
+    pub interface: &'static str,
+    pub(crate) wire: Wire,
+    pub(crate) end: End,
+    v4: Ipv4Addr,
+    v6: Ipv6Addr,
+}
+
+impl Station {
+    pub(crate) const LOCAL: Self = Self {
+        ns: Ns::Local,
+        interface: "nic0",
+        wire: WIRE,
+        end: End::Local,
+        v4: Ipv4Addr::new(192, 0, 2, 1),
+        v6: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1),
+    };
+    pub(crate) const PEER: Self = Self {
+        ns: Ns::Peer,
+        interface: "peer0",
+        wire: WIRE,
+        end: End::Peer,
+        v4: Ipv4Addr::new(192, 0, 2, 2),
+        v6: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2),
+    };
+
+    /// Its address.
+    #[must_use]
+    pub fn address(&self, family: Family) -> IpAddr {
+        match family {
+            Family::V4 => self.v4.into(),
+            Family::V6 => self.v6.into(),
+        }
+    }
+
+    /// Its address with a port.
+    #[must_use]
+    pub fn socket(&self, family: Family, port: u16) -> SocketAddr {
+        (self.address(family), port).into()
+    }
+
+    /// Its Ethernet address.
+    #[must_use]
+    pub fn mac(&self) -> Mac {
+        self.wire.mac(self.end)
+    }
+
+    /// The interface's name as requests want it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.interface.to_owned()
+    }
+}
