@@ -18,12 +18,17 @@ pub struct Logs {
     pub directory: PathBuf,
     /// The last lines of the console.
     pub console_tail: String,
+    /// Where the processors are, of a guest that did not answer: a line each, else nothing.
+    pub processors: String,
 }
 
 impl fmt::Display for Logs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.console_tail.is_empty() {
             write!(f, "\nlast lines of the console:\n{}", self.console_tail)?;
+        }
+        if !self.processors.is_empty() {
+            write!(f, "\nprocessors:\n{}", self.processors)?;
         }
         write!(f, "\nlogs: {}", self.directory.display())
     }

@@ -120,9 +120,15 @@ impl RunDir {
         let text = self.console_text();
         let lines: Vec<_> = text.lines().collect();
         let start = lines.len().saturating_sub(TAIL_LINES);
+        let registers = fs::read_to_string(self.registers()).unwrap_or_default();
+        let processors: Vec<_> = registers
+            .lines()
+            .filter(|line| line.starts_with("RIP="))
+            .collect();
         Logs {
             directory: self.path.clone(),
             console_tail: lines[start..].join("\n"),
+            processors: processors.join("\n"),
         }
     }
 }

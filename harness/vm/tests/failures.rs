@@ -86,4 +86,5 @@ fn a_guest_that_does_not_answer_is_a_timeout_that_names_the_call_and_keeps_the_r
     assert!(error.to_string().contains("Hello"), "{error}");
     let registers = std::fs::read_to_string(logs.directory.join("registers.log")).unwrap();
     assert_eq!(registers.matches("RIP=").count(), 2, "{registers}");
+    assert!(error.to_string().contains("\nRIP="), "{error}");
 }
