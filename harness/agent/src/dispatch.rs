@@ -12,8 +12,8 @@ use protocol::{
 use serde_json::Value;
 
 use crate::{
-    ethtool, failure, faults, files, interfaces, jobs::Jobs, leaks, marker, modules, netdev, netns,
-    packet, ping, rtnetlink,
+    deferred, ethtool, failure, faults, files, interfaces, jobs::Jobs, leaks, marker, modules,
+    netdev, netns, packet, ping, rtnetlink,
 };
 
 /// Who this is.
@@ -156,6 +156,10 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::Inject(r) => reply::<request::Inject>(faults::inject(r.nth, || {
             execute(*r.request, jobs).map_err(|error| failure::from_error(&error))
         })?),
+        R::FreeDeferred(_) => reply::<request::FreeDeferred>({
+            rtnetlink::set_up("lo", true)?;
+            deferred::free()?
+        }),
         R::FindLeaks(_) => reply::<request::FindLeaks>(leaks::find()?),
         R::ListModuleSymbols(_) => reply::<request::ListModuleSymbols>(modules::symbols()?),
         R::StartJob(r) => reply::<request::StartJob>(jobs.start(r.job, r.process)?),

@@ -8,6 +8,7 @@
 //! A job that shall be killed runs in a second process of the same program.
 
 mod control;
+mod deferred;
 mod dispatch;
 mod ethtool;
 mod failure;

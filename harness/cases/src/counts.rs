@@ -10,7 +10,7 @@ use std::{
 use protocol::{
     Ns,
     net::{LinkStats, QueueKind},
-    request::{GetDriverStats, GetLinkStats, GetQueueStats, ListPagePools, ReadFile},
+    request::{FreeDeferred, GetDriverStats, GetLinkStats, GetQueueStats, ListPagePools, ReadFile},
 };
 
 use crate::{Result, Station, Testbed, testbed::PATIENCE_MS};
@@ -108,6 +108,7 @@ impl Testbed {
             if out == 0 || Instant::now() > deadline {
                 return Ok(out);
             }
+            self.guest.call(FreeDeferred {})?;
             thread::sleep(Duration::from_millis(100));
         }
     }
@@ -124,6 +125,7 @@ impl Testbed {
             if pools.is_empty() {
                 return Ok(());
             }
+            self.guest.call(FreeDeferred {})?;
             if Instant::now() > deadline {
                 return Err(crate::CaseError::new(format!(
                     "{} is down, but page pools miss pages: {pools:?}",

@@ -97,6 +97,7 @@ requests! {
     MarkWindow -> (),
     ReadMarks -> (),
     FindLeaks -> Option<String>,
+    FreeDeferred -> (),
     Inject -> Injected,
     ListModuleSymbols -> Vec<Symbol>,
     StartJob -> JobId,
@@ -169,6 +170,11 @@ pub struct LogLine {
 /// none, and nothing from a kernel without kmemleak. It takes seconds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FindLeaks {}
+
+/// Makes every processor free the skbs that others left to it (`skb_attempt_defer_free()`): an idle
+/// one does so when it next receives something, whenever that is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FreeDeferred {}
 
 /// Does a request while the kernel fails one allocation of it (`fail-nth` in the kernel's
 /// Documentation/fault-injection). Which allocations are counted is set in debugfs.
