@@ -156,10 +156,11 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::Inject(r) => reply::<request::Inject>(faults::inject(r.nth, || {
             execute(*r.request, jobs).map_err(|error| failure::from_error(&error))
         })?),
-        R::FreeDeferred(_) => reply::<request::FreeDeferred>({
+        R::FreeDeferred(_) => {
             rtnetlink::set_up("lo", true)?;
-            deferred::free()?
-        }),
+            deferred::free()?;
+            reply::<request::FreeDeferred>(())
+        }
         R::FindLeaks(_) => reply::<request::FindLeaks>(leaks::find()?),
         R::ListModuleSymbols(_) => reply::<request::ListModuleSymbols>(modules::symbols()?),
         R::StartJob(r) => reply::<request::StartJob>(jobs.start(r.job, r.process)?),

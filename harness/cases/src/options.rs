@@ -147,7 +147,7 @@ impl Options {
     }
 
     /// Puts the stations on two wires, and a NIC on each of them for a program that connects them:
-    /// [`PORTS`], in [`Ns::Local`], which does not answer on them.
+    /// [`crate::PORTS`], in [`protocol::Ns::Local`], which does not answer on them.
     #[must_use]
     pub fn two_wires(mut self) -> Self {
         self.two_wires = true;

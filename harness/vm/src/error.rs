@@ -19,7 +19,7 @@ pub struct Logs {
     /// The last lines of the console.
     pub console_tail: String,
     /// Where the processors are, of a guest that did not answer: a line each, else nothing.
-    pub processors: String,
+    pub processors: Box<str>,
 }
 
 impl fmt::Display for Logs {

@@ -128,7 +128,7 @@ impl RunDir {
         Logs {
             directory: self.path.clone(),
             console_tail: lines[start..].join("\n"),
-            processors: processors.join("\n"),
+            processors: processors.join("\n").into(),
         }
     }
 }
