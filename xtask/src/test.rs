@@ -33,13 +33,21 @@ pub(crate) fn run(project: &Project, lock: CacheLock, filters: &[String]) -> Res
     if junit.exists() {
         std::fs::remove_file(&junit)?;
     }
-    let packages: &[&str] = match project.kernel.debug {
-        true => &["--package", "cases", "--package", "vm"],
+    // Tests that are ignored otherwise want this kernel.
+    let which: &[&str] = match project.kernel.debug {
+        true => &[
+            "--package",
+            "cases",
+            "--package",
+            "vm",
+            "--run-ignored",
+            "all",
+        ],
         false => &["--workspace"],
     };
     let status = Cmd::new(nextest)
         .args(["nextest", "run", "--profile", PROFILE])
-        .args(packages)
+        .args(which)
         .args(filters)
         .env(vm::ENV, guest::manifest_path(project))
         .dir(&project.root)
