@@ -283,6 +283,19 @@ impl<'a, T: Driver> Locked<'a, T> {
     }
 }
 
+/// Proof that this thread holds rtnl, for `'a`.
+#[derive(Copy, Clone)]
+pub struct Rtnl<'a>(PhantomData<(&'a (), *mut ())>);
+
+impl Rtnl<'_> {
+    /// # Safety
+    ///
+    /// This thread must hold rtnl as long as the result or a copy of it is used.
+    pub(crate) unsafe fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
 /// The memory of a net device: freed when the last owner is gone.
 ///
 /// # Invariants

@@ -9,9 +9,12 @@ use core::{
     marker::PhantomData, //
 };
 
-use kernel::sync::atomic::{
-    Atomic,
-    Relaxed, //
+use kernel::{
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
 };
 use net_bindings as bindings;
 
@@ -194,20 +197,31 @@ impl<T: QueueStats> Table<T> {
         unsafe { put_tx(out, &stats) };
     }
 
-    /// Queues keep their counts for the device's life, so there is nothing beside them.
+    /// What the device counted beside the queues that are in use: queues keep their counts for the
+    /// device's life, so these are the counts of the others.
     ///
     /// # Safety
     ///
     /// Only the core may call it, as `get_base_stats`.
     unsafe extern "C" fn base(
-        _dev: *mut bindings::net_device,
+        dev: *mut bindings::net_device,
         rx: *mut bindings::netdev_queue_stats_rx,
         tx: *mut bindings::netdev_queue_stats_tx,
     ) {
-        // SAFETY: The core calls with valid structures.
+        // SAFETY: The core calls with valid structures, and with a device whose lock it holds, so
+        // that its queues do not change. CAST: Numbers of queues are small.
         unsafe {
             put_rx(rx, &RxQueueStats::default());
             put_tx(tx, &TxQueueStats::default());
+            bindings::netdev_stat_queue_sum(
+                dev,
+                (*dev).real_num_rx_queues as c_int,
+                (*dev).num_rx_queues as c_int,
+                rx,
+                (*dev).real_num_tx_queues as c_int,
+                (*dev).num_tx_queues as c_int,
+                tx,
+            );
         }
     }
 }

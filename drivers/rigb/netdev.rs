@@ -2,6 +2,8 @@
 
 //! The interface: its state, and how it goes up and down.
 
+use core::ops::Range;
+
 use i82576::{
     limits,
     ring,
@@ -114,26 +116,32 @@ impl Settings {
 
 /// What the control path works on, under the instance lock.
 pub(crate) struct Control<'bound> {
+    /// All queue pairs of the device.
     pub(crate) pairs: KVec<Pair<'bound>>,
+    /// How many of them are in use: the first ones, at least one.
+    pub(crate) in_use: u16,
     pub(crate) settings: Settings,
     pub(crate) key: rss::Key,
     pub(crate) table: rss::IndirectionTable,
     mode: RxMode,
 }
 
-/// All rings of the interface, allocated and not started.
+/// Rings of some queue pairs that follow one another, allocated and not started.
 pub(crate) struct Rings<'bound> {
+    first: u16,
     rx: KVec<rx::Ring>,
     tx: KVec<tx::Ring<'bound>>,
 }
 
 impl<'bound> Control<'bound> {
     pub(crate) fn new(pairs: u32) -> Result<Self> {
+        let in_use = u16::try_from(pairs)?;
         let mut key = [0; rss::KEY_SIZE];
         net::random_bytes(&mut key);
 
         Ok(Self {
             pairs: KVec::with_capacity(pairs as usize, GFP_KERNEL)?,
+            in_use,
             settings: Settings {
                 rx_len: ring::Ring::new(RX_RING).ok_or(EINVAL)?,
                 tx_len: ring::Ring::new(TX_RING).ok_or(EINVAL)?,
@@ -141,12 +149,24 @@ impl<'bound> Control<'bound> {
                 mtu: MTU,
             },
             key: rss::Key::new(key),
-            table: rss::IndirectionTable::spread(u16::try_from(pairs)?),
+            table: rss::IndirectionTable::spread(in_use),
             mode: RxMode {
                 promiscuous: false,
                 multicast: false,
             },
         })
+    }
+
+    /// Polls queue pairs `range` that run. What came before their interrupts were enabled raised
+    /// none; and a ring that memory was short for raises none at all.
+    pub(crate) fn poll_pairs(&self, range: Range<u16>) {
+        let range = usize::from(range.start)..usize::from(range.end);
+
+        for pair in self.pairs.get(range).unwrap_or_default() {
+            if let Pair::Enabled(napi) = pair {
+                napi.schedule();
+            }
+        }
     }
 
     pub(crate) fn add_pair(&mut self, napi: napi::Disabled<QueuePair<'bound>>) -> Result {
@@ -156,20 +176,20 @@ impl<'bound> Control<'bound> {
 }
 
 impl<'bound> Rings<'bound> {
-    /// Allocates rings for all `pairs` queue pairs; nothing that runs is changed.
+    /// Allocates rings for queue pairs `pairs`; nothing that runs is changed.
     pub(crate) fn new(
         dev: Locked<'_, Adapter<'bound>>,
-        pairs: usize,
+        pairs: Range<u16>,
         settings: &Settings,
     ) -> Result<Self> {
         let parent = dev.device().driver().parent;
         let mut rings = Self {
-            rx: KVec::with_capacity(pairs, GFP_KERNEL)?,
-            tx: KVec::with_capacity(pairs, GFP_KERNEL)?,
+            first: pairs.start,
+            rx: KVec::with_capacity(pairs.len(), GFP_KERNEL)?,
+            tx: KVec::with_capacity(pairs.len(), GFP_KERNEL)?,
         };
 
-        // CAST: There are at most 16 queue pairs.
-        for index in 0..pairs as u16 {
+        for index in pairs {
             // What is bound to a queue stays bound to it, with the page size that it was given.
             let config = dev.queue_config(index.into())?;
             let ring = rx::Ring::new(dev, parent, settings.layout(), &config, index)?;
@@ -226,15 +246,35 @@ impl<'bound> Adapter<'bound> {
         hw.start();
         hw.set_rx_mode(control.mode);
 
-        let rings = rings.rx.into_iter().zip(rings.tx);
-        let pairs = control.pairs.iter_mut().zip(&adapter.stats).zip(rings);
-        let mut result = Ok(());
+        let started = Self::start_pairs(dev, control, rings);
 
-        for (index, ((pair, stats), (rx_ring, tx_ring))) in (0u16..).zip(pairs) {
-            let Some(mut napi) = pair.take_disabled() else {
-                result = Err(EBUSY);
-                break;
-            };
+        if started.is_err() {
+            Self::halt(dev, control);
+            return started;
+        }
+        // What changes after this look raises an interrupt, once they are enabled.
+        dev.device().set_carrier(hw.link_is_up());
+        // CAST: There are at most 16 queue pairs.
+        hw.enable_interrupts(control.pairs.len() as u32);
+        control.poll_pairs(0..control.in_use);
+        Ok(())
+    }
+
+    /// Starts the queue pairs that `rings` are for. On an error some may be running.
+    pub(crate) fn start_pairs(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        rings: Rings<'bound>,
+    ) -> Result {
+        let adapter = dev.device().driver();
+        let hw = &adapter.hw;
+        let first = rings.first;
+        let rings = rings.rx.into_iter().zip(rings.tx);
+        let pairs = control.pairs.iter_mut().zip(&adapter.stats);
+        let pairs = pairs.skip(usize::from(first)).zip(rings);
+
+        for (index, ((pair, stats), (rx_ring, tx_ring))) in (first..).zip(pairs) {
+            let mut napi = pair.take_disabled().ok_or(EBUSY)?;
             let queue = dev.device().tx_queue(u32::from(index));
 
             let started = tx_ring
@@ -248,8 +288,7 @@ impl<'bound> Adapter<'bound> {
                 Ok(started) => started,
                 Err(error) => {
                     *pair = Pair::Disabled(napi);
-                    result = Err(error);
-                    break;
+                    return Err(error);
                 }
             };
 
@@ -261,22 +300,6 @@ impl<'bound> Adapter<'bound> {
             *pair = Pair::Enabled(napi.enable(dev));
             // After a change of rings frames may be waiting: wake, do not only start.
             queue.wake();
-        }
-
-        if result.is_err() {
-            Self::halt(dev, control);
-            return result;
-        }
-        // What changes after this look raises an interrupt, once they are enabled.
-        dev.device().set_carrier(hw.link_is_up());
-        // CAST: There are at most 16 queue pairs.
-        hw.enable_interrupts(control.pairs.len() as u32);
-        // What came before that raised no interrupt; and a ring that memory was short for raises
-        // none at all.
-        for pair in control.pairs.iter() {
-            if let Pair::Enabled(napi) = pair {
-                napi.schedule();
-            }
         }
         Ok(())
     }
@@ -305,7 +328,7 @@ impl<'bound> Adapter<'bound> {
             return Ok(());
         }
 
-        let rings = Rings::new(dev, control.pairs.len(), &settings)?;
+        let rings = Rings::new(dev, 0..control.in_use, &settings)?;
 
         Self::halt(dev, control);
         let old = core::mem::replace(&mut control.settings, settings);
@@ -317,10 +340,25 @@ impl<'bound> Adapter<'bound> {
 
     /// Stops the interface and frees its rings.
     pub(crate) fn halt(dev: Locked<'_, Self>, control: &mut Control<'bound>) {
-        let adapter = dev.device().driver();
+        let hw = &dev.device().driver().hw;
 
-        adapter.hw.stop_receiving();
-        for (index, pair) in (0u32..).zip(control.pairs.iter_mut()) {
+        hw.stop_receiving();
+        Self::halt_pairs(dev, control, 0..control.in_use);
+        hw.stop_sending();
+        hw.disable_interrupts();
+    }
+
+    /// Stops queue pairs `range` and frees their rings.
+    pub(crate) fn halt_pairs(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        range: Range<u16>,
+    ) {
+        for index in range {
+            let Some(pair) = control.pairs.get_mut(usize::from(index)) else {
+                return;
+            };
+            let index = u32::from(index);
             // Dropped when the completion side is, below.
             let transmitter = dev.replace_tx(index, None);
 
@@ -341,8 +379,6 @@ impl<'bound> Adapter<'bound> {
             }
             *pair = Pair::Disabled(napi);
         }
-        adapter.hw.stop_sending();
-        adapter.hw.disable_interrupts();
     }
 }
 
@@ -351,7 +387,7 @@ impl<'bound> Driver for Adapter<'bound> {
     type Tx = tx::Transmitter<'bound>;
 
     fn open(dev: Locked<'_, Self>, control: &mut Control<'bound>) -> Result {
-        let rings = Rings::new(dev, control.pairs.len(), &control.settings)?;
+        let rings = Rings::new(dev, 0..control.in_use, &control.settings)?;
 
         Self::start(dev, control, rings)
     }

@@ -10,7 +10,7 @@
 //! - [`vector`]: one interrupt, one NAPI, one queue pair;
 //! - [`rx`] and [`tx`]: the two paths of a packet;
 //! - [`queues`]: single RX queues are restarted, which binds them to device memory;
-//! - [`ethtool`]: rings, header split, RSS;
+//! - [`ethtool`]: rings, header split, channels, RSS;
 //! - [`stats`]: what is counted.
 
 mod driver;

@@ -133,6 +133,11 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::GetQueueStats(r) => reply::<request::GetQueueStats>(netns::within(r.ns, || {
             netdev::queue_stats(&r.interface)
         })?),
+        R::GetInterfaceQueueStats(r) => {
+            reply::<request::GetInterfaceQueueStats>(netns::within(r.ns, || {
+                netdev::interface_queue_stats(&r.interface)
+            })?)
+        }
         R::ListPagePools(r) => reply::<request::ListPagePools>(netns::within(r.ns, || {
             netdev::page_pools(&r.interface)
         })?),

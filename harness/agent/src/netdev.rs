@@ -2,7 +2,9 @@
 
 //! Queues, page pools and NAPIs through the netdev family, in the namespace of the calling thread.
 
-use anyhow::Result;
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
 use devmem::netdev::{self, Netdev};
 use protocol::net::{Napi, PagePool, Queue, QueueKind, QueueStats};
 
@@ -36,6 +38,17 @@ pub(crate) fn queue_stats(interface: &str) -> Result<Vec<QueueStats>> {
         })
     };
     Ok(stats.into_iter().filter_map(one).collect())
+}
+
+/// Sums over the queues of an interface.
+pub(crate) fn interface_queue_stats(interface: &str) -> Result<BTreeMap<String, u64>> {
+    let stats = Netdev::new()
+        .device_stats(index_of(interface)?)?
+        .context("the driver keeps no statistics of queues")?;
+    let counters = stats.counters.into_iter();
+    Ok(counters
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect())
 }
 
 /// Page pools of an interface.

@@ -9,8 +9,8 @@ use protocol::{
     Binding, Command, JobId, Memory, Ns, Request, StartJob,
     net::Rings,
     request::{
-        GetRings, Inject, Injected, Join, ListModuleSymbols, ListQueues, Ping, SetMtu, SetRings,
-        SetUp, Tell, WriteFile,
+        GetChannels, GetRings, Inject, Injected, Join, ListModuleSymbols, ListQueues, Ping,
+        SetChannels, SetMtu, SetRings, SetUp, Tell, WriteFile,
     },
 };
 use vm::Images;
@@ -176,6 +176,30 @@ fn rings_that_there_is_no_memory_for_leave_the_old_ones_running() -> Result {
         assert_eq!(rings(&bed)?.rx, Some(now));
         passes_traffic(&bed)?;
         set_receive_ring(&bed, SMALL)
+    })?;
+    finish(bed)
+}
+
+#[test]
+#[ignore = "needs a kernel with fault injection"]
+fn queue_pairs_that_there_is_no_memory_for_leave_the_others_running() -> Result {
+    let bed = testbed("fault-channels")?;
+    let set = |combined| SetChannels {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        combined,
+    };
+    bed.guest.call(set(1))?;
+    let more = || set(2).into();
+    fail_each(&bed, more, |injected| {
+        let now = bed.guest.call(GetChannels {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+        })?;
+        let wanted = if injected.reply.is_ok() { 2 } else { 1 };
+        assert_eq!(now.combined, wanted);
+        passes_traffic(&bed)?;
+        Ok(bed.guest.call(set(1))?)
     })?;
     finish(bed)
 }

@@ -90,6 +90,7 @@ requests! {
     GetDriverStats -> BTreeMap<String, u64>,
     ListQueues -> Vec<Queue>,
     GetQueueStats -> Vec<QueueStats>,
+    GetInterfaceQueueStats -> BTreeMap<String, u64>,
     ListPagePools -> Vec<PagePool>,
     ListNapis -> Vec<Napi>,
     Ping -> PingReport,
@@ -357,6 +358,9 @@ interface_requests! {
     ListQueues,
     /// Statistics by queue. EOPNOTSUPP when the driver has none.
     GetQueueStats,
+    /// Sums of those statistics over all queues, as the kernel and the driver keep them: also of
+    /// queues that are not in use any more.
+    GetInterfaceQueueStats,
     /// Page pools of an interface, also destroyed ones that wait for pages.
     ListPagePools,
     /// NAPIs of an interface.

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Ring sizes and header split.
+
+use i82576::{
+    limits,
+    ring, //
+};
+use kernel::prelude::*;
+use net::{
+    device::Locked,
+    ethtool::{
+        ExtAck,
+        HeaderSplit,
+        RingParams,
+        RingRequest,
+        Rings, //
+    },
+};
+
+use crate::netdev::{
+    Adapter,
+    Control,
+    Settings, //
+};
+
+/// A ring of about `len` descriptors.
+fn ring_of(len: u32, extack: &ExtAck<'_>) -> Result<ring::Ring> {
+    u16::try_from(len)
+        .ok()
+        .and_then(ring::Ring::new)
+        .ok_or_else(|| {
+            extack.set(c"rings have 64 to 4096 descriptors, in multiples of 8");
+            EINVAL
+        })
+}
+
+impl<'bound> RingParams for Adapter<'bound> {
+    fn rings(control: &Control<'bound>) -> Rings {
+        Rings {
+            rx: u32::from(control.settings.rx_len.len()),
+            tx: u32::from(control.settings.tx_len.len()),
+            rx_max: u32::from(limits::RING_MAX),
+            tx_max: u32::from(limits::RING_MAX),
+            header_split: if control.settings.split {
+                HeaderSplit::Enabled
+            } else {
+                HeaderSplit::Disabled
+            },
+            // The device splits every packet that it can.
+            hds_thresh: 0,
+            hds_thresh_max: 0,
+        }
+    }
+
+    fn set_rings(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        request: RingRequest,
+        extack: &ExtAck<'_>,
+    ) -> Result {
+        let settings = Settings {
+            rx_len: ring_of(request.rx, extack)?,
+            tx_len: ring_of(request.tx, extack)?,
+            // Off is what the driver prefers: one buffer for each packet instead of two.
+            split: request.header_split == HeaderSplit::Enabled,
+            ..control.settings
+        };
+
+        Self::reconfigure(dev, control, settings).inspect_err(|error| {
+            if *error == ETIMEDOUT {
+                extack.set(c"the device did not start again: take the interface down and up");
+            }
+        })
+    }
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The number of queue pairs changes: under traffic, beside bindings and RSS tables, and not at
+//! all where it must not.
+
+use cases::{Family, Result, Testbed, finish};
+use protocol::{
+    Memory, Ns,
+    net::{Channels, DataSplit, Queue, QueueKind},
+    request::{
+        GetChannels, GetInterfaceQueueStats, GetRss, ListNapis, ListQueues, ReadFile, SetChannels,
+        WriteFile,
+    },
+};
+
+const MIB: u64 = 1 << 20;
+const CPUS: u32 = 4;
+
+const EINVAL: i32 = 22;
+
+fn set(bed: &Testbed, combined: u32) -> std::result::Result<(), vm::Error> {
+    bed.guest.call(SetChannels {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        combined,
+    })
+}
+
+fn refusal(bed: &Testbed, combined: u32) -> Option<i32> {
+    set(bed, combined).err().and_then(|error| error.errno())
+}
+
+fn channels(bed: &Testbed) -> Result<Channels> {
+    Ok(bed.guest.call(GetChannels {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+    })?)
+}
+
+fn table(bed: &Testbed) -> Result<Vec<u32>> {
+    let rss = bed.guest.call(GetRss {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+    })?;
+    Ok(rss.table)
+}
+
+fn queues(bed: &Testbed) -> Result<Vec<Queue>> {
+    Ok(bed.guest.call(ListQueues {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+    })?)
+}
+
+/// The interface has `count` queue pairs, each with a NAPI, and flows are sent to all of them.
+fn assert_pairs(bed: &Testbed, count: u32) -> Result {
+    let now = channels(bed)?;
+    assert_eq!((now.combined, now.combined_max), (count, CPUS));
+    let queues = queues(bed)?;
+    for kind in [QueueKind::Rx, QueueKind::Tx] {
+        let of_kind = queues.iter().filter(|queue| queue.kind == kind);
+        assert_eq!(of_kind.count(), count as usize, "{queues:?}");
+    }
+    assert!(queues.iter().all(|q| q.napi.is_some()), "{queues:?}");
+    let spread: Vec<_> = (0..128).map(|entry| entry % count).collect();
+    assert_eq!(table(bed)?, spread);
+    Ok(())
+}
+
+/// All counters of the interface as a whole, which is what its queues counted, those that are gone
+/// among them.
+fn assert_only_grows(bed: &Testbed, before: &mut Vec<(String, u64)>) -> Result {
+    let now = bed.guest.call(GetInterfaceQueueStats {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+    })?;
+    for (name, old) in before.iter() {
+        let new = now.get(name).copied();
+        assert!(new >= Some(*old), "{name} went from {old} to {new:?}");
+    }
+    *before = now.into_iter().collect();
+    Ok(())
+}
+
+#[test]
+fn queue_pairs_come_and_go_under_traffic_and_nothing_runs_backwards() -> Result {
+    let bed = Testbed::options().cpus(CPUS).boot("channels-traffic")?;
+    let mut seen = Vec::new();
+    assert_pairs(&bed, CPUS)?;
+    assert_only_grows(&bed, &mut seen)?;
+
+    let streams = [
+        bed.stream(bed.peer, bed.local, Family::V4),
+        bed.stream(bed.local, bed.peer, Family::V6),
+    ];
+    let mut running = Vec::new();
+    for stream in &streams {
+        let sink = stream.sink(&bed)?;
+        running.push((stream.source(&bed, None, &[64 << 10], 0)?, sink, 0));
+    }
+    for count in [1, 4, 2, 3, 1, 4] {
+        set(&bed, count)?;
+        assert_pairs(&bed, count)?;
+        for (_, sink, wanted) in &mut running {
+            *wanted = sink.wait_bytes(*wanted + 2 * MIB)?;
+        }
+        assert_only_grows(&bed, &mut seen)?;
+    }
+    for (source, sink, _) in running {
+        finish(source, sink)?;
+    }
+
+    // Each pair that came back receives.
+    for queue in 0..CPUS {
+        let stream = bed.stream(bed.peer, bed.local, Family::V4);
+        let before = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
+        stream
+            .reaching(&bed, queue)?
+            .transfer(&bed, MIB, &[64 << 10])?;
+        let after = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
+        let at = queue as usize;
+        assert!(after[at] > before[at] + 100, "{before:?} then {after:?}");
+    }
+    bed.set_interface(bed.local, false)?;
+    bed.wait_pools_gone(bed.local)?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn what_the_device_cannot_do_and_what_is_in_use_is_refused() -> Result {
+    let bed = Testbed::options()
+        .cpus(CPUS)
+        .header_split()
+        .boot("channels-refused")?;
+    for count in [0, CPUS + 1, 1000] {
+        assert_eq!(refusal(&bed, count), Some(EINVAL), "{count} pairs");
+    }
+    assert_pairs(&bed, CPUS)?;
+
+    // A table that a user made keeps its queues, and is kept.
+    bed.steer(bed.local, &[0, 2])?;
+    for count in [1, 2] {
+        assert_eq!(
+            refusal(&bed, count),
+            Some(EINVAL),
+            "queue 2 is in the table"
+        );
+    }
+    set(&bed, 3)?;
+    let steered: Vec<_> = (0..128).map(|entry| entry % 2 * 2).collect();
+    assert_eq!(table(&bed)?, steered);
+    set(&bed, CPUS)?;
+    assert_eq!(table(&bed)?, steered);
+
+    // So does a binding, and 7.3 keeps one queue more (`dev_get_min_mp_channel_count()` is a
+    // count, and is compared as if it were a queue). Traffic to it goes on while others come and
+    // go.
+    bed.steer(bed.local, &[1])?;
+    let mut changes = [3, 4, 3, 4, 3].into_iter();
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let received = stream.receive_devmem(&bed, 1, 8 * MIB, 8 * MIB, |_| {
+        if let Some(count) = changes.next() {
+            assert_eq!(refusal(&bed, 1), Some(EINVAL), "queue 1 is bound");
+            set(&bed, count).expect("the bound queue stays");
+        }
+    })?;
+    assert_eq!(received.verified, 8 * MIB);
+    assert_eq!(channels(&bed)?.combined, 3, "all were made meanwhile");
+    set(&bed, CPUS)?;
+    let bound = bed.bind(bed.local, 3, Memory::Udmabuf, 4 * MIB)?;
+    assert_eq!(refusal(&bed, 3), Some(EINVAL), "queue 3 is bound");
+    assert_eq!(channels(&bed)?.combined, CPUS);
+    bound.stop()?;
+    set(&bed, 3)?;
+    assert!(
+        bed.bind(bed.local, 3, Memory::Udmabuf, 4 * MIB).is_err(),
+        "a queue that is not there was bound"
+    );
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn the_number_of_pairs_and_their_interrupts_affinity_outlive_what_else_changes() -> Result {
+    let bed = Testbed::options().cpus(CPUS).boot("channels-kept")?;
+    let napis = bed.guest.call(ListNapis {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+    })?;
+    let irqs: Vec<_> = napis.iter().filter_map(|napi| napi.irq).collect();
+    assert_eq!(irqs.len(), CPUS as usize, "{napis:?}");
+    let affinity = |irq: u32| format!("/proc/irq/{irq}/smp_affinity");
+    for (cpus, irq) in ["3", "5", "9", "6"].into_iter().zip(&irqs) {
+        bed.guest.call(WriteFile {
+            ns: Ns::Local,
+            path: affinity(*irq),
+            contents: cpus.to_owned(),
+        })?;
+    }
+    let affinities = || -> Result<Vec<String>> {
+        let read = |irq: &u32| {
+            bed.guest.call(ReadFile {
+                ns: Ns::Local,
+                path: affinity(*irq),
+            })
+        };
+        Ok(irqs
+            .iter()
+            .map(read)
+            .collect::<std::result::Result<_, _>>()?)
+    };
+    let chosen = affinities()?;
+
+    for count in [1, CPUS, 2] {
+        set(&bed, count)?;
+        assert_eq!(affinities()?, chosen, "after {count} pairs");
+    }
+    bed.set_receive_ring(bed.local, 256)?;
+    assert_pairs(&bed, 2)?;
+    bed.set_mtu(bed.local, 9000)?;
+    assert_pairs(&bed, 2)?;
+    bed.set_header_split(bed.local, DataSplit::On)?;
+    assert_pairs(&bed, 2)?;
+    bed.set_interface(bed.local, false)?;
+    assert_eq!(channels(&bed)?.combined, 2);
+    bed.set_interface(bed.local, true)?;
+    assert_pairs(&bed, 2)?;
+    assert_eq!(affinities()?, chosen);
+
+    // Also while it is down.
+    bed.set_interface(bed.local, false)?;
+    set(&bed, 3)?;
+    bed.set_interface(bed.local, true)?;
+    assert_pairs(&bed, 3)?;
+    bed.wait_carrier_of(bed.local, true)?;
+    bed.stream(bed.peer, bed.local, Family::V4)
+        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.finish()?;
+    Ok(())
+}
