@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{
     deferred, ethtool, failure, faults, files, interfaces, jobs::Jobs, leaks, marker, modules,
-    netdev, netns, packet, ping, rtnetlink,
+    netdev, netns, packet, ping, registers, rtnetlink,
 };
 
 /// Who this is.
@@ -84,6 +84,24 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::SetMtu(r) => reply::<request::SetMtu>(netns::within(r.ns, || {
             rtnetlink::set_mtu(&r.interface, r.mtu)
         })?),
+        R::SetMac(r) => reply::<request::SetMac>(netns::within(r.ns, || {
+            rtnetlink::set_mac(&r.interface, r.mac)
+        })?),
+        R::SetReceiveMode(r) => reply::<request::SetReceiveMode>(netns::within(r.ns, || {
+            rtnetlink::set_receive_mode(&r.interface, r.promiscuous, r.all_multicast)
+        })?),
+        R::AddFilter(r) => reply::<request::AddFilter>(netns::within(r.ns, || {
+            rtnetlink::add_filter(&r.interface, r.mac)
+        })?),
+        R::RemoveFilter(r) => reply::<request::RemoveFilter>(netns::within(r.ns, || {
+            rtnetlink::remove_filter(&r.interface, r.mac)
+        })?),
+        R::AddVlan(r) => reply::<request::AddVlan>(netns::within(r.ns, || {
+            rtnetlink::add_vlan(&r.interface, &r.name, r.id)
+        })?),
+        R::RemoveInterface(r) => reply::<request::RemoveInterface>(netns::within(r.ns, || {
+            rtnetlink::remove(&r.interface)
+        })?),
         R::MoveInterface(r) => reply::<request::MoveInterface>(netns::within(r.from, || {
             rtnetlink::move_to(&r.interface, r.to, r.rename.as_deref())
         })?),
@@ -144,12 +162,17 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::ListNapis(r) => {
             reply::<request::ListNapis>(netns::within(r.ns, || netdev::napis(&r.interface))?)
         }
+        R::SetNapi(r) => reply::<request::SetNapi>(netns::within(r.ns, || netdev::set_napi(&r))?),
         R::Ping(r) => reply::<request::Ping>(netns::within(r.ns, || {
             ping::ping(r.to, r.count, r.size, milliseconds(r.timeout_ms))
         })?),
         R::SendFrame(r) => reply::<request::SendFrame>(netns::within(r.ns, || {
             packet::send(&r.interface, &r.frame)
         })?),
+        R::ReadRegister(r) => reply::<request::ReadRegister>(registers::read(&r.device, r.offset)?),
+        R::WriteRegister(r) => {
+            reply::<request::WriteRegister>(registers::write(&r.device, r.offset, r.value)?)
+        }
         R::MarkWindow(r) => {
             marker::mark(r.edge);
             reply::<request::MarkWindow>(())

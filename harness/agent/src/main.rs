@@ -24,6 +24,7 @@ mod netdev;
 mod netns;
 mod packet;
 mod ping;
+mod registers;
 mod rtnetlink;
 
 use std::env;

@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use devmem::netdev::{self, Netdev};
-use protocol::net::{Napi, PagePool, Queue, QueueKind, QueueStats};
+use protocol::{
+    net::{Napi, PagePool, Queue, QueueKind, QueueStats, Threading},
+    request::SetNapi,
+};
 
 use crate::rtnetlink::index_of;
 
@@ -74,8 +77,30 @@ pub(crate) fn napis(interface: &str) -> Result<Vec<Napi>> {
         .map(|napi| Napi {
             id: napi.id,
             irq: napi.irq,
+            threading: napi.threading.map(|threading| match threading {
+                netdev::Threading::Softirq => Threading::Softirq,
+                netdev::Threading::Thread => Threading::Thread,
+                netdev::Threading::BusyThread => Threading::BusyThread,
+            }),
+            pid: napi.pid,
+            defer_hard_irqs: napi.defer_hard_irqs,
+            gro_flush_timeout: napi.gro_flush_timeout,
         })
         .collect())
+}
+
+/// Changes a NAPI.
+pub(crate) fn set_napi(request: &SetNapi) -> Result<()> {
+    let change = netdev::NapiChange {
+        threading: request.threading.map(|threading| match threading {
+            Threading::Softirq => netdev::Threading::Softirq,
+            Threading::Thread => netdev::Threading::Thread,
+            Threading::BusyThread => netdev::Threading::BusyThread,
+        }),
+        defer_hard_irqs: request.defer_hard_irqs,
+        gro_flush_timeout: request.gro_flush_timeout,
+    };
+    Ok(Netdev::new().set_napi(request.id, change)?)
 }
 
 fn kind(kind: netdev::QueueKind) -> QueueKind {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use netlink_bindings::{
     rt_addr::{self, Ifaddrmsg},
     rt_link::{self, IfinfoFlags, Ifinfomsg, IterableLinkAttrs},
-    rt_neigh::{self, Ndmsg, NudState},
+    rt_neigh::{self, Ndmsg, NtfFlags, NudState},
     traits::NetlinkRequest,
 };
 use netlink_socket2::NetlinkSocket;
@@ -66,18 +66,38 @@ pub(crate) fn stats(name: &str) -> Result<LinkStats> {
 
 /// Brings an interface up or down.
 pub(crate) fn set_up(name: &str, up: bool) -> Result<()> {
-    let flag = IfinfoFlags::Up as u32;
-    let header = Ifinfomsg {
-        ifi_index: index_of(name)? as i32,
-        ifi_flags: if up { flag } else { 0 },
-        ifi_change: flag,
-        ..Ifinfomsg::new()
-    };
-    let request = rt_link::Request::new().op_setlink_do(&header);
-    acknowledged(&request).with_context(|| {
+    set_flag(name, IfinfoFlags::Up, up).with_context(|| {
         let direction = if up { "up" } else { "down" };
         format!("setting {name} {direction}")
     })
+}
+
+/// Makes an interface receive all frames, or all multicast ones.
+pub(crate) fn set_receive_mode(
+    name: &str,
+    promiscuous: Option<bool>,
+    all_multicast: Option<bool>,
+) -> Result<()> {
+    for (flag, on) in [
+        (IfinfoFlags::Promisc, promiscuous),
+        (IfinfoFlags::AllMulti, all_multicast),
+    ] {
+        if let Some(on) = on {
+            set_flag(name, flag, on).with_context(|| format!("setting {flag:?} of {name}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn set_flag(name: &str, flag: IfinfoFlags, on: bool) -> Result<()> {
+    let flag = flag as u32;
+    let header = Ifinfomsg {
+        ifi_index: index_of(name)? as i32,
+        ifi_flags: if on { flag } else { 0 },
+        ifi_change: flag,
+        ..Ifinfomsg::new()
+    };
+    acknowledged(&rt_link::Request::new().op_setlink_do(&header))
 }
 
 /// Changes the MTU of an interface.
@@ -85,6 +105,36 @@ pub(crate) fn set_mtu(name: &str, mtu: u32) -> Result<()> {
     let mut request = rt_link::Request::new().op_setlink_do(&header_of(name)?);
     request.encode().push_mtu(mtu);
     acknowledged(&request).with_context(|| format!("setting the MTU of {name} to {mtu}"))
+}
+
+/// Changes the Ethernet address of an interface.
+pub(crate) fn set_mac(name: &str, mac: Mac) -> Result<()> {
+    let mut request = rt_link::Request::new().op_setlink_do(&header_of(name)?);
+    request.encode().push_address(&mac.0);
+    acknowledged(&request).with_context(|| format!("setting the address of {name} to {mac}"))
+}
+
+/// Makes a VLAN interface.
+pub(crate) fn add_vlan(on: &str, name: &str, id: u16) -> Result<()> {
+    let mut request = rt_link::Request::new()
+        .set_create()
+        .set_excl()
+        .op_newlink_do(&Ifinfomsg::new());
+    request
+        .encode()
+        .push_link(index_of(on)?)
+        .push_ifname_bytes(name.as_bytes())
+        .nested_linkinfo()
+        .push_kind(c"vlan")
+        .nested_data_vlan()
+        .push_id(id);
+    acknowledged(&request).with_context(|| format!("making {name}, VLAN {id} of {on}"))
+}
+
+/// Removes an interface.
+pub(crate) fn remove(name: &str) -> Result<()> {
+    let request = rt_link::Request::new().op_dellink_do(&header_of(name)?);
+    acknowledged(&request).with_context(|| format!("removing {name}"))
 }
 
 /// Moves an interface into another namespace.
@@ -144,6 +194,33 @@ pub(crate) fn add_neighbour(name: &str, address: IpAddr, mac: Mac) -> Result<()>
         .op_newneigh_do(&header);
     request.encode().push_dst(address).push_lladdr(&mac.0);
     acknowledged(&request).with_context(|| format!("adding neighbour {address} to {name}"))
+}
+
+/// Adds an address to those that an interface receives.
+pub(crate) fn add_filter(name: &str, mac: Mac) -> Result<()> {
+    let mut request = rt_neigh::Request::new()
+        .set_create()
+        .set_excl()
+        .op_newneigh_do(&filter_header(name)?);
+    request.encode().push_lladdr(&mac.0);
+    acknowledged(&request).with_context(|| format!("adding {mac} to what {name} receives"))
+}
+
+/// Removes an address from those that an interface receives.
+pub(crate) fn remove_filter(name: &str, mac: Mac) -> Result<()> {
+    let mut request = rt_neigh::Request::new().op_delneigh_do(&filter_header(name)?);
+    request.encode().push_lladdr(&mac.0);
+    acknowledged(&request).with_context(|| format!("removing {mac} from what {name} receives"))
+}
+
+fn filter_header(name: &str) -> Result<Ndmsg> {
+    Ok(Ndmsg {
+        ndm_family: libc::PF_BRIDGE as u8,
+        ndm_ifindex: index_of(name)? as i32,
+        ndm_state: NudState::Permanent as u16,
+        ndm_flags: NtfFlags::_Self as u8,
+        ..Ndmsg::new()
+    })
 }
 
 fn acknowledged<R: NetlinkRequest>(request: &R) -> Result<()> {

@@ -36,6 +36,7 @@ fn a_queue_restarts_again_and_again_and_the_others_lose_no_packet() -> Result {
         seed: 7,
         datagrams: None,
         size: 1000,
+        batch: None,
         pause_us: 500,
     })?;
     let mut flows = Vec::new();
@@ -111,6 +112,7 @@ fn flood(
             seed: 9,
             datagrams: None,
             size: 200,
+            batch: None,
             pause_us: 0,
         })?;
         sink.wait_bytes(100_000)?;

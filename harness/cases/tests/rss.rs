@@ -119,6 +119,7 @@ fn what_is_not_tcp_stays_on_queue_0_when_all_tcp_goes_to_a_bound_queue() -> Resu
                 seed: 3,
                 datagrams: Some(20),
                 size,
+                batch: None,
                 pause_us: 1000,
             })?;
             assert_eq!(source.join()?.sent, 20);

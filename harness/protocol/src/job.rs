@@ -544,6 +544,9 @@ pub struct UdpSource {
     pub datagrams: Option<u64>,
     /// Bytes of each datagram, 8 to 65507.
     pub size: u32,
+    /// How many the kernel gets at once, to be segmented (`UDP_SEGMENT`); `None` is one, without
+    /// that.
+    pub batch: Option<u32>,
     /// Pause after each datagram, in microseconds.
     pub pause_us: u64,
 }

@@ -248,6 +248,25 @@ pub struct Napi {
     pub id: u32,
     /// Its interrupt line.
     pub irq: Option<u32>,
+    /// Where it polls.
+    pub threading: Option<Threading>,
+    /// Its thread.
+    pub pid: Option<u32>,
+    /// Empty polls before interrupts are enabled again.
+    pub defer_hard_irqs: Option<u32>,
+    /// GRO flush timeout in nanoseconds.
+    pub gro_flush_timeout: Option<u64>,
+}
+
+/// Where a NAPI polls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Threading {
+    /// In the softirq that its interrupt raises.
+    Softirq,
+    /// In a thread that its interrupt wakes.
+    Thread,
+    /// In a thread that polls all the time.
+    BusyThread,
 }
 
 /// A loaded kernel module.

@@ -13,7 +13,7 @@ use crate::{
     Command, Failure, Job, JobId, Ns,
     net::{
         Channels, DataSplit, Features, Interface, LinkStats, Mac, Module, Napi, PagePool, Prefix,
-        Queue, QueueStats, Rings, Rss,
+        Queue, QueueStats, Rings, Rss, Threading,
     },
 };
 
@@ -73,6 +73,12 @@ requests! {
     WaitCarrier -> (),
     SetUp -> (),
     SetMtu -> (),
+    SetMac -> (),
+    SetReceiveMode -> (),
+    AddFilter -> (),
+    RemoveFilter -> (),
+    AddVlan -> (),
+    RemoveInterface -> (),
     MoveInterface -> (),
     AddAddress -> (),
     RemoveAddress -> (),
@@ -93,8 +99,11 @@ requests! {
     GetInterfaceQueueStats -> BTreeMap<String, u64>,
     ListPagePools -> Vec<PagePool>,
     ListNapis -> Vec<Napi>,
+    SetNapi -> (),
     Ping -> PingReport,
     SendFrame -> (),
+    ReadRegister -> u32,
+    WriteRegister -> (),
     MarkWindow -> (),
     ReadMarks -> (),
     FindLeaks -> Option<String>,
@@ -275,6 +284,66 @@ pub struct SetMtu {
     pub mtu: u32,
 }
 
+/// Changes the Ethernet address.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetMac {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// The new address.
+    pub mac: Mac,
+}
+
+/// Makes an interface receive what is not for it. `None` leaves a mode as it is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetReceiveMode {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// All frames.
+    pub promiscuous: Option<bool>,
+    /// All multicast frames.
+    pub all_multicast: Option<bool>,
+}
+
+/// Adds an Ethernet address, unicast or multicast, to those that an interface receives, as
+/// `bridge fdb add ... self` does.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AddFilter {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// The address.
+    pub mac: Mac,
+}
+
+/// Removes an address that [`AddFilter`] added.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RemoveFilter {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// The address.
+    pub mac: Mac,
+}
+
+/// Makes a VLAN interface on another one. It is down.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AddVlan {
+    /// Which namespace.
+    pub ns: Ns,
+    /// The interface that it is on.
+    pub interface: String,
+    /// Its own name.
+    pub name: String,
+    /// VLAN identifier, 0 to 4094.
+    pub id: u16,
+}
+
 /// Moves an interface into a namespace, optionally under a new name, or renames it where it is.
 ///
 /// An interface that moves loses its addresses and goes down; one that is renamed must be down.
@@ -342,6 +411,8 @@ macro_rules! interface_requests {
 }
 
 interface_requests! {
+    /// Removes an interface that was made.
+    RemoveInterface,
     /// rtnl statistics, `ip -s link`.
     GetLinkStats,
     /// Ring parameters, `ethtool -g`.
@@ -365,6 +436,21 @@ interface_requests! {
     ListPagePools,
     /// NAPIs of an interface.
     ListNapis,
+}
+
+/// Changes a NAPI, napi-set of the netdev family. `None` leaves a parameter as it is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetNapi {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Its number.
+    pub id: u32,
+    /// Where it polls.
+    pub threading: Option<Threading>,
+    /// Empty polls before interrupts are enabled again.
+    pub defer_hard_irqs: Option<u32>,
+    /// GRO flush timeout in nanoseconds.
+    pub gro_flush_timeout: Option<u32>,
 }
 
 /// Changes ring parameters, `ethtool -G`. `None` leaves a parameter as it is.
@@ -485,6 +571,26 @@ pub struct SendFrame {
     pub interface: String,
     /// From the Ethernet header on, without padding and frame check sequence.
     pub frame: Vec<u8>,
+}
+
+/// Reads a register in the first BAR of a PCI device, past its driver.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadRegister {
+    /// Name of the device, for instance `0000:01:00.0`.
+    pub device: String,
+    /// Where in the BAR, in bytes; a multiple of 4.
+    pub offset: u32,
+}
+
+/// Writes a register in the first BAR of a PCI device, past its driver.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WriteRegister {
+    /// Name of the device, for instance `0000:01:00.0`.
+    pub device: String,
+    /// Where in the BAR, in bytes; a multiple of 4.
+    pub offset: u32,
+    /// What to write.
+    pub value: u32,
 }
 
 /// Executes a marker instruction, for the counter in QEMU: starts or ends a window.

@@ -148,6 +148,7 @@ fn numbered_datagrams_arrive_once_each() {
         seed: 5,
         datagrams: Some(500),
         size: 8000,
+        batch: None,
         pause_us: 1000,
     };
     let sent = guest.start(source).unwrap().join().unwrap();

@@ -2,7 +2,7 @@
 
 //! Sends numbered datagrams.
 
-use std::{net::UdpSocket, sync::Arc, thread, time::Duration};
+use std::{net::UdpSocket, os::fd::AsRawFd, sync::Arc, thread, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use protocol::{JobId, Payload, UdpSource, job::UdpSourceReport};
@@ -17,10 +17,19 @@ pub(super) const NUMBER: usize = 8;
 /// Largest payload of a UDP datagram over IPv4.
 const MAX_SIZE: u32 = 65507;
 
+/// The socket option that has a send cut into datagrams (include/uapi/linux/udp.h).
+const UDP_SEGMENT: libc::c_int = 103;
+
 pub(super) fn set_up(id: JobId, spec: UdpSource) -> Result<Ready> {
     ensure!(
         (NUMBER as u32..=MAX_SIZE).contains(&spec.size),
         "size must be from {NUMBER} to {MAX_SIZE}, but is {}",
+        spec.size
+    );
+    let batch = spec.batch.unwrap_or(1);
+    ensure!(
+        (1..=MAX_SIZE / spec.size).contains(&batch),
+        "{batch} datagrams of {} bytes don't fit one send",
         spec.size
     );
     let socket = netns::within(spec.ns, || {
@@ -35,6 +44,9 @@ pub(super) fn set_up(id: JobId, spec: UdpSource) -> Result<Ready> {
         socket
             .connect(&SockAddr::from(spec.connect))
             .with_context(|| format!("connecting to {}", spec.connect))?;
+        if spec.batch.is_some() {
+            segment(&socket, spec.size).context("setting UDP_SEGMENT")?;
+        }
         Ok(UdpSocket::from(socket))
     })?;
     let socket = Arc::new(socket);
@@ -53,13 +65,18 @@ fn run(id: JobId, spec: &UdpSource, socket: &UdpSocket, switch: &Switch) -> UdpS
         error: None,
     };
     let mut meter = Meter::new(id);
-    let mut datagram = vec![0; spec.size as usize];
-    while report.sent != spec.datagrams.unwrap_or(u64::MAX) && !switch.finishing() {
-        let (number, rest) = datagram.split_at_mut(NUMBER);
-        number.copy_from_slice(&report.sent.to_le_bytes());
-        payload.fill(report.sent * rest.len() as u64, rest);
-        match socket.send(&datagram) {
-            Ok(_) => report.sent += 1,
+    let size = spec.size as usize;
+    let mut buffer = vec![0; size * spec.batch.unwrap_or(1) as usize];
+    while report.sent < spec.datagrams.unwrap_or(u64::MAX) && !switch.finishing() {
+        let mut next = report.sent;
+        for datagram in buffer.chunks_exact_mut(size) {
+            let (number, rest) = datagram.split_at_mut(NUMBER);
+            number.copy_from_slice(&next.to_le_bytes());
+            payload.fill(next * rest.len() as u64, rest);
+            next += 1;
+        }
+        match socket.send(&buffer) {
+            Ok(_) => report.sent = next,
             Err(_) if switch.stopped() => break,
             Err(error) => {
                 report.error = Some(failure::from_io("sending", &error));
@@ -72,4 +89,24 @@ fn run(id: JobId, spec: &UdpSource, socket: &UdpSocket, switch: &Switch) -> UdpS
         }
     }
     report
+}
+
+/// Has the kernel cut what is sent into datagrams of `size` bytes.
+fn segment(socket: &Socket, size: u32) -> std::io::Result<()> {
+    let size = size as libc::c_int;
+    let length = size_of_val(&size) as libc::socklen_t;
+    // SAFETY: the option's value is an int, of which pointer and length are given.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_UDP,
+            UDP_SEGMENT,
+            (&raw const size).cast(),
+            length,
+        )
+    };
+    if result != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok(())
 }

@@ -7,7 +7,9 @@ mod bind;
 mod qstats;
 mod refusal;
 
-use netlink_bindings::netdev::{IterableNapi, IterablePagePool, IterableQueue, QueueType, Request};
+use netlink_bindings::netdev::{
+    IterableNapi, IterablePagePool, IterableQueue, NapiThreaded, QueueType, Request,
+};
 
 pub use bind::{RxBinding, TxBinding, bind_rx, bind_rx_with_page_size, bind_tx};
 pub use qstats::QueueStats;
@@ -61,7 +63,9 @@ pub struct Napi {
     pub id: u32,
     /// Its interrupt.
     pub irq: Option<u32>,
-    /// Process id of its thread, if it runs threaded.
+    /// Where it polls.
+    pub threading: Option<Threading>,
+    /// Process id of its thread; it may have one that it does not use any more.
     pub pid: Option<u32>,
     /// Empty polls before interrupts are enabled again.
     pub defer_hard_irqs: Option<u32>,
@@ -69,6 +73,46 @@ pub struct Napi {
     pub gro_flush_timeout: Option<u64>,
     /// How long interrupts stay off while an application polls, in nanoseconds.
     pub irq_suspend_timeout: Option<u64>,
+}
+
+/// Where a NAPI instance polls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threading {
+    /// In the softirq that its interrupt raises.
+    Softirq,
+    /// In a thread that its interrupt wakes.
+    Thread,
+    /// In a thread that polls all the time.
+    BusyThread,
+}
+
+impl Threading {
+    fn from_wire(value: u64) -> Option<Self> {
+        Some(match NapiThreaded::from_value(value)? {
+            NapiThreaded::Disabled => Self::Softirq,
+            NapiThreaded::Enabled => Self::Thread,
+            NapiThreaded::BusyPoll => Self::BusyThread,
+        })
+    }
+
+    fn to_wire(self) -> NapiThreaded {
+        match self {
+            Self::Softirq => NapiThreaded::Disabled,
+            Self::Thread => NapiThreaded::Enabled,
+            Self::BusyThread => NapiThreaded::BusyPoll,
+        }
+    }
+}
+
+/// What to change of a NAPI instance; `None` leaves it as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NapiChange {
+    /// Where it polls.
+    pub threading: Option<Threading>,
+    /// Empty polls before interrupts are enabled again.
+    pub defer_hard_irqs: Option<u32>,
+    /// GRO flush timeout in nanoseconds.
+    pub gro_flush_timeout: Option<u32>,
 }
 
 /// A page pool (`page-pool-get`).
@@ -164,6 +208,31 @@ impl Netdev {
         };
         self.netlink
             .list(subject, &request, |attributes| napi(subject, &attributes))
+    }
+
+    /// Changes a NAPI instance (`napi-set`).
+    ///
+    /// # Errors
+    ///
+    /// What the kernel refuses: ENOENT when there is none of that id, or its interface is down.
+    pub fn set_napi(&mut self, id: u32, change: NapiChange) -> Result<()> {
+        let mut request = Request::new().op_napi_set_do();
+        let mut attributes = request.encode().push_id(id);
+        if let Some(count) = change.defer_hard_irqs {
+            attributes = attributes.push_defer_hard_irqs(count);
+        }
+        if let Some(nanoseconds) = change.gro_flush_timeout {
+            attributes = attributes.push_gro_flush_timeout(nanoseconds);
+        }
+        if let Some(threading) = change.threading {
+            attributes = attributes.push_threaded(threading.to_wire() as u32);
+        }
+        drop(attributes);
+        let subject = Subject {
+            operation: "netdev napi-set",
+            ifindex: 0,
+        };
+        self.netlink.acknowledged(subject, &request)
     }
 
     /// The page pools of an interface.
@@ -285,12 +354,16 @@ fn queue(subject: Subject, attributes: &IterableQueue<'_>) -> Result<Queue> {
     })
 }
 
+/// The attribute of a NAPI that says where it polls (`NETDEV_A_NAPI_THREADED`).
+const THREADED: u16 = 8;
+
 fn napi(subject: Subject, attributes: &IterableNapi<'_>) -> Result<Napi> {
     Ok(Napi {
         id: attributes
             .get_id()
             .map_err(|error| subject.incomplete(error))?,
         irq: attributes.get_irq().ok(),
+        threading: uint(attributes.get_buf(), THREADED).and_then(Threading::from_wire),
         pid: attributes.get_pid().ok(),
         defer_hard_irqs: attributes.get_defer_hard_irqs().ok(),
         gro_flush_timeout: uint(attributes.get_buf(), 6),

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Registers of a PCI device, past its driver: what is wrong in a device can be made so.
+
+use std::fs::OpenOptions;
+
+use anyhow::{Context, Result, ensure};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+/// Reads a register of the first BAR.
+pub(crate) fn read(device: &str, offset: u32) -> Result<u32> {
+    // SAFETY: the address is in the BAR, which is mapped, and aligned.
+    at(device, offset, |register| unsafe {
+        register.read_volatile()
+    })
+}
+
+/// Writes a register of the first BAR.
+pub(crate) fn write(device: &str, offset: u32, value: u32) -> Result<()> {
+    // SAFETY: as above.
+    at(device, offset, |register| unsafe {
+        register.write_volatile(value);
+    })
+}
+
+/// Maps the BAR while `access` has the register's address.
+fn at<T>(device: &str, offset: u32, access: impl FnOnce(*mut u32) -> T) -> Result<T> {
+    let path = format!("/sys/bus/pci/devices/{device}/resource0");
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .with_context(|| format!("opening {path}"))?;
+    let length = file.metadata()?.len() as usize;
+    let offset = offset as usize;
+    ensure!(
+        offset % size_of::<u32>() == 0 && offset < length,
+        "{path} has no register at {offset:#x}"
+    );
+    let protection = ProtFlags::READ | ProtFlags::WRITE;
+
+    // SAFETY: a mapping at an address that the kernel chooses touches no other memory.
+    let bar = unsafe {
+        mmap(
+            std::ptr::null_mut(),
+            length,
+            protection,
+            MapFlags::SHARED,
+            &file,
+            0,
+        )
+    }
+    .with_context(|| format!("mapping {path}"))?;
+    let result = access(bar.cast::<u8>().wrapping_add(offset).cast());
+    // SAFETY: mapped above, and nothing points into it any more.
+    unsafe { munmap(bar, length) }.with_context(|| format!("unmapping {path}"))?;
+    Ok(result)
+}
