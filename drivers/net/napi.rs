@@ -3,8 +3,21 @@
 //! NAPI: polling under the core's budget.
 //!
 //! A NAPI owns the state that its poll function works on. While it is enabled, only the poll
-//! function can reach that state; while it is disabled, only the control path. Which of the two
-//! holds is the handle's type: [`Enabled`] or [`Disabled`].
+//! function can reach that state; else only the control path. Which of the two holds is the
+//! handle's type:
+//!
+//! ```text
+//!            list                enable
+//! Unlisted ---------> Disabled ---------> Enabled
+//!          <---------          <---------
+//!            unlist              disable
+//! ```
+//!
+//! The core knows a NAPI from [`Unlisted::list`] on: it shows it in the netdev netlink family, with
+//! its interrupt, and keeps a thread for it if it is threaded. A NAPI of an interface that is down
+//! has to be unlisted: turning threading off waits for each that is listed. What users set on a
+//! NAPI, its number, and its interrupt's affinity stay in the net device until it is listed again
+//! (`struct napi_config`).
 //!
 //! C header: `include/linux/netdevice.h`
 
@@ -68,14 +81,16 @@ const RETRY_NS: u64 = 10_000_000;
 
 /// # Invariants
 ///
-/// - `napi` is added to the device behind `dev`.
-/// - `state` belongs to the poll function while the NAPI is enabled, else to the `Disabled`.
+/// - `napi` is valid; the core knows it between [`Unlisted::list`] and [`Disabled::unlist`].
+/// - `state` belongs to the poll function while the NAPI is enabled, else to the handle.
 #[pin_data(PinnedDrop)]
 struct Napi<P: Poll> {
     #[pin]
     napi: Opaque<bindings::napi_struct>,
     state: UnsafeCell<P>,
     interrupt: P::Interrupt,
+    index: u32,
+    irq: u32,
     dev: DeviceRef<P::Driver>,
 }
 
@@ -87,7 +102,7 @@ unsafe impl<P: Poll> Send for Napi<P> {}
 impl<P: Poll> Napi<P> {
     /// # Safety
     ///
-    /// Called by the core with a NAPI that `Disabled::new` added.
+    /// Called by the core with a NAPI that [`Unlisted::list`] added.
     unsafe extern "C" fn poll(napi: *mut bindings::napi_struct, budget: c_int) -> c_int {
         // SAFETY: The NAPI is embedded in a `Napi<P>`, which outlives its polls.
         let this = unsafe { &*container_of!(Opaque::cast_from(napi), Self, napi) };
@@ -126,11 +141,19 @@ impl<P: Poll> Napi<P> {
 #[pinned_drop]
 impl<P: Poll> PinnedDrop for Napi<P> {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: Added in `Disabled::new`; handles are gone, and the `Enabled` among them has
-        // disabled it. Takes the instance lock, which is never held where handles are dropped: they live in the driver's
-        // shared or control state, which goes after the device is unregistered.
+        // SAFETY: The NAPI is valid; handles are gone, and the `Enabled` among them has disabled
+        // it. Waits until nobody looks at it any more; if it is listed yet, takes the instance
+        // lock, which is never held where handles are dropped: they live in the driver's shared or
+        // control state, which goes after the device is unregistered.
         unsafe { bindings::net_shim_napi_del(self.napi.get()) };
     }
+}
+
+/// A NAPI that the core does not know: the control path has its state.
+pub struct Unlisted<P: Poll> {
+    napi: Arc<Napi<P>>,
+    /// When it was unlisted, in RCU grace periods: a reader of the list may still be at it.
+    since: usize,
 }
 
 /// A NAPI that is not polled: the control path has its state.
@@ -142,12 +165,12 @@ pub struct Enabled<P: Poll>(Arc<Napi<P>>);
 /// Schedules a NAPI, enabled or not, from any context.
 pub struct Scheduler<P: Poll>(Arc<Napi<P>>);
 
-impl<P: Poll> Disabled<P> {
-    /// Adds NAPI number `index` to a device. `irq` is the interrupt that schedules it.
+impl<P: Poll> Unlisted<P> {
+    /// Makes NAPI number `index` of a device. `irq` is the interrupt that schedules it.
     ///
     /// # Errors
     ///
-    /// `ENOMEM`.
+    /// `EINVAL` if the device has neither an RX nor a TX queue of that number, `ENOMEM`.
     pub fn new(
         dev: &DeviceRef<P::Driver>,
         index: u32,
@@ -157,30 +180,78 @@ impl<P: Poll> Disabled<P> {
     ) -> Result<Self> {
         let dev = dev.clone();
         let raw = dev.as_raw();
+        let mut since = 0;
+
+        // SAFETY: The device's memory is held by `dev`.
+        if index >= unsafe { (*raw).num_napi_configs } {
+            return Err(EINVAL);
+        }
         let napi = Arc::pin_init(
             try_pin_init!(Napi {
                 napi <- Opaque::ffi_init(|slot: *mut bindings::napi_struct| {
                     // SAFETY: The slot is valid for writes, and the device's memory is held by
-                    // `dev`. CAST: Queue and interrupt numbers are small.
-                    unsafe {
+                    // `dev`.
+                    since = unsafe {
                         slot.write_bytes(0, 1);
-                        bindings::net_shim_napi_add(
-                            raw,
-                            slot,
-                            Some(Napi::<P>::poll),
-                            index as c_int,
-                        );
-                        bindings::net_shim_napi_set_irq(slot, irq as c_int);
-                    }
+                        bindings::net_shim_napi_init(raw, slot)
+                    };
                 }),
                 state: UnsafeCell::new(state),
                 interrupt,
+                index,
+                irq,
                 dev,
             }? Error),
             GFP_KERNEL,
         )?;
 
-        Ok(Self(napi))
+        Ok(Self { napi, since })
+    }
+
+    /// The state.
+    pub fn state(&mut self) -> &mut P {
+        // SAFETY: The NAPI is not enabled, so by the invariant of `Napi` the state is ours, and
+        // there is one `Unlisted` for a NAPI.
+        unsafe { &mut *self.napi.state.get() }
+    }
+
+    /// A handle for an interrupt handler.
+    pub fn scheduler(&self) -> Scheduler<P> {
+        Scheduler(self.napi.clone())
+    }
+
+    /// Makes it known to the core, with what users had set on the NAPI of its number.
+    pub fn list(self, dev: Locked<'_, P::Driver>) -> Disabled<P> {
+        let Napi { index, irq, .. } = &*self.napi;
+
+        // SAFETY: The NAPI is valid and not listed, its number is one of the device's, which is
+        // locked, and readers of its list entry are waited for. CAST: Queue and interrupt numbers
+        // are small.
+        unsafe {
+            bindings::net_shim_napi_list(
+                dev.device().as_raw(),
+                self.napi.napi.get(),
+                Some(Napi::<P>::poll),
+                *index as c_int,
+                *irq as c_int,
+                self.since,
+            );
+        }
+        Disabled(self.napi)
+    }
+}
+
+impl<P: Poll> Disabled<P> {
+    /// Has the core forget it. Its interrupt may come and do nothing.
+    pub fn unlist(self, dev: Locked<'_, P::Driver>) -> Unlisted<P> {
+        let _ = dev;
+        // SAFETY: The NAPI is listed and disabled, and the instance lock is held.
+        let since = unsafe { bindings::net_shim_napi_unlist(self.0.napi.get()) };
+
+        Unlisted {
+            napi: self.0,
+            since,
+        }
     }
 
     pub(crate) fn as_raw(&self) -> *mut bindings::napi_struct {
@@ -192,11 +263,6 @@ impl<P: Poll> Disabled<P> {
         // SAFETY: The NAPI is disabled, so by the invariant of `Napi` the state is ours, and
         // there is one `Disabled` for a NAPI.
         unsafe { &mut *self.0.state.get() }
-    }
-
-    /// A handle for an interrupt handler.
-    pub fn scheduler(&self) -> Scheduler<P> {
-        Scheduler(self.0.clone())
     }
 
     /// Lets the core poll, and says so to the queues' users.

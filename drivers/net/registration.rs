@@ -106,6 +106,8 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
             (*raw).vlan_features = features.without(Features::RXHASH).as_raw();
             (*raw).features = features.as_raw();
             bindings::net_shim_set_priv_flags(raw, config.netmem_tx);
+            // NAPIs are spread over processors, and go on where users put them.
+            bindings::netif_set_affinity_auto(raw);
             if bindings::net_shim_is_valid_ether_addr(config.mac_address.as_ptr()) {
                 bindings::net_shim_eth_hw_addr_set(raw, config.mac_address.as_ptr());
             } else {

@@ -114,7 +114,7 @@ fn probe<'bound>(
 
     for index in 0..pairs {
         let counters = Arc::new(QueueStats::new(), GFP_KERNEL)?;
-        let napi = net::napi::Disabled::new(
+        let napi = net::napi::Unlisted::new(
             &dev,
             index,
             vectors.irq(index)?,

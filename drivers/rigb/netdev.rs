@@ -59,6 +59,9 @@ pub(crate) struct Adapter<'bound> {
 
 /// A queue pair's NAPI.
 pub(crate) enum Pair<'bound> {
+    /// The pair is not in use.
+    Unlisted(napi::Unlisted<QueuePair<'bound>>),
+    /// Its RX queue is being restarted.
     Disabled(napi::Disabled<QueuePair<'bound>>),
     Enabled(napi::Enabled<QueuePair<'bound>>),
     /// Taken out, to be changed from one to the other.
@@ -66,6 +69,17 @@ pub(crate) enum Pair<'bound> {
 }
 
 impl<'bound> Pair<'bound> {
+    /// Takes the NAPI out if it is not listed.
+    fn take_unlisted(&mut self) -> Option<napi::Unlisted<QueuePair<'bound>>> {
+        match core::mem::replace(self, Self::Taken) {
+            Self::Unlisted(napi) => Some(napi),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+
     /// Takes the NAPI out if it is disabled.
     pub(crate) fn take_disabled(&mut self) -> Option<napi::Disabled<QueuePair<'bound>>> {
         match core::mem::replace(self, Self::Taken) {
@@ -169,8 +183,8 @@ impl<'bound> Control<'bound> {
         }
     }
 
-    pub(crate) fn add_pair(&mut self, napi: napi::Disabled<QueuePair<'bound>>) -> Result {
-        self.pairs.push(Pair::Disabled(napi), GFP_KERNEL)?;
+    pub(crate) fn add_pair(&mut self, napi: napi::Unlisted<QueuePair<'bound>>) -> Result {
+        self.pairs.push(Pair::Unlisted(napi), GFP_KERNEL)?;
         Ok(())
     }
 }
@@ -274,7 +288,7 @@ impl<'bound> Adapter<'bound> {
         let pairs = pairs.skip(usize::from(first)).zip(rings);
 
         for (index, ((pair, stats), (rx_ring, tx_ring))) in (first..).zip(pairs) {
-            let mut napi = pair.take_disabled().ok_or(EBUSY)?;
+            let mut napi = pair.take_unlisted().ok_or(EBUSY)?.list(dev);
             let queue = dev.device().tx_queue(u32::from(index));
 
             let started = tx_ring
@@ -377,7 +391,7 @@ impl<'bound> Adapter<'bound> {
                 // A queue that does not stop is disabled once more before its memory goes.
                 drop(running.stop(&napi));
             }
-            *pair = Pair::Disabled(napi);
+            *pair = Pair::Unlisted(napi.unlist(dev));
         }
     }
 }

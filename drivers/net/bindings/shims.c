@@ -4,6 +4,7 @@
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
 #include <linux/if_vlan.h>
+#include <linux/rcupdate.h>
 #include <linux/tcp.h>
 #include <net/ip6_checksum.h>
 #include <net/netdev_lock.h>
@@ -120,22 +121,48 @@ bool net_shim_xmit_more(void)
 	return netdev_xmit_more();
 }
 
-void net_shim_napi_add(struct net_device *dev, struct napi_struct *napi,
-		       int (*poll)(struct napi_struct *, int), int index)
+/*
+ * A NAPI that is not listed counts as scheduled, so that its interrupt does
+ * nothing. Says, as net_shim_napi_unlist() does, since when nobody looks at it.
+ */
+unsigned long net_shim_napi_init(struct net_device *dev, struct napi_struct *napi)
 {
-	netif_napi_add_config(dev, napi, poll, index);
+	napi->dev = dev;
+	napi->irq = -1;
+	set_bit(NAPI_STATE_SCHED, &napi->state);
+	return get_completed_synchronize_rcu();
+}
+
+void net_shim_napi_list(struct net_device *dev, struct napi_struct *napi,
+			int (*poll)(struct napi_struct *, int), int index, int irq,
+			unsigned long since)
+{
+	cond_synchronize_rcu(since);
+	netif_napi_add_config_locked(dev, napi, poll, index);
+	netif_napi_set_irq_locked(napi, irq);
+}
+
+/*
+ * As netif_napi_del_locked(), but leaves it to who lists or frees the NAPI to
+ * wait for readers of the list: in the time between, those of several NAPIs.
+ */
+unsigned long net_shim_napi_unlist(struct napi_struct *napi)
+{
+	netif_napi_set_irq_locked(napi, -1);
+	__netif_napi_del_locked(napi);
+	/* The end of a poll may have armed it again after napi_disable(). */
+	hrtimer_cancel(&napi->timer);
+	return get_state_synchronize_rcu();
 }
 
 void net_shim_napi_del(struct napi_struct *napi)
 {
-	netif_napi_del(napi);
-	/* The end of a poll may have armed it again after napi_disable(). */
-	hrtimer_cancel(&napi->timer);
-}
-
-void net_shim_napi_set_irq(struct napi_struct *napi, int irq)
-{
-	netif_napi_set_irq(napi, irq);
+	if (test_bit(NAPI_STATE_LISTED, &napi->state)) {
+		netdev_lock(napi->dev);
+		net_shim_napi_unlist(napi);
+		netdev_unlock(napi->dev);
+	}
+	synchronize_net();
 }
 
 void net_shim_napi_schedule(struct napi_struct *napi)

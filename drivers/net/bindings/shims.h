@@ -44,10 +44,12 @@ void net_shim_tx_reset(struct netdev_queue *txq);
 bool net_shim_xmit_more(void);
 
 /* NAPI */
-void net_shim_napi_add(struct net_device *dev, struct napi_struct *napi,
-		       int (*poll)(struct napi_struct *, int), int index);
+unsigned long net_shim_napi_init(struct net_device *dev, struct napi_struct *napi);
+void net_shim_napi_list(struct net_device *dev, struct napi_struct *napi,
+			int (*poll)(struct napi_struct *, int), int index, int irq,
+			unsigned long since);
+unsigned long net_shim_napi_unlist(struct napi_struct *napi);
 void net_shim_napi_del(struct napi_struct *napi);
-void net_shim_napi_set_irq(struct napi_struct *napi, int irq);
 void net_shim_napi_schedule(struct napi_struct *napi);
 void net_shim_napi_retry_after(struct napi_struct *napi, u64 ns);
 

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! NAPIs: what users set on them stays, and they poll in threads as they do in softirqs.
+
+use std::collections::BTreeMap;
+
+use cases::{Family, Result, Testbed};
+use protocol::{
+    Memory, Ns,
+    net::{DataSplit, Napi, Threading},
+    request::{ListNapis, ReadFile, SetNapi, WriteFile},
+};
+
+const MIB: u64 = 1 << 20;
+const CPUS: u32 = 3;
+
+fn napis(bed: &Testbed) -> Result<Vec<Napi>> {
+    Ok(bed.guest.call(ListNapis {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+    })?)
+}
+
+fn affinity(bed: &Testbed, irq: u32) -> Result<u32> {
+    let text = bed.guest.call(ReadFile {
+        ns: Ns::Local,
+        path: format!("/proc/irq/{irq}/smp_affinity"),
+    })?;
+    Ok(u32::from_str_radix(text.trim(), 16).unwrap_or_default())
+}
+
+fn affinities(bed: &Testbed, napis: &[Napi]) -> Result<BTreeMap<u32, u32>> {
+    let irqs = napis.iter().filter_map(|napi| napi.irq);
+    irqs.map(|irq| Ok((irq, affinity(bed, irq)?))).collect()
+}
+
+/// Turns threads on or off for all NAPIs of the NIC under test.
+fn set_threading(bed: &Testbed, threaded: bool) -> Result {
+    Ok(bed.guest.call(WriteFile {
+        ns: Ns::Local,
+        path: format!("/sys/class/net/{}/threaded", bed.local.name()),
+        contents: u32::from(threaded).to_string(),
+    })?)
+}
+
+#[test]
+fn what_users_set_on_a_napi_and_its_interrupt_stays_whatever_is_reconfigured() -> Result {
+    let bed = Testbed::options()
+        .cpus(CPUS)
+        .header_split()
+        .boot("napi-settings")?;
+    let spread = affinities(&bed, &napis(&bed)?)?;
+    let mut processors: Vec<_> = spread.values().copied().collect();
+    processors.sort_unstable();
+    assert_eq!(processors, [1, 2, 4], "a processor for each: {spread:?}");
+
+    for (number, napi) in (1..).zip(napis(&bed)?) {
+        let Some(irq) = napi.irq else {
+            panic!("no interrupt: {napi:?}");
+        };
+        bed.guest.call(WriteFile {
+            ns: Ns::Local,
+            path: format!("/proc/irq/{irq}/smp_affinity"),
+            contents: format!("{:x}", 7 & !(1 << (number % CPUS))),
+        })?;
+        bed.guest.call(SetNapi {
+            ns: bed.local.ns,
+            id: napi.id,
+            threading: Some(match number {
+                1 => Threading::Thread,
+                _ => Threading::Softirq,
+            }),
+            defer_hard_irqs: Some(number),
+            gro_flush_timeout: Some(1000 * number),
+        })?;
+    }
+    // The kernel takes note of affinities in a work item.
+    bed.stream(bed.peer, bed.local, Family::V4)
+        .transfer(&bed, MIB, &[64 << 10])?;
+
+    let settings = || -> Result<_> {
+        let mut napis = napis(&bed)?;
+        let affinities = affinities(&bed, &napis)?;
+        assert_eq!(affinities.len(), CPUS as usize, "{napis:?}");
+        for napi in &mut napis {
+            // Another thread does as well.
+            napi.pid = napi.pid.map(|_| 0);
+        }
+        Ok((napis, affinities))
+    };
+    let before = settings()?;
+    assert_ne!(before.1, spread);
+
+    bed.set_interface(bed.local, false)?;
+    assert_eq!(napis(&bed)?, [], "an interface that is down has none");
+    bed.set_interface(bed.local, true)?;
+    assert_eq!(settings()?, before, "down and up");
+    bed.set_mtu(bed.local, 9000)?;
+    assert_eq!(settings()?, before, "MTU");
+    bed.set_receive_ring(bed.local, 256)?;
+    assert_eq!(settings()?, before, "ring");
+    bed.bind(bed.local, 1, Memory::Udmabuf, 4 * MIB)?.stop()?;
+    assert_eq!(settings()?, before, "restart of a queue");
+    bed.set_header_split(bed.local, DataSplit::Off)?;
+    assert_eq!(settings()?, before, "header split");
+
+    for family in Family::BOTH {
+        bed.wait_carrier(true)?;
+        bed.stream(bed.peer, bed.local, family)
+            .transfer(&bed, MIB, &[64 << 10])?;
+    }
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn threads_stay_over_down_and_up_and_cannot_be_turned_off_while_down() -> Result {
+    let bed = Testbed::options().boot("napi-threads-down")?;
+    let threading = || -> Result<Vec<_>> {
+        let napis = napis(&bed)?.into_iter();
+        Ok(napis
+            .map(|napi| (napi.threading, napi.pid.is_some()))
+            .collect())
+    };
+    set_threading(&bed, true)?;
+    assert_eq!(threading()?, [(Some(Threading::Thread), true); 2]);
+    bed.set_interface(bed.local, false)?;
+    // The kernel would wait for ever for a NAPI that is disabled and listed.
+    assert!(set_threading(&bed, false).is_err(), "there is no NAPI");
+    bed.set_interface(bed.local, true)?;
+    assert_eq!(threading()?, [(Some(Threading::Thread), true); 2]);
+    set_threading(&bed, false)?;
+    assert_eq!(threading()?, [(Some(Threading::Softirq), false); 2]);
+    bed.finish()?;
+    Ok(())
+}
