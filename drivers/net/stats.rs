@@ -112,43 +112,118 @@ pub struct LinkStats {
     pub tx_dropped: u64,
 }
 
-/// One RX queue's statistics (`struct netdev_queue_stats_rx`).
-#[derive(Default)]
-pub struct RxQueueStats {
-    /// Packets received.
-    pub packets: u64,
-    /// Bytes received.
-    pub bytes: u64,
-    /// Times that no memory was to be had for a buffer.
-    pub alloc_fail: u64,
-    /// Packets whose checksum the device has verified.
-    pub csum_unnecessary: u64,
-    /// Packets whose checksum the device did not verify.
-    pub csum_none: u64,
-    /// Packets whose checksum the device found wrong.
-    pub csum_bad: u64,
+/// Defines one direction's statistics of a queue, which are those of a C structure.
+macro_rules! queue_stats {
+    (
+        $(#[$doc:meta])*
+        $name:ident of $raw:ident { $($(#[$field_doc:meta])* $field:ident,)* }
+    ) => {
+        $(#[$doc])*
+        ///
+        /// What is `None` the driver does not keep; be that for all queues or for none.
+        #[derive(Default)]
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: Option<u64>,)*
+        }
+
+        impl $name {
+            /// Those of a queue that did nothing.
+            fn zeroed(self) -> Self {
+                Self {
+                    $($field: self.$field.map(|_| 0),)*
+                }
+            }
+
+            /// Leaves untouched what is not kept.
+            ///
+            /// # Safety
+            ///
+            /// `out` must be valid.
+            unsafe fn put(&self, out: *mut bindings::$raw) {
+                $(
+                    if let Some(value) = self.$field {
+                        // SAFETY: As this function requires.
+                        unsafe { (*out).$field = value };
+                    }
+                )*
+            }
+        }
+    };
 }
 
-/// One TX queue's statistics (`struct netdev_queue_stats_tx`).
-#[derive(Default)]
-pub struct TxQueueStats {
-    /// Packets sent; those of one segmented frame count one by one.
-    pub packets: u64,
-    /// Bytes sent.
-    pub bytes: u64,
-    /// Packets whose checksum the device filled in.
-    pub needs_csum: u64,
-    /// Frames that the device segmented.
-    pub hw_gso_packets: u64,
+queue_stats! {
+    /// One RX queue's statistics (`struct netdev_queue_stats_rx`).
+    RxQueueStats of netdev_queue_stats_rx {
+        /// Packets received.
+        packets,
+        /// Bytes received.
+        bytes,
+        /// Times that no memory was to be had for a buffer.
+        alloc_fail,
+        /// Packets that entered the device and did not leave it, for whatever reason.
+        hw_drops,
+        /// Packets among them that the device had no buffer or descriptor for.
+        hw_drop_overruns,
+        /// Packets among them that a rate limit dropped.
+        hw_drop_ratelimits,
+        /// Packets for which the device has computed the checksum of all bytes.
+        csum_complete,
+        /// Packets whose checksum the device has verified.
+        csum_unnecessary,
+        /// Packets whose checksum the device did not verify.
+        csum_none,
+        /// Packets whose checksum the device found wrong.
+        csum_bad,
+        /// Packets that the device has coalesced from others.
+        hw_gro_packets,
+        /// Bytes of those.
+        hw_gro_bytes,
+        /// Packets that they were coalesced from.
+        hw_gro_wire_packets,
+        /// Bytes of those that they were coalesced from.
+        hw_gro_wire_bytes,
+    }
+}
+
+queue_stats! {
+    /// One TX queue's statistics (`struct netdev_queue_stats_tx`).
+    TxQueueStats of netdev_queue_stats_tx {
+        /// Packets sent; those of one segmented frame count one by one.
+        packets,
+        /// Bytes sent.
+        bytes,
+        /// Packets that entered the device and did not leave it, for whatever reason.
+        hw_drops,
+        /// Packets among them that had an error.
+        hw_drop_errors,
+        /// Packets among them that a rate limit dropped.
+        hw_drop_ratelimits,
+        /// Packets whose checksum the device did not fill in.
+        csum_none,
+        /// Packets whose checksum the device filled in.
+        needs_csum,
+        /// Frames that the device segmented.
+        hw_gso_packets,
+        /// Bytes of those.
+        hw_gso_bytes,
+        /// Packets that they were segmented into.
+        hw_gso_wire_packets,
+        /// Bytes of the packets that they were segmented into.
+        hw_gso_wire_bytes,
+        /// Times that the queue was stopped because the ring was full.
+        stop,
+        /// Times that it was woken again.
+        wake,
+    }
 }
 
 /// A driver with statistics for each queue. The counts belong to the device's life: nothing may
-/// run backwards when a queue is restarted.
+/// run backwards when a queue is restarted, or not used for a while.
 pub trait QueueStats: Driver {
-    /// RX queue `index`.
+    /// RX queue `index` of those that the device was registered with.
     fn rx_stats(&self, index: u32) -> RxQueueStats;
 
-    /// TX queue `index`.
+    /// TX queue `index` of those.
     fn tx_stats(&self, index: u32) -> TxQueueStats;
 }
 
@@ -167,7 +242,7 @@ impl<T: QueueStats> Table<T> {
     /// Only the core may call it, as `get_queue_stats_rx`.
     unsafe extern "C" fn rx(
         dev: *mut bindings::net_device,
-        index: core::ffi::c_int,
+        index: c_int,
         out: *mut bindings::netdev_queue_stats_rx,
     ) {
         // SAFETY: The core calls with a device of `T`.
@@ -175,9 +250,8 @@ impl<T: QueueStats> Table<T> {
             .driver()
             .rx_stats(index.unsigned_abs());
 
-        // SAFETY: The core calls with a valid structure; other fields stay untouched, which
-        // means "not kept".
-        unsafe { put_rx(out, &stats) };
+        // SAFETY: The core calls with a valid structure.
+        unsafe { stats.put(out) };
     }
 
     /// # Safety
@@ -185,7 +259,7 @@ impl<T: QueueStats> Table<T> {
     /// Only the core may call it, as `get_queue_stats_tx`.
     unsafe extern "C" fn tx(
         dev: *mut bindings::net_device,
-        index: core::ffi::c_int,
+        index: c_int,
         out: *mut bindings::netdev_queue_stats_tx,
     ) {
         // SAFETY: As above.
@@ -194,11 +268,12 @@ impl<T: QueueStats> Table<T> {
             .tx_stats(index.unsigned_abs());
 
         // SAFETY: As above.
-        unsafe { put_tx(out, &stats) };
+        unsafe { stats.put(out) };
     }
 
     /// What the device counted beside the queues that are in use: queues keep their counts for the
-    /// device's life, so these are the counts of the others.
+    /// device's life, so these are the counts of the others. It also says which of them the device
+    /// keeps at all.
     ///
     /// # Safety
     ///
@@ -208,11 +283,14 @@ impl<T: QueueStats> Table<T> {
         rx: *mut bindings::netdev_queue_stats_rx,
         tx: *mut bindings::netdev_queue_stats_tx,
     ) {
+        // SAFETY: The core calls with a device of `T`.
+        let driver = unsafe { NetDevice::<T>::from_raw(dev) }.driver();
+
         // SAFETY: The core calls with valid structures, and with a device whose lock it holds, so
         // that its queues do not change. CAST: Numbers of queues are small.
         unsafe {
-            put_rx(rx, &RxQueueStats::default());
-            put_tx(tx, &TxQueueStats::default());
+            driver.rx_stats(0).zeroed().put(rx);
+            driver.tx_stats(0).zeroed().put(tx);
             bindings::netdev_stat_queue_sum(
                 dev,
                 (*dev).real_num_rx_queues as c_int,
@@ -223,33 +301,5 @@ impl<T: QueueStats> Table<T> {
                 tx,
             );
         }
-    }
-}
-
-/// # Safety
-///
-/// `out` must be valid.
-unsafe fn put_rx(out: *mut bindings::netdev_queue_stats_rx, stats: &RxQueueStats) {
-    // SAFETY: As this function requires.
-    unsafe {
-        (*out).packets = stats.packets;
-        (*out).bytes = stats.bytes;
-        (*out).alloc_fail = stats.alloc_fail;
-        (*out).csum_unnecessary = stats.csum_unnecessary;
-        (*out).csum_none = stats.csum_none;
-        (*out).csum_bad = stats.csum_bad;
-    }
-}
-
-/// # Safety
-///
-/// `out` must be valid.
-unsafe fn put_tx(out: *mut bindings::netdev_queue_stats_tx, stats: &TxQueueStats) {
-    // SAFETY: As this function requires.
-    unsafe {
-        (*out).packets = stats.packets;
-        (*out).bytes = stats.bytes;
-        (*out).needs_csum = stats.needs_csum;
-        (*out).hw_gso_packets = stats.hw_gso_packets;
     }
 }

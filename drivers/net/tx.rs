@@ -108,19 +108,27 @@ impl TxQueue<'_> {
     }
 
     /// Accounts for completed frames, and wakes the queue when `wake_at` descriptors are
-    /// `available` (`netif_txq_completed_wake()`).
+    /// `available` (`netif_txq_completed_wake()`). Returns whether it did.
     #[inline]
-    pub fn completed(self, packets: u32, bytes: u32, available: impl Fn() -> u32, wake_at: u32) {
+    pub fn completed(
+        self,
+        packets: u32,
+        bytes: u32,
+        available: impl Fn() -> u32,
+        wake_at: u32,
+    ) -> bool {
         if packets == 0 {
-            return;
+            return false;
         }
 
         // SAFETY: The pointer is valid by the type invariant. Has a full barrier: whoever stops
         // the queue after it sees the new consumer index.
         unsafe { bindings::net_shim_tx_completed(self.0, packets, bytes) };
         // SAFETY: As above.
-        if available() >= wake_at && unsafe { bindings::net_shim_tx_queue_stopped(self.0) } {
+        let wake = available() >= wake_at && unsafe { bindings::net_shim_tx_queue_stopped(self.0) };
+        if wake {
             self.wake();
         }
+        wake
     }
 }

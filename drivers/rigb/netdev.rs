@@ -438,11 +438,10 @@ impl<'bound> Driver for Adapter<'bound> {
         let mut sum = LinkStats::default();
 
         for (index, stats) in (0u32..).zip(self.stats.iter()) {
-            stats.rx_missed.add(self.hw.take_rx_drops(index));
             sum.rx_packets += stats.rx_packets.get();
             sum.rx_bytes += stats.rx_bytes.get();
             sum.rx_dropped += stats.rx_dropped();
-            sum.rx_missed_errors += stats.rx_missed.get();
+            sum.rx_missed_errors += self.rx_missed(index, stats);
             sum.rx_errors += stats.rx_errors.get();
             sum.tx_packets += stats.tx_packets.get();
             sum.tx_bytes += stats.tx_bytes.get();

@@ -4,11 +4,15 @@
 
 use net::stats::{
     Counter,
-    SharedCounter, //
+    RxQueueStats,
+    SharedCounter,
+    TxQueueStats, //
 };
 
-/// A queue pair's counters. NAPI writes those of RX, `tx_packets` and `tx_bytes`; the transmit path
-/// writes the others of TX.
+use crate::netdev::Adapter;
+
+/// A queue pair's counters. NAPI writes those of RX, `tx_packets`, `tx_bytes` and `tx_wake`; the
+/// transmit path writes the others of TX.
 pub(crate) struct QueueStats {
     pub(crate) rx_packets: Counter,
     pub(crate) rx_bytes: Counter,
@@ -33,8 +37,17 @@ pub(crate) struct QueueStats {
     pub(crate) rx_missed: SharedCounter,
     pub(crate) tx_packets: Counter,
     pub(crate) tx_bytes: Counter,
+    /// Packets whose checksum the device filled in, and others.
     pub(crate) tx_csum: Counter,
+    pub(crate) tx_csum_none: Counter,
+    /// Frames that the device segmented, their bytes, and the packets that it made of them.
     pub(crate) tx_tso: Counter,
+    pub(crate) tx_tso_bytes: Counter,
+    pub(crate) tx_tso_wire_packets: Counter,
+    pub(crate) tx_tso_wire_bytes: Counter,
+    /// Times that the queue was stopped for want of descriptors, and woken.
+    pub(crate) tx_stop: Counter,
+    pub(crate) tx_wake: Counter,
     /// Parts of frames in device memory: of one or more fragments, as [`net::dma::TxMappings`] has
     /// them.
     pub(crate) tx_net_iovs: Counter,
@@ -62,7 +75,13 @@ impl QueueStats {
             tx_packets: Counter::new(),
             tx_bytes: Counter::new(),
             tx_csum: Counter::new(),
+            tx_csum_none: Counter::new(),
             tx_tso: Counter::new(),
+            tx_tso_bytes: Counter::new(),
+            tx_tso_wire_packets: Counter::new(),
+            tx_tso_wire_bytes: Counter::new(),
+            tx_stop: Counter::new(),
+            tx_wake: Counter::new(),
             tx_net_iovs: Counter::new(),
             tx_dropped: Counter::new(),
             tx_doorbells: Counter::new(),
@@ -74,5 +93,55 @@ impl QueueStats {
         self.rx_unsplit_dropped.get()
             + self.rx_unverified_dropped.get()
             + self.rx_alloc_dropped.get()
+    }
+}
+
+impl Adapter<'_> {
+    /// Packets that the device had no descriptor for in RX queue `index`.
+    pub(crate) fn rx_missed(&self, index: u32, stats: &QueueStats) -> u64 {
+        stats.rx_missed.add(self.hw.take_rx_drops(index));
+        stats.rx_missed.get()
+    }
+}
+
+impl net::stats::QueueStats for Adapter<'_> {
+    fn rx_stats(&self, index: u32) -> RxQueueStats {
+        let Some(stats) = self.stats.get(index as usize) else {
+            return RxQueueStats::default();
+        };
+        let missed = self.rx_missed(index, stats);
+
+        RxQueueStats {
+            packets: Some(stats.rx_packets.get()),
+            bytes: Some(stats.rx_bytes.get()),
+            alloc_fail: Some(stats.rx_alloc_fail.get()),
+            // The device counts no other drops of a queue.
+            hw_drops: Some(missed),
+            hw_drop_overruns: Some(missed),
+            csum_unnecessary: Some(stats.rx_csum_verified.get()),
+            csum_none: Some(stats.rx_csum_none.get()),
+            csum_bad: Some(stats.rx_csum_bad.get()),
+            ..Default::default()
+        }
+    }
+
+    fn tx_stats(&self, index: u32) -> TxQueueStats {
+        let Some(stats) = self.stats.get(index as usize) else {
+            return TxQueueStats::default();
+        };
+
+        TxQueueStats {
+            packets: Some(stats.tx_packets.get()),
+            bytes: Some(stats.tx_bytes.get()),
+            csum_none: Some(stats.tx_csum_none.get()),
+            needs_csum: Some(stats.tx_csum.get()),
+            hw_gso_packets: Some(stats.tx_tso.get()),
+            hw_gso_bytes: Some(stats.tx_tso_bytes.get()),
+            hw_gso_wire_packets: Some(stats.tx_tso_wire_packets.get()),
+            hw_gso_wire_bytes: Some(stats.tx_tso_wire_bytes.get()),
+            stop: Some(stats.tx_stop.get()),
+            wake: Some(stats.tx_wake.get()),
+            ..Default::default()
+        }
     }
 }

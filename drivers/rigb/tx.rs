@@ -185,7 +185,8 @@ impl<'bound> Transmitter<'bound> {
     /// Puts `skb` on the ring. On an error nothing is.
     fn enqueue(&mut self, mut skb: SkBuff) -> Result<u32> {
         let offload = offload::prepare(&mut skb)?;
-        let bytes = offload.wire_len(skb.len());
+        let len = skb.len();
+        let bytes = offload.wire_len(len);
         let packets = offload.packets();
 
         let last = match self.map(&skb, &offload) {
@@ -206,13 +207,27 @@ impl<'bound> Transmitter<'bound> {
                 packets,
             });
         }
+        self.count(&offload, len, bytes);
+        Ok(bytes)
+    }
+
+    /// Counts what the device does with a frame of `len` bytes, of which it makes `bytes`.
+    #[inline]
+    fn count(&self, offload: &Offload, len: u32, bytes: u32) {
+        let stats = &self.stats;
+        let packets = u64::from(offload.packets());
+
         if offload.segments() {
-            self.stats.tx_tso.add(1);
+            stats.tx_tso.add(1);
+            stats.tx_tso_bytes.add(u64::from(len));
+            stats.tx_tso_wire_packets.add(packets);
+            stats.tx_tso_wire_bytes.add(u64::from(bytes));
         }
         if offload.checksums() {
-            self.stats.tx_csum.add(u64::from(packets));
+            stats.tx_csum.add(packets);
+        } else {
+            stats.tx_csum_none.add(packets);
         }
-        Ok(bytes)
     }
 
     /// Maps all of `skb`, writes its descriptors and pushes their slots; returns the last one. On
@@ -289,6 +304,9 @@ impl Transmit for Transmitter<'_> {
 
                 self.slots.publish();
                 let stopped = queue.maybe_stop(|| self.slots.available(), NEEDED, WAKE);
+                if stopped {
+                    self.stats.tx_stop.add(1);
+                }
                 if doorbell || stopped {
                     self.ring_doorbell();
                 }
@@ -343,7 +361,9 @@ impl Completion<'_> {
         self.slots.give_back();
         self.stats.tx_packets.add(u64::from(packets));
         self.stats.tx_bytes.add(u64::from(bytes));
-        queue.completed(packets, bytes, || self.slots.available(), WAKE);
+        if queue.completed(packets, bytes, || self.slots.available(), WAKE) {
+            self.stats.tx_wake.add(1);
+        }
         frames < COMPLETE_BATCH
     }
 }

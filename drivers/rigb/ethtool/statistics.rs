@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Statistics: the driver's own, and those of each queue.
+//! Statistics: the driver's own.
 
 use kernel::prelude::*;
-use net::{
-    ethtool::Statistics,
-    stats::{
-        self,
-        RxQueueStats,
-        TxQueueStats, //
-    },
-};
+use net::ethtool::Statistics;
 
 use crate::{
     netdev::Adapter,
@@ -51,31 +44,5 @@ impl Statistics for Adapter<'_> {
             Some((_, value)) => self.stats.iter().map(|stats| value(stats)).sum(),
             None => 0,
         }
-    }
-}
-
-impl stats::QueueStats for Adapter<'_> {
-    fn rx_stats(&self, index: u32) -> RxQueueStats {
-        self.stats
-            .get(index as usize)
-            .map_or_else(RxQueueStats::default, |stats| RxQueueStats {
-                packets: stats.rx_packets.get(),
-                bytes: stats.rx_bytes.get(),
-                alloc_fail: stats.rx_alloc_fail.get(),
-                csum_unnecessary: stats.rx_csum_verified.get(),
-                csum_none: stats.rx_csum_none.get(),
-                csum_bad: stats.rx_csum_bad.get(),
-            })
-    }
-
-    fn tx_stats(&self, index: u32) -> TxQueueStats {
-        self.stats
-            .get(index as usize)
-            .map_or_else(TxQueueStats::default, |stats| TxQueueStats {
-                packets: stats.tx_packets.get(),
-                bytes: stats.tx_bytes.get(),
-                needs_csum: stats.tx_csum.get(),
-                hw_gso_packets: stats.tx_tso.get(),
-            })
     }
 }
