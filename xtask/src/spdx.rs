@@ -53,6 +53,7 @@ fn needs_header(name: &str) -> bool {
     let base = name.rsplit('/').next().unwrap_or(name);
     let without = [
         "md",
+        "txt",
         "lock",
         "json",
         "svg",

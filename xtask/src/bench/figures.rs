@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use cases::Driver;
 use protocol::{Memory, PacedWire};
 use serde::{Deserialize, Serialize};
-use vm::counter::Accesses;
+use vm::counter::{Accesses, Counts};
 
 use super::measure::{DEVICE_MEMORY, DOORBELLS, Measurement, REGISTERS};
 use super::parts::{PARTS, Parts};
-use super::profile::Function;
+use super::profile::{self, Function};
 use super::restart;
 use super::scenario::Way;
 
@@ -44,7 +44,7 @@ pub(crate) struct Figure {
     pub(crate) io: u32,
     /// What was measured.
     pub(crate) figure: String,
-    /// The part of the kernel, for figures by part.
+    /// The part of the work, for figures by part: those in [`BY_PART`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) part: Option<String>,
     /// Its unit.
@@ -71,6 +71,8 @@ pub(crate) const REPS: &str = "rep iterations";
 pub(crate) const LOADED: &str = "bytes loaded";
 pub(crate) const STORED: &str = "bytes stored";
 pub(crate) const PER_PACKET: &str = "instructions per packet";
+const REPS_PER_PACKET: &str = "rep iterations per packet";
+pub(crate) const PACKETS: &str = "packets";
 pub(crate) const DEVICE_LOADED: &str = "device memory loaded";
 pub(crate) const DEVICE_STORED: &str = "device memory stored";
 pub(crate) const DOORBELL_WRITES: &str = "doorbells";
@@ -81,6 +83,9 @@ pub(crate) const NET_IOV_ALLOCATIONS: &str = "net_iov allocations";
 pub(crate) const RETRANSMITS: &str = "retransmitted segments";
 pub(crate) const READS: &str = "reads";
 pub(crate) const FRAGMENTS: &str = "fragments";
+
+/// Figures that are told by part, too: [`super::parts`].
+pub(crate) const BY_PART: &[&str] = &[INSTRUCTIONS, REPS, LOADED, STORED];
 
 /// Figures of a paced wire.
 pub(crate) const GOODPUT: &str = "goodput";
@@ -164,14 +169,14 @@ pub(crate) fn figures(
     }
     let per_byte = |value: u64| value as f64 / bytes;
     let per_mib = |value: u64| value as f64 / mib;
-    add(INSTRUCTIONS, None, PER_BYTE, per_byte(total.instructions));
-    add(REPS, None, PER_BYTE, per_byte(total.reps));
-    add(LOADED, None, PER_BYTE, per_byte(total.accesses.loaded));
-    add(STORED, None, PER_BYTE, per_byte(total.accesses.stored));
+    for &figure in BY_PART {
+        add(figure, None, PER_BYTE, per_byte(count(&total, figure)));
+    }
     let packets = measured.sink.window_packets.max(1) as f64;
-    let per_packet = total.instructions as f64 / packets;
-    add(PER_PACKET, None, "1", per_packet);
-    add("packets", None, PER_MIB, packets / mib);
+    let per_packet = |value: u64| value as f64 / packets;
+    add(PER_PACKET, None, "1", per_packet(total.instructions));
+    add(REPS_PER_PACKET, None, "1", per_packet(total.reps));
+    add(PACKETS, None, PER_MIB, packets / mib);
     add(READS, None, PER_MIB, per_mib(measured.sink.window_reads));
     add(
         FRAGMENTS,
@@ -209,10 +214,28 @@ pub(crate) fn figures(
     );
     for &part in PARTS {
         let of_part = functions.iter().filter(|f| parts.of(f) == part);
-        let work = of_part.map(|f| f.counts.instructions).sum();
-        add(INSTRUCTIONS, Some(part), PER_BYTE, per_byte(work));
+        let counts = profile::sum(of_part);
+        for &figure in BY_PART {
+            add(
+                figure,
+                Some(part),
+                PER_BYTE,
+                per_byte(count(&counts, figure)),
+            );
+        }
     }
     figures
+}
+
+/// The count that is called so in [`BY_PART`].
+fn count(counts: &Counts, figure: &str) -> u64 {
+    match figure {
+        INSTRUCTIONS => counts.instructions,
+        REPS => counts.reps,
+        LOADED => counts.accesses.loaded,
+        STORED => counts.accesses.stored,
+        _ => unreachable!("{figure} is not told by part"),
+    }
 }
 
 /// Most of a wire's bits that can be payload: in each packet all but the headers of IPv4 and of TCP,
@@ -310,6 +333,18 @@ pub(crate) fn find(figures: &[Figure], row: &str, mtu: u32, io: u32, figure: &st
         f.part.is_none() && f.row == row && f.mtu == mtu && f.io == io && f.figure == figure
     };
     figures.iter().find(same).map(|f| f.value)
+}
+
+/// The values of a figure by part, in the order of [`PARTS`]; empty if it was not measured.
+pub(crate) fn by_part(figures: &[Figure], row: &str, mtu: u32, io: u32, figure: &str) -> Vec<f64> {
+    let of_row = |f: &&Figure| f.row == row && f.mtu == mtu && f.io == io && f.figure == figure;
+    let of_row: Vec<_> = figures.iter().filter(of_row).collect();
+    let value = |part: &&str| {
+        let found = of_row.iter().find(|f| f.part.as_deref() == Some(part));
+        found.map(|f| f.value)
+    };
+    let values: Option<Vec<f64>> = PARTS.iter().map(value).collect();
+    values.unwrap_or_default()
 }
 
 /// MTUs and sizes of the transfers that were measured, in order.

@@ -44,6 +44,15 @@ const CHECKED_ROWS: &[&str] = &[
     "rigb zcrx + devmem TX, accelerator, 16K",
 ];
 
+/// Rows whose profiles are committed, in [`PROFILES`]: those that `Documentation/performance.md`
+/// explains by them.
+const PROFILED_ROWS: &[(&str, u32, u32)] = &[
+    ("rigb", 1500, 64 << 10),
+    ("rigb devmem, accelerator, 16K", 9000, 1 << 20),
+    ("rigb zcrx + devmem TX, accelerator, 16K", 9000, 1 << 20),
+];
+const PROFILES: &str = "Documentation/profiles";
+
 /// What to measure and where to write it.
 #[derive(Args)]
 pub(crate) struct Options {
@@ -108,7 +117,11 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
         true => REPEATS,
         false => options.repeat,
     };
-    let figures = bench.measure(&rows, options.window, repeat, options.profile.as_deref())?;
+    let profiles = Profiles {
+        all: options.profile.clone(),
+        committed: options.document.then(|| project.root.join(PROFILES)),
+    };
+    let figures = bench.measure(&rows, options.window, repeat, &profiles)?;
     if let Some(path) = &options.json {
         check::write(path, &figures)?;
     }
@@ -148,8 +161,17 @@ pub(crate) fn compare(project: &Project, lock: CacheLock) -> Result<()> {
         Row::Transfer(transfer) => CHECKED_ROWS.contains(&transfer.scenario.name),
         Row::Restart => false,
     });
-    let figures = bench.measure(&rows, WINDOW, REPEATS, None)?;
+    let figures = bench.measure(&rows, WINDOW, REPEATS, &Profiles::default())?;
     check::compare(&old, &figures)
+}
+
+/// Folders for profiles by function.
+#[derive(Default)]
+struct Profiles {
+    /// For those of all rows.
+    all: Option<PathBuf>,
+    /// For those of [`PROFILED_ROWS`].
+    committed: Option<PathBuf>,
 }
 
 /// What every row needs.
@@ -182,7 +204,7 @@ impl Bench {
         rows: &[Row],
         window: u64,
         repeat: u32,
-        profiles: Option<&Path>,
+        profiles: &Profiles,
     ) -> Result<Vec<Figure>> {
         let mut all = Vec::new();
         for row in rows {
@@ -196,7 +218,7 @@ impl Bench {
         Ok(all)
     }
 
-    fn measure_once(&self, row: &Row, window: u64, profiles: Option<&Path>) -> Result<Vec<Figure>> {
+    fn measure_once(&self, row: &Row, window: u64, profiles: &Profiles) -> Result<Vec<Figure>> {
         let step = Step::begin("bench", &row.name());
         let (figures, summary) = match row {
             Row::Transfer(transfer) => self.transfer(*transfer, window, profiles)?,
@@ -216,15 +238,13 @@ impl Bench {
         &self,
         row: Transfer,
         window: u64,
-        profiles: Option<&Path>,
+        profiles: &Profiles,
     ) -> Result<(Vec<Figure>, String)> {
         let measured = measure::measure(&self.images, row, window << 20)?;
         let symbols = Symbols::new(&self.system_map, &measured.modules)?;
         symbols.require(figures::COUNTED)?;
         let functions = symbols.profile(&measured.window);
-        if let Some(dir) = profiles {
-            self.write_profile(dir, &measured, &functions)?;
-        }
+        self.write_profiles(profiles, &measured, &functions)?;
         if measured.sink.window_retransmits > 0 {
             ui::note(
                 "segments were sent again in the window: the figures may be those of a disturbed stream",
@@ -234,23 +254,26 @@ impl Bench {
         Ok((figures, summary(&measured)))
     }
 
-    fn write_profile(
+    fn write_profiles(
         &self,
-        dir: &Path,
+        profiles: &Profiles,
         measured: &Measurement,
         functions: &[Function],
     ) -> Result<()> {
-        let name = measured.row.name();
-        let text = profile::text(&name, functions, &measured.sink, |function| {
-            self.parts.of(function)
-        });
-        fs::create_dir_all(dir).with_context(|| format!("can't create {}", dir.display()))?;
-        let file = name
-            .replace(" + ", "-")
-            .replace(", ", "-")
-            .replace(' ', "-");
-        let path = dir.join(format!("profile-{file}.txt"));
-        fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))
+        let row = &measured.row;
+        let committed = PROFILED_ROWS.contains(&(row.scenario.name, row.mtu, row.io));
+        let committed = profiles.committed.as_deref().filter(|_| committed);
+        for (dir, least) in [(profiles.all.as_deref(), 0.001), (committed, 0.01)] {
+            let Some(dir) = dir else { continue };
+            let text = profile::text(&row.name(), functions, &measured.sink, least, |function| {
+                self.parts.of(function)
+            });
+            let file = row.name().replace(" + ", "-").replace(", ", "-");
+            let path = dir.join(format!("profile-{}.txt", file.replace(' ', "-")));
+            fs::create_dir_all(dir).with_context(|| format!("can't create {}", dir.display()))?;
+            fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
+        }
+        Ok(())
     }
 }
 

@@ -5,7 +5,8 @@
 use std::fmt::Write as _;
 
 use super::figures::{
-    Figure, GOODPUT_SHARE, INSTRUCTIONS, LOADED, REPS, RESTART, STORED, find, sizes,
+    Figure, GOODPUT_SHARE, INSTRUCTIONS, LOADED, PACKETS, REPS, RESTART, STORED, by_part, find,
+    sizes,
 };
 use super::parts::PARTS;
 use super::scenario::{SCENARIOS, Scenario, size};
@@ -86,10 +87,10 @@ fn charts(figures: &[Figure], mtu: u32, io: u32) -> Vec<(String, String)> {
     let parts: Vec<_> = SCENARIOS
         .iter()
         .filter(|scenario| scenario.is_plain())
-        .filter_map(|scenario| by_part(figures, scenario.name, mtu, io))
+        .filter_map(|scenario| per_packet(figures, scenario.name, mtu, io))
         .collect();
     if !parts.is_empty() {
-        let caption = "instructions per payload byte, by part of the kernel".to_owned();
+        let caption = "instructions per packet, by part of the kernel".to_owned();
         charts.push((caption, bars(&parts, PARTS)));
     }
     for (caption, differs) in [
@@ -133,19 +134,15 @@ fn details(work: impl Fn(&str) -> Option<f64>, differs: impl Fn(&Scenario) -> bo
     bars
 }
 
-fn by_part(figures: &[Figure], row: &str, mtu: u32, io: u32) -> Option<Bar> {
-    let of_row = |f: &&Figure| f.row == row && f.mtu == mtu && f.io == io;
-    let of_row: Vec<_> = figures.iter().filter(of_row).collect();
-    let values: Option<Vec<f64>> = PARTS
-        .iter()
-        .map(|part| {
-            let found = of_row.iter().find(|f| f.part.as_deref() == Some(part));
-            found.map(|f| f.value)
-        })
-        .collect();
-    Some(Bar {
+/// A row's instructions for each packet that was received, by part.
+fn per_packet(figures: &[Figure], row: &str, mtu: u32, io: u32) -> Option<Bar> {
+    let packets = find(figures, row, mtu, io, PACKETS)?;
+    let bytes = f64::from(1 << 20) / packets;
+    let parts = by_part(figures, row, mtu, io, INSTRUCTIONS);
+    let pieces: Vec<_> = parts.iter().map(|per_byte| per_byte * bytes).collect();
+    (!pieces.is_empty()).then(|| Bar {
         name: row.to_owned(),
-        pieces: values?,
+        pieces,
     })
 }
 
@@ -221,7 +218,7 @@ mod tests {
             flows: 1,
             token_batch: None,
             mtu: 9000,
-            io: 65536,
+            io: 64 << 10,
             figure: figure.to_owned(),
             part: None,
             unit: String::new(),
@@ -234,7 +231,15 @@ mod tests {
             figure("igb", REPS, 0.25),
             figure("rigb", INSTRUCTIONS, 0.6),
             figure("rigb", REPS, 0.25),
+            figure("rigb", PACKETS, 1024.0),
         ];
+        let part = |part: &&str| Figure {
+            part: Some((*part).to_owned()),
+            ..figure("rigb", INSTRUCTIONS, 0.5)
+        };
+        let of_parts: Vec<_> = PARTS.iter().map(part).collect();
+        let packet = per_packet(&[&figures[..], &of_parts].concat(), "rigb", 9000, 64 << 10);
+        assert_eq!(packet.unwrap().pieces, vec![512.0; PARTS.len()]);
         let html = page(&figures, "Linux & QEMU");
         assert!(html.contains("Linux &amp; QEMU") && html.contains("<svg"));
         assert!(html.contains("0.89"), "the ratio of rigb to igb: {html}");

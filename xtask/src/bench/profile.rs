@@ -120,11 +120,12 @@ pub(crate) fn demangled(name: &str) -> String {
     format!("{:#}", rustc_demangle::demangle(name))
 }
 
-/// A profile as text: a line for each function that did more than a thousandth.
+/// A profile as text: a line for each function that did at least this share of the work.
 pub(crate) fn text(
     title: &str,
     functions: &[Function],
     sink: &MeasuredSinkReport,
+    least: f64,
     part: impl Fn(&Function) -> &'static str,
 ) -> String {
     let (bytes, packets) = (sink.window_bytes, sink.window_packets);
@@ -149,7 +150,7 @@ pub(crate) fn text(
     line("(all)", &total, 0);
     for function in functions {
         let work = function.counts.instructions + function.counts.reps;
-        if work * 1000 < total.instructions + total.reps {
+        if (work as f64) < least * (total.instructions + total.reps) as f64 {
             break;
         }
         let name = match &function.module {
@@ -162,7 +163,7 @@ pub(crate) fn text(
 }
 
 /// What functions did together.
-fn sum(functions: &[Function]) -> Counts {
+pub(crate) fn sum<'a>(functions: impl IntoIterator<Item = &'a Function>) -> Counts {
     let mut total = Counts::default();
     for function in functions {
         total += function.counts;

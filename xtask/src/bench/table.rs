@@ -5,7 +5,7 @@
 use super::figures::{
     DEVICE_LOADED, DEVICE_STORED, DOORBELL_WRITES, FRAGMENTS, Figure, GOODPUT, GOODPUT_CEILING,
     GOODPUT_SHARE, INSTRUCTIONS, INTERRUPTS, LOADED, NET_IOV_ALLOCATIONS, PAGE_ALLOCATIONS,
-    PER_PACKET, READS, REPS, RESTART, RETRANSMITS, STORED, find, sizes,
+    PER_PACKET, READS, REPS, RESTART, RETRANSMITS, STORED, by_part, find, sizes,
 };
 use super::parts::PARTS;
 use super::scenario::{SCENARIOS, size};
@@ -30,7 +30,14 @@ pub(crate) fn tables(figures: &[Figure]) -> String {
         ));
         for (head, lines) in [
             (columns(), totals(figures, mtu, io)),
-            (part_columns(), by_part(figures, mtu, io)),
+            (
+                part_columns("insn per byte by part"),
+                parts(figures, mtu, io, &[INSTRUCTIONS], 3),
+            ),
+            (
+                part_columns("loaded + stored per byte by part"),
+                parts(figures, mtu, io, &[LOADED, STORED], 2),
+            ),
             (token_columns(), by_token_batch(figures, mtu, io)),
             (wire_columns(), on_paced_wire(figures, mtu, io)),
         ] {
@@ -76,10 +83,10 @@ fn columns() -> Vec<String> {
     .to_vec()
 }
 
-fn part_columns() -> Vec<String> {
-    let parts = PARTS.iter().map(|part| (*part).to_owned());
-    std::iter::once("insn per byte by part".to_owned())
-        .chain(parts)
+fn part_columns(what: &str) -> Vec<String> {
+    std::iter::once(&what)
+        .chain(PARTS)
+        .map(|&column| column.to_owned())
         .collect()
 }
 
@@ -188,24 +195,28 @@ fn number(value: Option<f64>, digits: usize) -> String {
     }
 }
 
-fn by_part(figures: &[Figure], mtu: u32, io: u32) -> Vec<Vec<String>> {
+/// What each part did: the sum of some figures.
+fn parts(figures: &[Figure], mtu: u32, io: u32, sum: &[&str], digits: usize) -> Vec<Vec<String>> {
     let mut lines = Vec::new();
     for scenario in SCENARIOS.iter().filter(|scenario| scenario.is_way()) {
-        let of_row = |f: &&Figure| f.row == scenario.name && f.mtu == mtu && f.io == io;
-        let values: Vec<_> = figures
-            .iter()
-            .filter(of_row)
-            .filter(|f| f.part.is_some())
-            .collect();
-        if values.is_empty() {
-            continue;
+        let mut parts = vec![0.0; PARTS.len()];
+        let mut measured = false;
+        for figure in sum {
+            let values = by_part(figures, scenario.name, mtu, io, figure);
+            measured |= !values.is_empty();
+            parts
+                .iter_mut()
+                .zip(values)
+                .for_each(|(sum, value)| *sum += value);
         }
-        let mut line = vec![scenario.name.to_owned()];
-        for part in PARTS {
-            let found = values.iter().find(|f| f.part.as_deref() == Some(part));
-            line.push(found.map_or_else(String::new, |f| format!("{:.3}", f.value)));
+        if measured {
+            let cells = parts.iter().map(|value| number(Some(*value), digits));
+            lines.push(
+                std::iter::once(scenario.name.to_owned())
+                    .chain(cells)
+                    .collect(),
+            );
         }
-        lines.push(line);
     }
     lines
 }
