@@ -74,13 +74,13 @@ pub(crate) struct Options {
     /// Write a profile by function for each row into this folder
     #[arg(long, value_name = "DIR")]
     profile: Option<PathBuf>,
-    /// Write the figures as JSON
+    /// Where to write the figures as JSON; target/nobounce/bench/figures.json if not given
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Measure nothing, and show the figures of such a file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["document", "json", "profile"])]
     from: Option<PathBuf>,
-    /// Write a page with plots
+    /// Where to write the page with plots; target/nobounce/bench/index.html if not given
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write the tables and the committed figures in Documentation/ anew, from three repeats; rows
@@ -97,7 +97,12 @@ pub(crate) struct Options {
 pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Result<()> {
     if let Some(from) = &options.from {
         let figures = check::read(from)?;
-        return show(&figures, options, &format!("Figures of {}", from.display()));
+        return show(
+            project,
+            &figures,
+            options,
+            &format!("Figures of {}", from.display()),
+        );
     }
     let extent = match (options.quick, options.full, options.document) {
         (true, ..) => Extent::Quick,
@@ -122,9 +127,9 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
         committed: options.document.then(|| project.root.join(PROFILES)),
     };
     let figures = bench.measure(&rows, options.window, repeat, &profiles)?;
-    if let Some(path) = &options.json {
-        check::write(path, &figures)?;
-    }
+    let json = output(project, options.json.as_deref(), "figures.json")?;
+    check::write(&json, &figures)?;
+    ui::note(&format!("figures: {}", json.display()));
     let versions = document::versions(project, &bench.images, options.window);
     if options.document {
         let committed = check::committed(project);
@@ -135,15 +140,25 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
         check::write(&committed, &figures)?;
         document::write(project, &versions, &table::tables(&figures))?;
     }
-    show(&figures, options, &versions)
+    show(project, &figures, options, &versions)
+}
+
+/// The file that the user named, or one of the project's.
+fn output(project: &Project, named: Option<&Path>, name: &str) -> Result<PathBuf> {
+    if let Some(path) = named {
+        return Ok(path.to_owned());
+    }
+    let dir = project.out("bench");
+    fs::create_dir_all(&dir).with_context(|| format!("can't create {}", dir.display()))?;
+    Ok(dir.join(name))
 }
 
 /// Prints tables and writes the page.
-fn show(figures: &[Figure], options: &Options, versions: &str) -> Result<()> {
-    if let Some(path) = &options.html {
-        fs::write(path, page::page(figures, versions))
-            .with_context(|| format!("can't write {}", path.display()))?;
-    }
+fn show(project: &Project, figures: &[Figure], options: &Options, versions: &str) -> Result<()> {
+    let path = output(project, options.html.as_deref(), "index.html")?;
+    fs::write(&path, page::page(figures, versions))
+        .with_context(|| format!("can't write {}", path.display()))?;
+    ui::note(&format!("page: {}", path.display()));
     println!("\n{}", table::tables(figures));
     Ok(())
 }
