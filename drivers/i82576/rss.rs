@@ -5,7 +5,10 @@
 //! Source: 82576 datasheet, chapter "Inline Functions", receive side scaling; the hash is that of
 //! Microsoft's RSS specification ("RSS Hashing Functions").
 
-use crate::limits::MAX_RX_QUEUES;
+use crate::{
+    limits::MAX_RX_QUEUES,
+    regs::mrqc, //
+};
 
 /// Bytes of the hash key.
 pub const KEY_SIZE: usize = 40;
@@ -98,6 +101,123 @@ impl IndirectionTable {
     /// The values of [`reta`](crate::regs::reta)`(0..32)`.
     pub fn registers(&self) -> [u32; 32] {
         pack(&self.0)
+    }
+}
+
+/// A kind of packet that the device can hash in a way of its own.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Flow {
+    /// TCP over IPv4.
+    Tcp4,
+    /// TCP over IPv6.
+    Tcp6,
+    /// UDP over IPv4.
+    Udp4,
+    /// UDP over IPv6.
+    Udp6,
+    /// What else IPv4 and IPv6 carry, and fragments.
+    Other,
+}
+
+/// What of a packet is hashed.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Hashed {
+    /// Nothing: the packet has no hash and goes to queue 0.
+    Nothing,
+    /// Both addresses.
+    Addresses,
+    /// Both addresses and both ports.
+    AddressesAndPorts,
+}
+
+/// What is hashed of each kind of packet. The device knows no other choices: addresses of all IP
+/// packets or of none, and for four kinds of flows ports beside the addresses.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct HashFields {
+    /// The addresses of all IP packets.
+    pub addresses: bool,
+    /// Addresses and ports of TCP over IPv4.
+    pub tcp4: bool,
+    /// Addresses and ports of TCP over IPv6.
+    pub tcp6: bool,
+    /// Addresses and ports of UDP over IPv4.
+    pub udp4: bool,
+    /// Addresses and ports of UDP over IPv6.
+    pub udp6: bool,
+}
+
+impl HashFields {
+    /// All that there is.
+    pub const ALL: Self = Self {
+        addresses: true,
+        tcp4: true,
+        tcp6: true,
+        udp4: true,
+        udp6: true,
+    };
+
+    /// TCP with its ports and nothing else: every other packet goes to queue 0.
+    pub const TCP: Self = Self {
+        addresses: false,
+        tcp4: true,
+        tcp6: true,
+        udp4: false,
+        udp6: false,
+    };
+
+    /// What is hashed of `flow`.
+    pub const fn of(&self, flow: Flow) -> Hashed {
+        let ports = match flow {
+            Flow::Tcp4 => self.tcp4,
+            Flow::Tcp6 => self.tcp6,
+            Flow::Udp4 => self.udp4,
+            Flow::Udp6 => self.udp6,
+            Flow::Other => false,
+        };
+        match (ports, self.addresses) {
+            (true, _) => Hashed::AddressesAndPorts,
+            (false, true) => Hashed::Addresses,
+            (false, false) => Hashed::Nothing,
+        }
+    }
+
+    /// The same, with `hashed` for `flow`; `None` if the device cannot hash it so beside the
+    /// others.
+    pub const fn with(mut self, flow: Flow, hashed: Hashed) -> Option<Self> {
+        let ports = matches!(hashed, Hashed::AddressesAndPorts);
+        match flow {
+            Flow::Tcp4 => self.tcp4 = ports,
+            Flow::Tcp6 => self.tcp6 = ports,
+            Flow::Udp4 => self.udp4 = ports,
+            Flow::Udp6 => self.udp6 = ports,
+            Flow::Other => {}
+        }
+        if self.of(flow) as u8 == hashed as u8 {
+            Some(self)
+        } else {
+            None
+        }
+    }
+
+    /// The value of [`MRQC`](crate::regs::MRQC) with RSS on.
+    pub const fn mrqc(&self) -> u32 {
+        let mut value = mrqc::ENABLE_RSS;
+        if self.addresses {
+            value |= mrqc::RSS_FIELD_IPV4 | mrqc::RSS_FIELD_IPV6 | mrqc::RSS_FIELD_IPV6_EX;
+        }
+        if self.tcp4 {
+            value |= mrqc::RSS_FIELD_IPV4_TCP;
+        }
+        if self.tcp6 {
+            value |= mrqc::RSS_FIELD_IPV6_TCP | mrqc::RSS_FIELD_IPV6_TCP_EX;
+        }
+        if self.udp4 {
+            value |= mrqc::RSS_FIELD_IPV4_UDP;
+        }
+        if self.udp6 {
+            value |= mrqc::RSS_FIELD_IPV6_UDP | mrqc::RSS_FIELD_IPV6_UDP_EX;
+        }
+        value
     }
 }
 

@@ -29,6 +29,8 @@ pub use self::{
         Rings, //
     },
     rss::{
+        Flow,
+        HashFields,
         Rss,
         RSS_KEY_LEN, //
     },
@@ -78,6 +80,8 @@ impl<T: Ethtool> Table<T> {
         get_rxfh_indir_size: Some(Self::get_rxfh_indir_size),
         get_rxfh: Some(Self::get_rxfh),
         set_rxfh: Some(Self::set_rxfh),
+        get_rxfh_fields: Some(Self::get_rxfh_fields),
+        set_rxfh_fields: Some(Self::set_rxfh_fields),
         get_sset_count: Some(Self::get_sset_count),
         get_strings: Some(Self::get_strings),
         get_ethtool_stats: Some(Self::get_ethtool_stats),

@@ -149,26 +149,26 @@ impl<'bound> Hw<'bound> {
         self.modify(regs::RCTL, regs::rctl::UPE | regs::rctl::MPE, set);
     }
 
-    /// Programs hash key and indirection table.
-    pub(crate) fn set_rss(&self, key: &rss::Key, table: &rss::IndirectionTable) {
+    /// Programs hash key, indirection table, and what is hashed.
+    pub(crate) fn set_rss(
+        &self,
+        key: &rss::Key,
+        table: &rss::IndirectionTable,
+        fields: rss::HashFields,
+    ) {
         for (n, value) in (0..).zip(key.registers()) {
             self.write(regs::rssrk(n), value);
         }
         for (n, value) in (0..).zip(table.registers()) {
             self.write(regs::reta(n), value);
         }
-        // The hash takes the place of the raw checksum in the descriptor. Only TCP is hashed:
-        // what cannot be split must not reach a queue that may be bound, and what is not hashed
-        // goes to queue 0.
+        // The hash takes the place of the raw checksum in the descriptor.
         self.modify(
             regs::RXCSUM,
             0,
             regs::rxcsum::PCSD | regs::rxcsum::IPOFL | regs::rxcsum::TUOFL,
         );
-        self.write(
-            regs::MRQC,
-            regs::mrqc::ENABLE_RSS | regs::mrqc::RSS_FIELDS_TCP,
-        );
+        self.write(regs::MRQC, fields.mrqc());
     }
 
     /// Drops frames that are longer than `len` bytes, without FCS.

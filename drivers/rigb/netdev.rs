@@ -137,6 +137,8 @@ pub(crate) struct Control<'bound> {
     pub(crate) settings: Settings,
     pub(crate) key: rss::Key,
     pub(crate) table: rss::IndirectionTable,
+    /// What is hashed while headers are not split.
+    pub(crate) hash_fields: rss::HashFields,
     mode: RxMode,
 }
 
@@ -164,11 +166,27 @@ impl<'bound> Control<'bound> {
             },
             key: rss::Key::new(key),
             table: rss::IndirectionTable::spread(in_use),
+            hash_fields: rss::HashFields::ALL,
             mode: RxMode {
                 promiscuous: false,
                 multicast: false,
             },
         })
+    }
+
+    /// What is hashed. A queue can be bound while headers are split, and then must not get what
+    /// cannot be split: only TCP is hashed, and all else goes to queue 0.
+    pub(crate) fn effective_hash_fields(&self) -> rss::HashFields {
+        if self.settings.split {
+            rss::HashFields::TCP
+        } else {
+            self.hash_fields
+        }
+    }
+
+    /// Tells the device how to spread flows.
+    pub(crate) fn program_rss(&self, hw: &Hw<'_>) {
+        hw.set_rss(&self.key, &self.table, self.effective_hash_fields());
     }
 
     /// Polls queue pairs `range` that run. What came before their interrupts were enabled raised
@@ -255,7 +273,7 @@ impl<'bound> Adapter<'bound> {
         let hw = &adapter.hw;
 
         hw.set_mac_address(&dev.device().mac_address());
-        hw.set_rss(&control.key, &control.table);
+        control.program_rss(hw);
         hw.set_max_frame(limits::frame_len(control.settings.mtu));
         hw.start();
         hw.set_rx_mode(control.mode);

@@ -197,10 +197,6 @@ pub mod mrqc {
     pub const RSS_FIELD_IPV6_UDP: u32 = 1 << 23;
     /// Hash UDP over IPv6 with ports, addresses from extension headers if there are any.
     pub const RSS_FIELD_IPV6_UDP_EX: u32 = 1 << 24;
-
-    /// Hash TCP over IPv4 and IPv6 and nothing else: every other packet has no hash and goes to
-    /// queue 0.
-    pub const RSS_FIELDS_TCP: u32 = RSS_FIELD_IPV4_TCP | RSS_FIELD_IPV6_TCP | RSS_FIELD_IPV6_TCP_EX;
 }
 
 /// Receive address, high.

@@ -6,7 +6,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use i82576::rss::{
-    ipv4_pair, ipv4_tuple, ipv6_pair, ipv6_tuple, toeplitz, IndirectionTable, Key, TABLE_SIZE,
+    ipv4_pair, ipv4_tuple, ipv6_pair, ipv6_tuple, toeplitz, Flow, HashFields, Hashed,
+    IndirectionTable, Key, TABLE_SIZE,
 };
 use proptest::prelude::*;
 
@@ -201,5 +202,53 @@ proptest! {
         prop_assert_eq!(after.queue(hash(index)), queue);
         let untouched = hash(index + other);
         prop_assert_eq!(after.queue(untouched), before.queue(untouched));
+    }
+}
+
+const FLOWS: [Flow; 5] = [Flow::Tcp4, Flow::Tcp6, Flow::Udp4, Flow::Udp6, Flow::Other];
+
+const HASHED: [Hashed; 3] = [
+    Hashed::Nothing,
+    Hashed::Addresses,
+    Hashed::AddressesAndPorts,
+];
+
+#[test]
+fn hash_fields_are_the_bits_that_the_datasheet_gives_them() {
+    assert_eq!(HashFields::TCP.mrqc(), 2 | 1 << 16 | 1 << 18 | 1 << 21);
+    assert_eq!(HashFields::ALL.mrqc(), 2 | 0x1ff << 16);
+    let no_udp = HashFields {
+        udp4: false,
+        udp6: false,
+        ..HashFields::ALL
+    };
+    assert_eq!(no_udp.mrqc(), 2 | 0x3f << 16);
+}
+
+#[test]
+fn a_flow_without_its_ports_is_hashed_as_other_packets_are() {
+    for flow in FLOWS {
+        for hashed in HASHED {
+            for fields in [HashFields::ALL, HashFields::TCP] {
+                let others = fields.of(Flow::Other);
+                let possible =
+                    hashed == others || hashed == Hashed::AddressesAndPorts && flow != Flow::Other;
+                let changed = fields.with(flow, hashed);
+                assert_eq!(
+                    changed.is_some(),
+                    possible,
+                    "{flow:?} {hashed:?} {fields:?}"
+                );
+                let Some(changed) = changed else { continue };
+                for other in FLOWS {
+                    let wanted = if other == flow {
+                        hashed
+                    } else {
+                        fields.of(other)
+                    };
+                    assert_eq!(changed.of(other), wanted);
+                }
+            }
+        }
     }
 }

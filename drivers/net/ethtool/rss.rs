@@ -22,6 +22,57 @@ use crate::device::{
 /// Length of an RSS hash key in bytes.
 pub const RSS_KEY_LEN: usize = 40;
 
+/// A kind of flow whose hash can be configured.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub enum Flow {
+    /// TCP over IPv4.
+    Tcp4,
+    /// TCP over IPv6.
+    Tcp6,
+    /// UDP over IPv4.
+    Udp4,
+    /// UDP over IPv6.
+    Udp6,
+    /// Other protocols over IP, as the core tells them apart: SCTP, AH, ESP, and IP as such.
+    OtherIp,
+}
+
+impl Flow {
+    fn from_raw(raw: u32) -> Option<Self> {
+        Some(match raw {
+            bindings::TCP_V4_FLOW => Self::Tcp4,
+            bindings::TCP_V6_FLOW => Self::Tcp6,
+            bindings::UDP_V4_FLOW => Self::Udp4,
+            bindings::UDP_V6_FLOW => Self::Udp6,
+            bindings::SCTP_V4_FLOW
+            | bindings::SCTP_V6_FLOW
+            | bindings::AH_ESP_V4_FLOW
+            | bindings::AH_ESP_V6_FLOW
+            | bindings::AH_V4_FLOW
+            | bindings::AH_V6_FLOW
+            | bindings::ESP_V4_FLOW
+            | bindings::ESP_V6_FLOW
+            | bindings::IPV4_FLOW
+            | bindings::IPV6_FLOW => Self::OtherIp,
+            _ => return None,
+        })
+    }
+}
+
+/// Header fields that a hash covers (`RXH_*`), as a set.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub struct HashFields(u32);
+
+impl HashFields {
+    /// None: the flow is not hashed.
+    pub const NONE: Self = Self(0);
+    /// Source and destination address.
+    pub const ADDRESSES: Self = Self(bindings::RXH_IP_SRC | bindings::RXH_IP_DST);
+    /// Both addresses, and source and destination port.
+    pub const ADDRESSES_AND_PORTS: Self =
+        Self(Self::ADDRESSES.0 | bindings::RXH_L4_B_0_1 | bindings::RXH_L4_B_2_3);
+}
+
 /// A driver with receive side scaling.
 pub trait Rss: Driver {
     /// Entries of the RSS indirection table.
@@ -40,6 +91,22 @@ pub trait Rss: Driver {
         control: &mut Self::Control,
         key: Option<&[u8]>,
         table: Option<&[u32]>,
+        extack: &ExtAck<'_>,
+    ) -> Result;
+
+    /// What of a flow is hashed (`ethtool -n nic0 rx-flow-hash`).
+    fn hash_fields(control: &Self::Control, flow: Flow) -> HashFields;
+
+    /// Has `fields` of a flow be hashed, and no others (`ethtool -N nic0 rx-flow-hash`).
+    ///
+    /// # Errors
+    ///
+    /// `EOPNOTSUPP` for what the device cannot hash; nothing is changed.
+    fn set_hash_fields(
+        dev: Locked<'_, Self>,
+        control: &mut Self::Control,
+        flow: Flow,
+        fields: HashFields,
         extack: &ExtAck<'_>,
     ) -> Result;
 }
@@ -117,5 +184,43 @@ impl<T: Rss> Table<T> {
                 .map(|()| 0)
             })
         }
+    }
+
+    /// # Safety
+    ///
+    /// Only the core may call it, as `get_rxfh_fields`.
+    pub(super) unsafe extern "C" fn get_rxfh_fields(
+        dev: *mut bindings::net_device,
+        fields: *mut bindings::ethtool_rxfh_fields,
+    ) -> c_int {
+        // SAFETY: The core holds the lock and calls with a valid structure.
+        let ((_, control), fields) = unsafe { (Locked::<T>::new(dev), &mut *fields) };
+
+        match Flow::from_raw(fields.flow_type) {
+            Some(flow) => {
+                fields.data = T::hash_fields(control, flow).0;
+                0
+            }
+            None => EOPNOTSUPP.to_errno(),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Only the core may call it, as `set_rxfh_fields`.
+    pub(super) unsafe extern "C" fn set_rxfh_fields(
+        dev: *mut bindings::net_device,
+        fields: *const bindings::ethtool_rxfh_fields,
+        extack: *mut bindings::netlink_ext_ack,
+    ) -> c_int {
+        let extack = ExtAck(extack, PhantomData);
+        // SAFETY: As above.
+        let ((dev, control), fields) = unsafe { (Locked::<T>::new(dev), &*fields) };
+
+        from_result(|| {
+            let flow = Flow::from_raw(fields.flow_type).ok_or(EOPNOTSUPP)?;
+
+            T::set_hash_fields(dev, control, flow, HashFields(fields.data), &extack).map(|()| 0)
+        })
     }
 }

@@ -100,8 +100,5 @@ fn spread<'bound>(dev: Locked<'_, Adapter<'bound>>, control: &mut Control<'bound
         return;
     }
     control.table = IndirectionTable::spread(control.in_use);
-    dev.device()
-        .driver()
-        .hw
-        .set_rss(&control.key, &control.table);
+    control.program_rss(&dev.device().driver().hw);
 }

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Receive side scaling: key and indirection table.
+//! Receive side scaling: key, indirection table, and what is hashed.
+//!
+//! The device hashes by both addresses, or by these and both ports, as it is: there is no
+//! transformation that makes a hash symmetric, and no hash of one side alone.
 
-use i82576::rss;
+use i82576::rss::{
+    self,
+    Hashed, //
+};
 use kernel::prelude::*;
 use net::{
     device::Locked,
     ethtool::{
         ExtAck,
+        Flow,
+        HashFields,
         Rss, //
     },
 };
@@ -56,10 +64,55 @@ impl<'bound> Rss for Adapter<'bound> {
             control.key = rss::Key::new(key.try_into().map_err(|_| EINVAL)?);
         }
         control.table = table;
-        dev.device()
-            .driver()
-            .hw
-            .set_rss(&control.key, &control.table);
+        control.program_rss(&dev.device().driver().hw);
         Ok(())
+    }
+
+    fn hash_fields(control: &Control<'bound>, flow: Flow) -> HashFields {
+        match control.effective_hash_fields().of(device_flow(flow)) {
+            Hashed::Nothing => HashFields::NONE,
+            Hashed::Addresses => HashFields::ADDRESSES,
+            Hashed::AddressesAndPorts => HashFields::ADDRESSES_AND_PORTS,
+        }
+    }
+
+    fn set_hash_fields(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        flow: Flow,
+        fields: HashFields,
+        extack: &ExtAck<'_>,
+    ) -> Result {
+        if fields == Self::hash_fields(control, flow) {
+            return Ok(());
+        }
+        if control.settings.split {
+            extack.set(c"with tcp-data-split on, TCP is hashed with its ports, and nothing else");
+            return Err(EOPNOTSUPP);
+        }
+
+        let hashed = match fields {
+            HashFields::ADDRESSES => Some(Hashed::Addresses),
+            HashFields::ADDRESSES_AND_PORTS => Some(Hashed::AddressesAndPorts),
+            _ => None,
+        };
+        control.hash_fields = hashed
+            .and_then(|hashed| control.hash_fields.with(device_flow(flow), hashed))
+            .ok_or_else(|| {
+                extack.set(c"all IP is hashed by both addresses, TCP and UDP by both ports, too");
+                EOPNOTSUPP
+            })?;
+        control.program_rss(&dev.device().driver().hw);
+        Ok(())
+    }
+}
+
+fn device_flow(flow: Flow) -> rss::Flow {
+    match flow {
+        Flow::Tcp4 => rss::Flow::Tcp4,
+        Flow::Tcp6 => rss::Flow::Tcp6,
+        Flow::Udp4 => rss::Flow::Udp4,
+        Flow::Udp6 => rss::Flow::Udp6,
+        Flow::OtherIp => rss::Flow::Other,
     }
 }

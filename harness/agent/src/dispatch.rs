@@ -127,6 +127,14 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
             reply::<request::GetRss>(netns::within(r.ns, || ethtool::rss(&r.interface))?)
         }
         R::SetRss(r) => reply::<request::SetRss>(netns::within(r.ns, || ethtool::set_rss(&r))?),
+        R::SetHashFields(r) => {
+            reply::<request::SetHashFields>(netns::within(r.ns, || ethtool::set_hash_fields(&r))?)
+        }
+        R::SetInputTransformation(r) => {
+            reply::<request::SetInputTransformation>(netns::within(r.ns, || {
+                ethtool::set_input_transformation(&r.interface, r.transformation)
+            })?)
+        }
         R::FlowQueue(r) => {
             reply::<request::FlowQueue>(netns::within(r.ns, || ethtool::flow_queue(&r))?)
         }

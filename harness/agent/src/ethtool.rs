@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 use devmem::ethtool::{
-    ChannelChange, Ethtool, Indirection, RingChange, RssChange, TcpDataSplit, driver_stats as stats,
+    ChannelChange, Ethtool, Flow, Indirection, RingChange, RssChange, TcpDataSplit,
+    driver_stats as stats,
 };
 use i82576::rss::{Key, ipv4_tuple, ipv6_tuple, toeplitz};
 use protocol::{
-    net::{Channels, DataSplit, Features, Rings, Rss},
-    request::{FlowPlace, FlowQueue, SetRings, SetRss},
+    net::{Channels, DataSplit, Features, FlowKind, HashFields, Rings, Rss},
+    request::{FlowPlace, FlowQueue, SetHashFields, SetRings, SetRss},
 };
 
 use crate::rtnetlink::index_of;
@@ -55,6 +56,25 @@ pub(crate) fn rss(interface: &str) -> Result<Rss> {
     Ok(Rss {
         table: rss.indirection,
         key: rss.key,
+        hash_fields: rss
+            .hash_fields
+            .into_iter()
+            .map(|(flow, fields)| {
+                let flow = match flow {
+                    Flow::Tcp4 => FlowKind::Tcp4,
+                    Flow::Tcp6 => FlowKind::Tcp6,
+                    Flow::Udp4 => FlowKind::Udp4,
+                    Flow::Udp6 => FlowKind::Udp6,
+                };
+                let fields = HashFields {
+                    ip_src: fields.ip_src,
+                    ip_dst: fields.ip_dst,
+                    l4_src: fields.l4_src,
+                    l4_dst: fields.l4_dst,
+                };
+                (flow, fields)
+            })
+            .collect(),
     })
 }
 
@@ -63,13 +83,44 @@ pub(crate) fn set_rss(request: &SetRss) -> Result<()> {
     let change = RssChange {
         indirection: request.table.clone().map(Indirection::Queues),
         key: request.key.clone(),
+        ..RssChange::default()
     };
     Ok(Ethtool::new().set_rss(index_of(&request.interface)?, &change)?)
 }
 
+/// Changes what is hashed.
+pub(crate) fn set_hash_fields(request: &SetHashFields) -> Result<()> {
+    let flow = match request.flow {
+        FlowKind::Tcp4 => Flow::Tcp4,
+        FlowKind::Tcp6 => Flow::Tcp6,
+        FlowKind::Udp4 => Flow::Udp4,
+        FlowKind::Udp6 => Flow::Udp6,
+    };
+    let fields = devmem::ethtool::HashFields {
+        ip_src: request.fields.ip_src,
+        ip_dst: request.fields.ip_dst,
+        l4_src: request.fields.l4_src,
+        l4_dst: request.fields.l4_dst,
+    };
+    let change = RssChange {
+        hash_fields: Some((flow, fields)),
+        ..RssChange::default()
+    };
+    Ok(Ethtool::new().set_rss(index_of(&request.interface)?, &change)?)
+}
+
+/// Changes how what is hashed is transformed.
+pub(crate) fn set_input_transformation(interface: &str, transformation: u32) -> Result<()> {
+    let change = RssChange {
+        input_transformation: Some(transformation),
+        ..RssChange::default()
+    };
+    Ok(Ethtool::new().set_rss(index_of(interface)?, &change)?)
+}
+
 /// Where the device's hash and table send a flow.
 pub(crate) fn flow_queue(request: &FlowQueue) -> Result<FlowPlace> {
-    let Rss { table, key } = rss(&request.interface)?;
+    let Rss { table, key, .. } = rss(&request.interface)?;
     place(&table, &key, request)
         .with_context(|| format!("computing the queue of a flow on {}", request.interface))
 }

@@ -5,11 +5,13 @@
 use cases::{Family, Result, Testbed};
 use protocol::{
     Memory, UdpSink, UdpSource,
-    net::QueueKind,
-    request::{GetRss, SetRss},
+    net::{DataSplit, FlowKind, HashFields, QueueKind},
+    request::{FlowQueue, GetRss, SetHashFields, SetInputTransformation, SetRss},
 };
 
 const MIB: u64 = 1 << 20;
+
+const EOPNOTSUPP: i32 = 95;
 
 /// Frames of 1500 bytes that a MiB takes, about; what else arrives meanwhile is far less.
 const FRAMES: u64 = 600;
@@ -134,6 +136,165 @@ fn what_is_not_tcp_stays_on_queue_0_when_all_tcp_goes_to_a_bound_queue() -> Resu
         }
     }
     bound.stop()?;
+    bed.finish()?;
+    Ok(())
+}
+
+/// Datagrams of one UDP flow in [`udp_places`]; what else arrives meanwhile is far less.
+const DATAGRAMS: u64 = 200;
+
+/// Sends some UDP flows; where key and table say that each should be received if ports are hashed,
+/// and where it was.
+fn udp_places(bed: &Testbed, family: Family) -> Result<Vec<(u32, u32)>> {
+    let packets = || bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets");
+    let mut places = Vec::new();
+    for _ in 0..5 {
+        let (source, listen) = (
+            bed.peer.socket(family, bed.port()),
+            bed.local.socket(family, bed.port()),
+        );
+        let wanted = bed.guest.call(FlowQueue {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            source,
+            destination: listen,
+        })?;
+        let sink = bed.guest.start(UdpSink {
+            ns: bed.local.ns,
+            listen,
+            seed: 5,
+        })?;
+        let before = packets()?;
+        let flow = bed.guest.start(UdpSource {
+            ns: bed.peer.ns,
+            bind: Some(source),
+            connect: listen,
+            seed: 5,
+            datagrams: Some(DATAGRAMS),
+            size: 100,
+            pause_us: 50,
+        })?;
+        assert_eq!(flow.join()?.sent, DATAGRAMS);
+        let sum = before.iter().sum::<u64>() + DATAGRAMS;
+        bed.wait_until(sum, || Ok(packets()?.iter().sum()))?;
+        let after = packets()?;
+        sink.stop()?;
+        let reached: Vec<_> = (0u32..)
+            .zip(before.iter().zip(&after))
+            .filter(|(_, (before, after))| *after - *before >= DATAGRAMS - 20)
+            .map(|(queue, _)| queue)
+            .collect();
+        assert_eq!(reached.len(), 1, "{before:?} then {after:?}");
+        places.push((wanted.queue, reached[0]));
+    }
+    Ok(places)
+}
+
+#[test]
+fn what_is_hashed_follows_the_user_and_is_only_tcp_while_headers_are_split() -> Result {
+    let bed = Testbed::options().cpus(4).boot("rss-fields")?;
+    let fields = |flow| -> Result<HashFields> {
+        let rss = bed.guest.call(GetRss {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+        })?;
+        Ok(rss.hash_fields[&flow])
+    };
+    let set = |flow, fields| {
+        let set = bed.guest.call(SetHashFields {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            flow,
+            fields,
+        });
+        set.err().map(|error| error.errno())
+    };
+
+    for flow in FlowKind::ALL {
+        assert_eq!(fields(flow)?, HashFields::PORTS, "{flow:?} at first");
+    }
+    for family in Family::BOTH {
+        let places = udp_places(&bed, family)?;
+        assert!(places.iter().all(|(wanted, is)| wanted == is), "{places:?}");
+        assert!(
+            places.iter().any(|(_, is)| *is != places[0].1),
+            "{places:?}"
+        );
+    }
+
+    // Each kind of flow is set apart from the others.
+    for flow in FlowKind::ALL {
+        assert_eq!(set(flow, HashFields::ADDRESSES), None);
+        for other in FlowKind::ALL {
+            let wanted = if other == flow {
+                HashFields::ADDRESSES
+            } else {
+                HashFields::PORTS
+            };
+            assert_eq!(fields(other)?, wanted, "{other:?} after {flow:?}");
+        }
+        assert_eq!(set(flow, HashFields::PORTS), None);
+    }
+    assert_eq!(set(FlowKind::Udp4, HashFields::ADDRESSES), None);
+    let places = udp_places(&bed, Family::V4)?;
+    assert!(
+        places.iter().all(|(_, is)| *is == places[0].1),
+        "{places:?}"
+    );
+    let places = udp_places(&bed, Family::V6)?;
+    assert!(places.iter().all(|(wanted, is)| wanted == is), "{places:?}");
+
+    // What the device cannot do is refused and changes nothing.
+    let source = HashFields {
+        ip_src: true,
+        ..HashFields::NONE
+    };
+    let port = HashFields {
+        l4_src: true,
+        ..HashFields::ADDRESSES
+    };
+    for wrong in [HashFields::NONE, source, port] {
+        assert_eq!(
+            set(FlowKind::Tcp4, wrong),
+            Some(Some(EOPNOTSUPP)),
+            "{wrong:?}"
+        );
+    }
+    for transformation in [1, 2] {
+        let refused = bed.guest.call(SetInputTransformation {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            transformation,
+        });
+        let errno = refused.err().and_then(|error| error.errno());
+        assert_eq!(errno, Some(EOPNOTSUPP), "transformation {transformation}");
+    }
+    assert_eq!(fields(FlowKind::Tcp4)?, HashFields::PORTS);
+
+    // While a queue could be bound, what is not TCP goes to queue 0, and that is so.
+    bed.set_header_split(bed.local, DataSplit::On)?;
+    for (flow, wanted) in [
+        (FlowKind::Tcp4, HashFields::PORTS),
+        (FlowKind::Tcp6, HashFields::PORTS),
+        (FlowKind::Udp4, HashFields::NONE),
+        (FlowKind::Udp6, HashFields::NONE),
+    ] {
+        assert_eq!(fields(flow)?, wanted, "{flow:?} with header split");
+        let refused = set(flow, HashFields::ADDRESSES);
+        assert_eq!(refused, Some(Some(EOPNOTSUPP)), "{flow:?}");
+    }
+    for family in Family::BOTH {
+        let places = udp_places(&bed, family)?;
+        assert!(places.iter().all(|(_, is)| *is == 0), "{places:?}");
+    }
+
+    // The user's choice is there again afterwards.
+    bed.set_header_split(bed.local, DataSplit::Off)?;
+    bed.set_interface(bed.local, false)?;
+    bed.set_interface(bed.local, true)?;
+    bed.wait_carrier(true)?;
+    assert_eq!(fields(FlowKind::Udp4)?, HashFields::ADDRESSES);
+    assert_eq!(fields(FlowKind::Udp6)?, HashFields::PORTS);
     bed.finish()?;
     Ok(())
 }

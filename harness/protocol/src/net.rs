@@ -162,6 +162,58 @@ pub struct Rss {
     pub table: Vec<u32>,
     /// The hash key, in bytes.
     pub key: Vec<u8>,
+    /// What of each kind of flow is hashed, where the driver says so.
+    pub hash_fields: BTreeMap<FlowKind, HashFields>,
+}
+
+/// A kind of flow, `ethtool -n <interface> rx-flow-hash`.
+#[expect(missing_docs, reason = "the names say it")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum FlowKind {
+    Tcp4,
+    Tcp6,
+    Udp4,
+    Udp6,
+}
+
+impl FlowKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Tcp4, Self::Tcp6, Self::Udp4, Self::Udp6];
+}
+
+/// Header fields that a hash covers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HashFields {
+    /// Source address.
+    pub ip_src: bool,
+    /// Destination address.
+    pub ip_dst: bool,
+    /// Source port.
+    pub l4_src: bool,
+    /// Destination port.
+    pub l4_dst: bool,
+}
+
+impl HashFields {
+    /// None: such a flow is not hashed.
+    pub const NONE: Self = Self {
+        ip_src: false,
+        ip_dst: false,
+        l4_src: false,
+        l4_dst: false,
+    };
+    /// Both addresses.
+    pub const ADDRESSES: Self = Self {
+        ip_src: true,
+        ip_dst: true,
+        ..Self::NONE
+    };
+    /// Both addresses and both ports.
+    pub const PORTS: Self = Self {
+        l4_src: true,
+        l4_dst: true,
+        ..Self::ADDRESSES
+    };
 }
 
 /// Channel counts, `ethtool -l`.

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use crate::{
     Command, Failure, Job, JobId, Ns,
     net::{
-        Channels, DataSplit, Features, Interface, LinkStats, Mac, Module, Napi, PagePool, Prefix,
-        Queue, QueueStats, Rings, Rss, Threading,
+        Channels, DataSplit, Features, FlowKind, HashFields, Interface, LinkStats, Mac, Module,
+        Napi, PagePool, Prefix, Queue, QueueStats, Rings, Rss, Threading,
     },
 };
 
@@ -88,6 +88,8 @@ requests! {
     SetRings -> (),
     GetRss -> Rss,
     SetRss -> (),
+    SetHashFields -> (),
+    SetInputTransformation -> (),
     FlowQueue -> FlowPlace,
     GetChannels -> Channels,
     SetChannels -> (),
@@ -481,6 +483,30 @@ pub struct SetRss {
     pub table: Option<Vec<u32>>,
     /// Hash key; its length must be the device's.
     pub key: Option<Vec<u8>>,
+}
+
+/// Changes what of a kind of flow is hashed, `ethtool -N <interface> rx-flow-hash`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetHashFields {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// Which flows.
+    pub flow: FlowKind,
+    /// What of them.
+    pub fields: HashFields,
+}
+
+/// Changes the transformation of what is hashed, `ethtool -X <interface> xfrm`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetInputTransformation {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// `RXH_XFRM_*`, as a set: 1 is symmetric-xor, 2 is symmetric-or-xor.
+    pub transformation: u32,
 }
 
 /// Where a flow would be received: the Toeplitz hash over its addresses and ports with the

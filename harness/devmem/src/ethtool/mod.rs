@@ -16,7 +16,7 @@ use netlink_bindings::utils::Pusher;
 pub use channels::{ChannelChange, Channels};
 pub use features::Features;
 pub use rings::{RingChange, Rings, TcpDataSplit};
-pub use rss::{Indirection, Rss, RssChange};
+pub use rss::{Flow, HashFields, Indirection, Rss, RssChange};
 pub use stats::driver_stats;
 
 use crate::error::Result;

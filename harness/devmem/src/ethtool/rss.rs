@@ -17,6 +17,63 @@ pub struct Rss {
     pub indirection: Vec<u32>,
     /// The hash key.
     pub key: Vec<u8>,
+    /// What of each kind of flow is hashed; kinds that the driver does not know are absent.
+    pub hash_fields: Vec<(Flow, HashFields)>,
+}
+
+/// A kind of flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// TCP over IPv4.
+    Tcp4,
+    /// TCP over IPv6.
+    Tcp6,
+    /// UDP over IPv4.
+    Udp4,
+    /// UDP over IPv6.
+    Udp6,
+}
+
+/// Header fields that a hash covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HashFields {
+    /// Source address.
+    pub ip_src: bool,
+    /// Destination address.
+    pub ip_dst: bool,
+    /// Source port.
+    pub l4_src: bool,
+    /// Destination port.
+    pub l4_dst: bool,
+}
+
+/// `RXH_*` of include/uapi/linux/ethtool.h.
+const IP_SRC: u32 = 1 << 4;
+const IP_DST: u32 = 1 << 5;
+const L4_SRC: u32 = 1 << 6;
+const L4_DST: u32 = 1 << 7;
+
+impl HashFields {
+    fn from_wire(bits: u32) -> Self {
+        Self {
+            ip_src: bits & IP_SRC != 0,
+            ip_dst: bits & IP_DST != 0,
+            l4_src: bits & L4_SRC != 0,
+            l4_dst: bits & L4_DST != 0,
+        }
+    }
+
+    fn to_wire(self) -> u32 {
+        [
+            (self.ip_src, IP_SRC),
+            (self.ip_dst, IP_DST),
+            (self.l4_src, L4_SRC),
+            (self.l4_dst, L4_DST),
+        ]
+        .into_iter()
+        .filter_map(|(wanted, bit)| wanted.then_some(bit))
+        .sum()
+    }
 }
 
 /// A new indirection table.
@@ -36,6 +93,10 @@ pub struct RssChange {
     pub indirection: Option<Indirection>,
     /// The hash key, of the length that [`Rss::key`] has.
     pub key: Option<Vec<u8>>,
+    /// What of a kind of flow is hashed.
+    pub hash_fields: Option<(Flow, HashFields)>,
+    /// A transformation of what is hashed, `RXH_XFRM_*`.
+    pub input_transformation: Option<u32>,
 }
 
 impl Ethtool {
@@ -73,6 +134,20 @@ impl Ethtool {
         if let Some(key) = &change.key {
             attributes = attributes.push_hkey(key);
         }
+        if let Some(transformation) = change.input_transformation {
+            attributes = attributes.push_input_xfrm(transformation);
+        }
+        if let Some((flow, fields)) = change.hash_fields {
+            let nested = attributes.nested_flow_hash();
+            let fields = fields.to_wire();
+            attributes = match flow {
+                Flow::Tcp4 => nested.push_tcp4(fields),
+                Flow::Tcp6 => nested.push_tcp6(fields),
+                Flow::Udp4 => nested.push_udp4(fields),
+                Flow::Udp6 => nested.push_udp6(fields),
+            }
+            .end_nested();
+        }
         drop(attributes);
         self.netlink.acknowledged(
             Subject {
@@ -107,6 +182,20 @@ fn rss(subject: Subject, reply: &IterableRss<'_>) -> Result<Rss> {
             .map(|entry| u32::from_ne_bytes([entry[0], entry[1], entry[2], entry[3]]))
             .collect(),
         key: reply.get_hkey().unwrap_or_default().to_vec(),
+        hash_fields: reply.get_flow_hash().map_or_else(
+            |_| Vec::new(),
+            |flows| {
+                [
+                    (Flow::Tcp4, flows.get_tcp4()),
+                    (Flow::Tcp6, flows.get_tcp6()),
+                    (Flow::Udp4, flows.get_udp4()),
+                    (Flow::Udp6, flows.get_udp6()),
+                ]
+                .into_iter()
+                .filter_map(|(flow, bits)| Some((flow, HashFields::from_wire(bits.ok()?))))
+                .collect()
+            },
+        ),
     })
 }
 
@@ -134,9 +223,29 @@ mod tests {
             Rss {
                 hash_function: None,
                 indirection: queues,
-                key: vec![1, 2, 3]
+                key: vec![1, 2, 3],
+                hash_fields: Vec::new(),
             }
         );
+    }
+
+    #[test]
+    fn hash_fields_that_were_encoded_decode_to_the_same() {
+        for bits in 0..16 {
+            let fields = HashFields {
+                ip_src: bits & 1 != 0,
+                ip_dst: bits & 2 != 0,
+                l4_src: bits & 4 != 0,
+                l4_dst: bits & 8 != 0,
+            };
+            let mut attributes = Vec::new();
+            PushRss::new(&mut attributes)
+                .nested_flow_hash()
+                .push_udp4(fields.to_wire())
+                .end_nested();
+            let decoded = rss(SUBJECT, &RssAttributes::new(&attributes)).expect("no table");
+            assert_eq!(decoded.hash_fields, [(Flow::Udp4, fields)]);
+        }
     }
 
     #[test]
