@@ -12,8 +12,8 @@ use protocol::{
 use serde_json::Value;
 
 use crate::{
-    deferred, ethtool, failure, faults, files, interfaces, jobs::Jobs, leaks, marker, modules,
-    netdev, netns, packet, ping, registers, rtnetlink,
+    deferred, device, ethtool, failure, faults, files, interfaces, jobs::Jobs, leaks, marker,
+    modules, netdev, netns, packet, ping, registers, rtnetlink,
 };
 
 /// Who this is.
@@ -144,6 +144,74 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::SetChannels(r) => reply::<request::SetChannels>(netns::within(r.ns, || {
             ethtool::set_channels(&r.interface, r.combined)
         })?),
+        R::GetCoalesce(r) => reply::<protocol::ethtool::GetCoalesce>(netns::within(r.ns, || {
+            device::coalesce(&r.interface, r.queue)
+        })?),
+        R::SetCoalesce(r) => reply::<protocol::ethtool::SetCoalesce>(netns::within(r.ns, || {
+            device::set_coalesce(&r.interface, r.queue, r.coalesce)
+        })?),
+        R::GetPause(r) => reply::<protocol::ethtool::GetPause>(netns::within(r.ns, || {
+            device::pause(&r.interface)
+        })?),
+        R::SetPause(r) => reply::<protocol::ethtool::SetPause>(netns::within(r.ns, || {
+            device::set_pause(&r.interface, r.pause)
+        })?),
+        R::GetLinkModes(r) => {
+            reply::<protocol::ethtool::GetLinkModes>(netns::within(r.ns, || {
+                device::link_modes(&r.interface)
+            })?)
+        }
+        R::SetLinkModes(r) => {
+            reply::<protocol::ethtool::SetLinkModes>(netns::within(r.ns, || {
+                device::set_link_modes(&r.interface, r.change)
+            })?)
+        }
+        R::GetStandardStats(r) => {
+            reply::<protocol::ethtool::GetStandardStats>(netns::within(r.ns, || {
+                device::standard_stats(&r.interface)
+            })?)
+        }
+        R::GetDriverInfo(r) => {
+            reply::<protocol::ethtool::GetDriverInfo>(netns::within(r.ns, || {
+                device::driver_info(&r.interface)
+            })?)
+        }
+        R::DumpRegisters(r) => {
+            reply::<protocol::ethtool::DumpRegisters>(netns::within(r.ns, || {
+                device::registers(&r.interface)
+            })?)
+        }
+        R::TestSelf(r) => reply::<protocol::ethtool::TestSelf>(netns::within(r.ns, || {
+            device::self_test(&r.interface, r.offline)
+        })?),
+        R::Identify(r) => reply::<protocol::ethtool::Identify>(netns::within(r.ns, || {
+            device::identify(&r.interface, r.seconds)
+        })?),
+        R::GetWakeOnLan(r) => {
+            reply::<protocol::ethtool::GetWakeOnLan>(netns::within(r.ns, || {
+                device::wake_on_lan(&r.interface)
+            })?)
+        }
+        R::SetWakeOnLan(r) => {
+            reply::<protocol::ethtool::SetWakeOnLan>(netns::within(r.ns, || {
+                device::set_wake_on_lan(&r.interface, r.options)
+            })?)
+        }
+        R::GetMessageLevel(r) => {
+            reply::<protocol::ethtool::GetMessageLevel>(netns::within(r.ns, || {
+                device::message_level(&r.interface)
+            })?)
+        }
+        R::SetMessageLevel(r) => {
+            reply::<protocol::ethtool::SetMessageLevel>(netns::within(r.ns, || {
+                device::set_message_level(&r.interface, r.level)
+            })?)
+        }
+        R::GetTimestamping(r) => {
+            reply::<protocol::ethtool::GetTimestamping>(netns::within(r.ns, || {
+                device::timestamping(&r.interface)
+            })?)
+        }
         R::GetFeatures(r) => {
             reply::<request::GetFeatures>(netns::within(r.ns, || ethtool::features(&r.interface))?)
         }

@@ -9,6 +9,7 @@
 
 mod control;
 mod deferred;
+mod device;
 mod dispatch;
 mod ethtool;
 mod failure;

@@ -10,6 +10,7 @@
 //! Which answer belongs to which question is a matter of types: every request implements
 //! [`Query`], every job [`JobSpec`].
 
+pub mod ethtool;
 pub mod frame;
 pub mod job;
 pub mod measure;
@@ -37,4 +38,4 @@ pub const PORT_NAME: &str = "nobounce.control";
 /// Number that both sides compare at the start; raised with every change of a message.
 ///
 /// The agent sits in an initramfs that may be older than the host's program.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;

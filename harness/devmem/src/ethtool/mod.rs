@@ -1,22 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The generic netlink family `ethtool` (Documentation/netlink/specs/ethtool.yaml): what a device
-//! memory user must set up and look at. Driver statistics, which the family does not offer, come
-//! through the older ioctl.
+//! memory user must set up and look at. What the family does not offer comes through the older
+//! ioctl: driver statistics, register dumps, self-tests.
 
 mod channels;
+mod coalesce;
+mod diagnostics;
 mod features;
+mod ioctl;
+mod link;
+mod pause;
 mod rings;
 mod rss;
+mod standard;
 mod stats;
 
 use netlink_bindings::ethtool::{PushHeader, Request};
 use netlink_bindings::utils::Pusher;
 
 pub use channels::{ChannelChange, Channels};
+pub use coalesce::{Coalesce, queue_coalesce, set_queue_coalesce};
+pub use diagnostics::{
+    DriverInfo, SelfTest, driver_info, identify, message_level, registers, self_test,
+    set_message_level, set_wake_on_lan, timestamping, wake_on_lan,
+};
 pub use features::Features;
+pub use link::{LinkModeChange, LinkModes};
+pub use pause::Pause;
 pub use rings::{RingChange, Rings, TcpDataSplit};
 pub use rss::{Flow, HashFields, Indirection, Rss, RssChange};
+pub use standard::StandardStats;
 pub use stats::driver_stats;
 
 use crate::error::Result;
@@ -68,6 +82,8 @@ impl Ethtool {
 /// The generated requests carry other numbers from the fourth on: the specification numbers
 /// requests and replies apart (`enum-model: directional`), the generator together.
 mod command {
+    pub(super) const LINKMODES_GET: u8 = 4;
+    pub(super) const LINKMODES_SET: u8 = 5;
     pub(super) const LINKSTATE_GET: u8 = 6;
     pub(super) const FEATURES_GET: u8 = 11;
     pub(super) const FEATURES_SET: u8 = 12;
@@ -75,6 +91,11 @@ mod command {
     pub(super) const RINGS_SET: u8 = 16;
     pub(super) const CHANNELS_GET: u8 = 17;
     pub(super) const CHANNELS_SET: u8 = 18;
+    pub(super) const COALESCE_GET: u8 = 19;
+    pub(super) const COALESCE_SET: u8 = 20;
+    pub(super) const PAUSE_GET: u8 = 21;
+    pub(super) const PAUSE_SET: u8 = 22;
+    pub(super) const STATS_GET: u8 = 32;
     pub(super) const RSS_GET: u8 = 38;
     pub(super) const RSS_SET: u8 = 48;
 }

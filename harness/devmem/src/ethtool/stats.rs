@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The driver's own statistics (`ethtool -S`): the netlink family has their names but not their
-//! values, so that both come from the ioctl `SIOCETHTOOL` (include/uapi/linux/ethtool.h).
+//! values, so that both come from the ioctl.
 
-use std::os::fd::AsRawFd;
-
-use rustix::fd::OwnedFd;
-
+use super::ioctl::Device;
 use crate::bytes::{u32_at, u64_at};
-use crate::error::{Error, Refusal, Result};
-use crate::interface;
+use crate::error::Result;
 
-/// include/uapi/linux/sockios.h
-const SIOCETHTOOL: libc::Ioctl = 0x8946;
-const ETHTOOL_GSTRINGS: u32 = 0x1b;
 const ETHTOOL_GSTATS: u32 = 0x1d;
-const ETHTOOL_GSSET_INFO: u32 = 0x37;
 /// The string set of statistics.
 const ETH_SS_STATS: u32 = 1;
-/// Bytes of a name, its zeros included.
-const ETH_GSTRING_LEN: usize = 32;
 /// How often to start over when the driver's set changes between the calls.
 const ATTEMPTS: usize = 8;
 
@@ -29,109 +19,23 @@ const ATTEMPTS: usize = 8;
 ///
 /// # Errors
 ///
-/// [`Error::Unsupported`] if the driver has none, [`Error::NoSuchInterface`].
+/// [`crate::Error::Unsupported`] if the driver has none, [`crate::Error::NoSuchInterface`].
 pub fn driver_stats(ifindex: u32) -> Result<Vec<(String, u64)>> {
-    let device = Device {
-        ifindex,
-        name: interface::name(ifindex)?,
-        socket: interface::any_socket()?,
-    };
+    let device = Device::new(ifindex, "driver statistics")?;
     for _ in 0..ATTEMPTS {
-        let count = device.count()?;
+        let count = device.count(ETH_SS_STATS)?;
         let len = u32::try_from(count).map_err(|_| device.refused(libc::EOVERFLOW))?;
-        // struct ethtool_gstrings: u32 cmd, string_set, len, then the names.
-        let strings = device.call(
-            &[ETHTOOL_GSTRINGS, ETH_SS_STATS, len],
-            count * ETH_GSTRING_LEN,
-        )?;
+        let names = device.strings(ETH_SS_STATS, count)?;
         // struct ethtool_stats: u32 cmd, n_stats, then u64 values.
         let values = device.call(&[ETHTOOL_GSTATS, len], count * 8)?;
-        // The kernel answers with no entries when the number is not the one it has now.
-        if u32_at(&strings, 8) == Some(len) && u32_at(&values, 4) == Some(len) {
-            let names = strings[12..].chunks_exact(ETH_GSTRING_LEN);
+        if let (Some(names), Some(true)) = (names, u32_at(&values, 4).map(|now| now == len)) {
             let counts = values[8..].chunks_exact(8);
             return Ok(names
+                .into_iter()
                 .zip(counts)
-                .take(count)
-                .map(|(name, value)| (text(name), u64_at(value, 0).unwrap_or(0)))
+                .map(|(name, value)| (name, u64_at(value, 0).unwrap_or(0)))
                 .collect());
         }
     }
     Err(device.refused(libc::EAGAIN))
-}
-
-fn text(name: &[u8]) -> String {
-    let end = name
-        .iter()
-        .position(|&byte| byte == 0)
-        .unwrap_or(name.len());
-    String::from_utf8_lossy(&name[..end]).into_owned()
-}
-
-struct Device {
-    ifindex: u32,
-    name: String,
-    socket: OwnedFd,
-}
-
-impl Device {
-    /// How many statistics there are.
-    fn count(&self) -> Result<usize> {
-        // struct ethtool_sset_info: u32 cmd, reserved, u64 sset_mask (one bit, in its low word on
-        // either byte order's side), then one u32 for each set that is known.
-        let mask = (1u64 << ETH_SS_STATS).to_ne_bytes();
-        let halves = [u32_at(&mask, 0), u32_at(&mask, 4)].map(Option::unwrap_or_default);
-        let info = self.call(&[ETHTOOL_GSSET_INFO, 0, halves[0], halves[1]], 4)?;
-        match (u64_at(&info, 8), u32_at(&info, 16)) {
-            (Some(known), Some(count)) if known != 0 && count != 0 => Ok(count as usize),
-            _ => Err(self.refused(libc::EOPNOTSUPP)),
-        }
-    }
-
-    /// Runs the command whose struct starts with the words `head`, and for whose answer there is
-    /// `room` bytes behind them.
-    fn call(&self, head: &[u32], room: usize) -> Result<Vec<u8>> {
-        let mut command: Vec<u8> = head.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        // Twice the room: kernels before the check of the number (net/ethtool/ioctl.c) write as
-        // many as the driver has when they run, which is more if somebody just gave it more queues.
-        command.resize(command.len() + 2 * room, 0);
-
-        // SAFETY: `ifreq` is plain old data, for which zeros are valid.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        let (_, name) = request
-            .ifr_name
-            .split_last_mut()
-            .ok_or_else(|| self.refused(libc::EINVAL))?;
-        for (to, from) in name.iter_mut().zip(self.name.bytes()) {
-            *to = from as libc::c_char;
-        }
-        request.ifr_ifru.ifru_data = command.as_mut_ptr().cast();
-        // SAFETY: `request` names the interface and points to `command`, which outlives the call.
-        // The kernel writes the command's head and as many entries as the head asks for, for which
-        // there is room; it copies bytewise, so that alignment does not matter.
-        let status = unsafe { libc::ioctl(self.socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
-        if status < 0 {
-            let error = std::io::Error::last_os_error();
-            return Err(self.refused(error.raw_os_error().unwrap_or(libc::EIO)));
-        }
-        Ok(command)
-    }
-
-    fn refused(&self, errno: i32) -> Error {
-        let interface = interface::label(self.ifindex);
-        let refusal = Refusal::from_errno(errno);
-        match errno {
-            libc::EOPNOTSUPP => Error::Unsupported {
-                interface,
-                operation: "driver statistics",
-                refusal,
-            },
-            libc::ENODEV => Error::NoSuchInterface { interface, refusal },
-            _ => Error::Refused {
-                interface,
-                operation: "driver statistics",
-                refusal,
-            },
-        }
-    }
 }

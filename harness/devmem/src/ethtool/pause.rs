@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Flow control by pause frames (`pause-get`, `pause-set`; `ethtool -a`, `-A`).
+
+use netlink_bindings::ethtool::{HeaderFlags, Request};
+
+use super::{Ethtool, command, name_interface};
+use crate::error::Result;
+use crate::netlink::Subject;
+
+/// Pause settings, and counts where the driver keeps them. What is absent in a change stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pause {
+    /// Whether the link partner is asked.
+    pub autoneg: Option<bool>,
+    /// Pause frames that come are obeyed.
+    pub rx: Option<bool>,
+    /// Pause frames are sent.
+    pub tx: Option<bool>,
+    /// How many came.
+    pub rx_frames: Option<u64>,
+    /// How many were sent.
+    pub tx_frames: Option<u64>,
+}
+
+impl Ethtool {
+    /// Pause settings and counts of an interface.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::Unsupported`] if the driver does not say, [`crate::Error::NoSuchInterface`].
+    pub fn pause(&mut self, ifindex: u32) -> Result<Pause> {
+        let mut request = Request::new().op_pause_get_do();
+        request.header_mut().cmd = command::PAUSE_GET;
+        request
+            .encode()
+            .nested_header()
+            .push_dev_index(ifindex)
+            .push_flags(HeaderFlags::Stats as u32)
+            .end_nested();
+        let subject = Subject {
+            operation: "ethtool pause-get",
+            ifindex,
+        };
+        self.netlink.one(subject, &request, |reply| {
+            let stats = reply.get_stats().ok();
+            Ok(Pause {
+                autoneg: reply.get_autoneg().ok().map(|on| on != 0),
+                rx: reply.get_rx().ok().map(|on| on != 0),
+                tx: reply.get_tx().ok().map(|on| on != 0),
+                rx_frames: stats.and_then(|stats| stats.get_rx_frames().ok()),
+                tx_frames: stats.and_then(|stats| stats.get_tx_frames().ok()),
+            })
+        })
+    }
+
+    /// Changes pause settings.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::NotPrivileged`] without `CAP_NET_ADMIN`, [`crate::Error::Refused`] for what
+    /// the device cannot do.
+    pub fn set_pause(&mut self, ifindex: u32, change: Pause) -> Result<()> {
+        let mut request = Request::new().op_pause_set_do();
+        request.header_mut().cmd = command::PAUSE_SET;
+        let mut attributes = name_interface(request.encode().nested_header(), ifindex);
+        if let Some(on) = change.autoneg {
+            attributes = attributes.push_autoneg(on.into());
+        }
+        if let Some(on) = change.rx {
+            attributes = attributes.push_rx(on.into());
+        }
+        if let Some(on) = change.tx {
+            attributes = attributes.push_tx(on.into());
+        }
+        drop(attributes);
+        self.netlink.acknowledged(
+            Subject {
+                operation: "ethtool pause-set",
+                ifindex,
+            },
+            &request,
+        )
+    }
+}
