@@ -8,6 +8,7 @@
 //! C header: `include/linux/ethtool.h`
 
 mod channels;
+mod coalesce;
 mod rings;
 mod rss;
 mod statistics;
@@ -21,6 +22,10 @@ pub use self::{
     channels::{
         ChannelCounts,
         Channels, //
+    },
+    coalesce::{
+        Coalesce,
+        Coalescing, //
     },
     rings::{
         HeaderSplit,
@@ -57,15 +62,16 @@ impl ExtAck<'_> {
 }
 
 /// A driver's ethtool operations, all together.
-pub trait Ethtool: RingParams + Channels + Rss + Statistics {}
+pub trait Ethtool: RingParams + Channels + Coalescing + Rss + Statistics {}
 
-impl<T: RingParams + Channels + Rss + Statistics> Ethtool for T {}
+impl<T: RingParams + Channels + Coalescing + Rss + Statistics> Ethtool for T {}
 
 /// The C operations of `T`.
 pub(crate) struct Table<T>(PhantomData<T>);
 
 impl<T: Ethtool> Table<T> {
     pub(crate) const OPS: &'static bindings::ethtool_ops = &bindings::ethtool_ops {
+        supported_coalesce_params: Coalesce::PARAMETERS,
         supported_ring_params:
             bindings::ethtool_supported_ring_param_ETHTOOL_RING_USE_TCP_DATA_SPLIT
                 | bindings::ethtool_supported_ring_param_ETHTOOL_RING_USE_HDS_THRS,
@@ -75,6 +81,10 @@ impl<T: Ethtool> Table<T> {
         set_ringparam: Some(Self::set_ringparam),
         get_channels: Some(Self::get_channels),
         set_channels: Some(Self::set_channels),
+        get_coalesce: Some(Self::get_coalesce),
+        set_coalesce: Some(Self::set_coalesce),
+        get_per_queue_coalesce: Some(Self::get_per_queue_coalesce),
+        set_per_queue_coalesce: Some(Self::set_per_queue_coalesce),
         get_rx_ring_count: Some(Self::get_rx_ring_count),
         get_rxfh_key_size: Some(Self::get_rxfh_key_size),
         get_rxfh_indir_size: Some(Self::get_rxfh_indir_size),

@@ -23,6 +23,7 @@
 
 pub mod descriptors;
 pub mod device;
+pub mod dim;
 pub mod dma;
 pub mod ethtool;
 pub mod fragment;

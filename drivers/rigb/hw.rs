@@ -29,10 +29,6 @@ use net::device::{
 const TRIES: u32 = 1000;
 const PAUSE: Delta = Delta::from_micros(20);
 
-/// Interrupt moderation: at most one interrupt of a vector in this time, in microseconds. The first
-/// one after a pause comes at once. In this time the wire brings 50 KB, which fit any ring.
-const MODERATION_US: u32 = 400;
-
 /// Prefetch, host and write-back thresholds of the queues, in descriptors.
 const RX_THRESHOLDS: u32 = regs::thresholds(8, 8, 1);
 const TX_THRESHOLDS: u32 = regs::thresholds(8, 1, 1);
@@ -228,10 +224,6 @@ impl<'bound> Hw<'bound> {
 
                 self.write(reg, value);
             }
-            self.write(
-                regs::eitr(pair),
-                regs::eitr::interval(MODERATION_US) | regs::eitr::CNT_IGNR,
-            );
         }
         self.write(
             regs::IVAR_MISC,
@@ -244,6 +236,14 @@ impl<'bound> Hw<'bound> {
         self.write(regs::EIAM, all);
         self.write(regs::EIMS, all);
         self.write(regs::IMS, regs::icr::LSC);
+    }
+
+    /// Keeps the interrupts of a vector at least `us` microseconds apart.
+    pub(crate) fn set_interval(&self, vector: u16, us: u32) {
+        self.write(
+            regs::eitr(vector),
+            regs::eitr::interval(us) | regs::eitr::CNT_IGNR,
+        );
     }
 
     /// Masks all interrupts.

@@ -25,6 +25,7 @@ use net::{
         MacAddress,
         RxMode, //
     },
+    ethtool::Coalesce,
     irq::Vectors,
     napi,
     skb::SkBuffRef,
@@ -32,6 +33,7 @@ use net::{
 };
 
 use crate::{
+    ethtool::coalesce,
     hw::Hw,
     rx,
     stats::QueueStats,
@@ -91,6 +93,37 @@ impl<'bound> Pair<'bound> {
         }
     }
 
+    /// Changes what belongs to the NAPI, which is disabled for that time.
+    pub(crate) fn change_state(
+        &mut self,
+        dev: Locked<'_, Adapter<'bound>>,
+        change: impl FnOnce(&mut QueuePair<'bound>),
+    ) {
+        match self {
+            Self::Unlisted(napi) => change(napi.state()),
+            Self::Disabled(napi) => change(napi.state()),
+            Self::Enabled(_) | Self::Taken => {
+                if let Some(napi) = self.take_enabled() {
+                    let mut napi = napi.disable(dev);
+
+                    change(napi.state());
+                    *self = Self::resume(napi, dev);
+                }
+            }
+        }
+    }
+
+    /// Enables a NAPI and polls once: completions and packets may have come while it was disabled.
+    pub(crate) fn resume(
+        napi: napi::Disabled<QueuePair<'bound>>,
+        dev: Locked<'_, Adapter<'bound>>,
+    ) -> Self {
+        let napi = napi.enable(dev);
+
+        napi.schedule();
+        Self::Enabled(napi)
+    }
+
     /// Takes the NAPI out if it is enabled.
     pub(crate) fn take_enabled(&mut self) -> Option<napi::Enabled<QueuePair<'bound>>> {
         match core::mem::replace(self, Self::Taken) {
@@ -134,6 +167,8 @@ pub(crate) struct Control<'bound> {
     pub(crate) pairs: KVec<Pair<'bound>>,
     /// How many of them are in use: the first ones, at least one.
     pub(crate) in_use: u16,
+    /// How the interrupts of each queue pair are coalesced, in use or not.
+    pub(crate) coalesce: KVec<Coalesce>,
     pub(crate) settings: Settings,
     pub(crate) key: rss::Key,
     pub(crate) table: rss::IndirectionTable,
@@ -158,6 +193,7 @@ impl<'bound> Control<'bound> {
         Ok(Self {
             pairs: KVec::with_capacity(pairs as usize, GFP_KERNEL)?,
             in_use,
+            coalesce: KVec::from_elem(coalesce::DEFAULT, pairs as usize, GFP_KERNEL)?,
             settings: Settings {
                 rx_len: ring::Ring::new(RX_RING).ok_or(EINVAL)?,
                 tx_len: ring::Ring::new(TX_RING).ok_or(EINVAL)?,
@@ -286,6 +322,9 @@ impl<'bound> Adapter<'bound> {
         }
         // What changes after this look raises an interrupt, once they are enabled.
         dev.device().set_carrier(hw.link_is_up());
+        for (vector, coalesce) in (0u16..).zip(&control.coalesce) {
+            hw.set_interval(vector, coalesce.rx_usecs);
+        }
         // CAST: There are at most 16 queue pairs.
         hw.enable_interrupts(control.pairs.len() as u32);
         control.poll_pairs(0..control.in_use);

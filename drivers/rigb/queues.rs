@@ -13,7 +13,6 @@ use net::{
         NetDevice, //
     },
     ethtool::ExtAck,
-    napi,
     page_pool::PageSize,
     queue::{
         Config,
@@ -28,8 +27,7 @@ use crate::{
         Control,
         Pair, //
     },
-    rx,
-    vector::QueuePair, //
+    rx, //
 };
 
 impl<'bound> QueueManagement for Adapter<'bound> {
@@ -92,7 +90,7 @@ impl<'bound> QueueManagement for Adapter<'bound> {
                 return Err(failed);
             }
         }
-        *pair = resume(napi, dev);
+        *pair = Pair::resume(napi, dev);
         Ok(())
     }
 
@@ -104,7 +102,7 @@ impl<'bound> QueueManagement for Adapter<'bound> {
         let pair = control.pairs.get_mut(index as usize).ok_or(EINVAL)?;
         let mut napi = pair.take_enabled().ok_or(ENETDOWN)?.disable(dev);
         let Some(running) = napi.state().rx.take() else {
-            *pair = resume(napi, dev);
+            *pair = Pair::resume(napi, dev);
             return Err(ENETDOWN);
         };
 
@@ -115,20 +113,9 @@ impl<'bound> QueueManagement for Adapter<'bound> {
             }
             Err((error, running)) => {
                 napi.state().rx = Some(running);
-                *pair = resume(napi, dev);
+                *pair = Pair::resume(napi, dev);
                 Err(error)
             }
         }
     }
-}
-
-/// Enables a NAPI and polls once: completions and packets may have come while it was disabled.
-fn resume<'bound>(
-    napi: napi::Disabled<QueuePair<'bound>>,
-    dev: Locked<'_, Adapter<'bound>>,
-) -> Pair<'bound> {
-    let napi = napi.enable(dev);
-
-    napi.schedule();
-    Pair::Enabled(napi)
 }

@@ -214,6 +214,11 @@ impl<'bound> Running<'bound> {
         (packets, starved)
     }
 
+    /// Packets and bytes that the queue has received in its life.
+    pub(crate) fn received(&self) -> (u64, u64) {
+        (self.stats.rx_packets.get(), self.stats.rx_bytes.get())
+    }
+
     /// Gives buffers to the device. Returns whether it has enough to go on.
     fn refill(&mut self) -> bool {
         let wanted = self.ring.unposted();

@@ -12,6 +12,7 @@ use kernel::{
 };
 use net::{
     device::DeviceRef,
+    dim::Dim,
     napi::{
         self,
         Outcome,
@@ -20,6 +21,7 @@ use net::{
 };
 
 use crate::{
+    ethtool::coalesce::Moderator,
     hw::Hw,
     netdev::Adapter,
     rx,
@@ -32,6 +34,8 @@ use crate::{
 pub(crate) struct QueuePair<'bound> {
     pub(crate) rx: Option<rx::Running<'bound>>,
     pub(crate) tx: Option<tx::Completion<'bound>>,
+    /// Adapts how often the interrupt comes, if the user wants that.
+    pub(crate) dim: Option<Dim<Moderator<'bound>>>,
     dev: DeviceRef<Adapter<'bound>>,
     index: u32,
 }
@@ -41,6 +45,7 @@ impl<'bound> QueuePair<'bound> {
         Self {
             rx: None,
             tx: None,
+            dim: None,
             dev,
             index,
         }
@@ -70,6 +75,11 @@ impl<'bound> napi::Poll for QueuePair<'bound> {
         } else if starved {
             Outcome::Starved(received)
         } else {
+            if let (Some(dim), Some(rx)) = (&mut self.dim, &self.rx) {
+                let (packets, bytes) = rx.received();
+
+                dim.sample(packets, bytes);
+            }
             Outcome::Done(received)
         }
     }

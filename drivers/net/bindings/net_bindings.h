@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What bindgen reads: see bindgen_parameters for what it takes from it. */
 
+#include <linux/dim.h>
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
 #include <linux/netdevice.h>
@@ -34,6 +35,9 @@ static const unsigned int NET_SHIM_MAX_SKB_FRAGS = MAX_SKB_FRAGS;
 static const unsigned int NET_SHIM_RSS_HASH_TOP = ETH_RSS_HASH_TOP;
 static const unsigned int NET_SHIM_OPS_NEED_RTNL =
 	ETHTOOL_OP_NEEDS_RTNL_GLINK | ETHTOOL_OP_NEEDS_RTNL_SCHANNELS;
+static const unsigned int NET_SHIM_COALESCE_RX_USECS = ETHTOOL_COALESCE_RX_USECS;
+static const unsigned int NET_SHIM_COALESCE_USE_ADAPTIVE_RX =
+	ETHTOOL_COALESCE_USE_ADAPTIVE_RX;
 static const unsigned int NET_SHIM_TCP_DATA_SPLIT_UNKNOWN =
 	ETHTOOL_TCP_DATA_SPLIT_UNKNOWN;
 static const unsigned int NET_SHIM_TCP_DATA_SPLIT_DISABLED =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
+#include <linux/dim.h>
 #include <linux/dma-mapping.h>
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
@@ -427,6 +428,32 @@ bool net_shim_pp_is_unreadable(struct page_pool *pool)
 void *net_shim_netmem_address(netmem_ref netmem)
 {
 	return netmem_address(netmem);
+}
+
+void net_shim_dim_init(struct dim *dim, void (*work)(struct work_struct *))
+{
+	memset(dim, 0, sizeof(*dim));
+	dim->mode = DIM_CQ_PERIOD_MODE_START_FROM_EQE;
+	INIT_WORK(&dim->work, work);
+}
+
+void net_shim_dim_sample(struct dim *dim, u16 events, u64 packets, u64 bytes)
+{
+	struct dim_sample sample = {};
+
+	dim_update_sample(events, packets, bytes, &sample);
+	net_dim(dim, &sample);
+}
+
+u16 net_shim_dim_rx_usec(const struct dim *dim)
+{
+	return net_dim_get_rx_moderation(dim->mode, dim->profile_ix).usec;
+}
+
+/* What was decided is in effect: measure again. */
+void net_shim_dim_applied(struct dim *dim)
+{
+	dim->state = DIM_START_MEASURE;
 }
 
 void net_shim_ethtool_puts(u8 **data, const char *str)

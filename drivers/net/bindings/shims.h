@@ -8,6 +8,7 @@
 #ifndef NOBOUNCE_NET_SHIMS_H
 #define NOBOUNCE_NET_SHIMS_H
 
+#include <linux/dim.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 #include <net/netmem.h>
@@ -102,6 +103,12 @@ void net_shim_pp_sync_for_cpu(const struct page_pool *pool, netmem_ref netmem, u
 			      u32 size);
 bool net_shim_pp_is_unreadable(struct page_pool *pool);
 void *net_shim_netmem_address(netmem_ref netmem);
+
+/* DIM */
+void net_shim_dim_init(struct dim *dim, void (*work)(struct work_struct *));
+void net_shim_dim_sample(struct dim *dim, u16 events, u64 packets, u64 bytes);
+u16 net_shim_dim_rx_usec(const struct dim *dim);
+void net_shim_dim_applied(struct dim *dim);
 
 /* ethtool and netlink */
 void net_shim_ethtool_puts(u8 **data, const char *str);

@@ -172,6 +172,7 @@ fn udp_places(bed: &Testbed, family: Family) -> Result<Vec<(u32, u32)>> {
             seed: 5,
             datagrams: Some(DATAGRAMS),
             size: 100,
+            batch: None,
             pause_us: 50,
         })?;
         assert_eq!(flow.join()?.sent, DATAGRAMS);
@@ -213,6 +214,17 @@ fn what_is_hashed_follows_the_user_and_is_only_tcp_while_headers_are_split() -> 
     for flow in FlowKind::ALL {
         assert_eq!(fields(flow)?, HashFields::PORTS, "{flow:?} at first");
     }
+    // One with which the flows here reach several queues.
+    bed.guest.call(SetRss {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        table: None,
+        key: Some(
+            (0..40u8)
+                .map(|i| i.wrapping_mul(37).wrapping_add(11))
+                .collect(),
+        ),
+    })?;
     for family in Family::BOTH {
         let places = udp_places(&bed, family)?;
         assert!(places.iter().all(|(wanted, is)| wanted == is), "{places:?}");
