@@ -30,7 +30,13 @@ use crate::pagemap::{self, PhysicalRange};
 #[derive(Debug)]
 pub struct Memory {
     buffer: DmaBuf,
-    view: MmapRegion,
+    view: View,
+}
+
+/// The CPU's view of a dma-buf. It stays when the dma-buf's descriptor is closed.
+#[derive(Debug)]
+pub struct View {
+    region: MmapRegion,
     place: Place,
 }
 
@@ -70,20 +76,25 @@ impl Memory {
     }
 
     /// A dma-buf with a view that shows the same memory.
-    pub(crate) fn new(buffer: DmaBuf, view: MmapRegion) -> Self {
+    pub(crate) fn new(buffer: DmaBuf, region: MmapRegion) -> Self {
+        let place = Place::PageTable;
         Self {
             buffer,
-            view,
-            place: Place::PageTable,
+            view: View { region, place },
         }
     }
 
     /// The same memory, of which it is known that it starts at a physical address.
     pub(crate) fn at(self, address: u64) -> Self {
-        Self {
-            place: Place::At(address),
-            ..self
-        }
+        let Self { buffer, mut view } = self;
+        view.place = Place::At(address);
+        Self { buffer, view }
+    }
+
+    /// The dma-buf and the view apart from each other.
+    #[must_use]
+    pub fn into_parts(self) -> (DmaBuf, View) {
+        (self.buffer, self.view)
     }
 
     /// Length in bytes.
@@ -104,33 +115,22 @@ impl Memory {
         &self.buffer
     }
 
-    /// Copies `bytes.len()` bytes at `offset` out of the memory.
-    ///
-    /// Bytes that a device writes meanwhile may come out old or new. Where the machine's DMA is not
-    /// coherent with its caches, bracket the copies with [`Memory::begin_cpu_access`] and
-    /// [`Memory::end_cpu_access`].
+    /// See [`View::read_at`].
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] if the range leaves the memory.
+    /// As there.
     pub fn read_at(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
-        let len = bytes.len();
-        self.view
-            .as_volatile_slice()
-            .read_slice(bytes, offset)
-            .map_err(|_| self.out_of_range(offset, len))
+        self.view.read_at(offset, bytes)
     }
 
-    /// Copies `bytes` into the memory at `offset`. What holds for [`Memory::read_at`] holds here.
+    /// See [`View::write_at`].
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] if the range leaves the memory; a part may have been written.
+    /// As there.
     pub fn write_at(&self, offset: usize, bytes: &[u8]) -> Result<()> {
-        self.view
-            .as_volatile_slice()
-            .write_slice(bytes, offset)
-            .map_err(|_| self.out_of_range(offset, bytes.len()))
+        self.view.write_at(offset, bytes)
     }
 
     /// See [`DmaBuf::begin_cpu_access`].
@@ -149,6 +149,58 @@ impl Memory {
     /// [`Error::Io`] if the exporter refuses.
     pub fn end_cpu_access(&self, access: CpuAccess) -> Result<()> {
         self.buffer.end_cpu_access(access)
+    }
+
+    /// See [`View::physical_ranges`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn physical_ranges(&self) -> Result<Vec<PhysicalRange>> {
+        self.view.physical_ranges()
+    }
+}
+
+impl View {
+    /// Length in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.region.size()
+    }
+
+    /// Whether the length is 0, which it never is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Copies `bytes.len()` bytes at `offset` out of the memory.
+    ///
+    /// Bytes that a device writes meanwhile may come out old or new. Where the machine's DMA is not
+    /// coherent with its caches, bracket the copies with [`Memory::begin_cpu_access`] and
+    /// [`Memory::end_cpu_access`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] if the range leaves the memory.
+    pub fn read_at(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
+        let len = bytes.len();
+        self.region
+            .as_volatile_slice()
+            .read_slice(bytes, offset)
+            .map_err(|_| self.out_of_range(offset, len))
+    }
+
+    /// Copies `bytes` into the memory at `offset`. What holds for [`View::read_at`] holds here.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] if the range leaves the memory; a part may have been written.
+    pub fn write_at(&self, offset: usize, bytes: &[u8]) -> Result<()> {
+        self.region
+            .as_volatile_slice()
+            .write_slice(bytes, offset)
+            .map_err(|_| self.out_of_range(offset, bytes.len()))
     }
 
     /// Where the memory lies, in physical addresses as the CPU sees them, in order of offset,
@@ -176,7 +228,7 @@ impl Memory {
         for offset in (0..self.len()).step_by(page) {
             self.read_at(offset, &mut byte)?;
         }
-        pagemap::physical_ranges(self.view.as_ptr() as usize, self.len(), page)
+        pagemap::physical_ranges(self.region.as_ptr() as usize, self.len(), page)
     }
 
     fn out_of_range(&self, offset: usize, len: usize) -> Error {

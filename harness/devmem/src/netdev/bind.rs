@@ -3,6 +3,7 @@
 //! Binding dma-bufs to queues (`bind-rx`) and to interfaces (`bind-tx`).
 
 use std::os::fd::{AsFd, AsRawFd};
+use std::sync::{Mutex, PoisonError};
 
 use netlink_bindings::netdev::{QueueType, Request};
 use netlink_bindings::utils::Pusher;
@@ -56,10 +57,16 @@ pub struct TxBinding {
     id: u32,
     ifindex: u32,
     len: usize,
-    _netlink: Netlink,
+    netlink: Mutex<Option<Netlink>>,
 }
 
 impl TxBinding {
+    /// Ends it, also for those who share it: their sends are [`Error::NotSendable`] from now on.
+    pub fn close(&self) {
+        let mut netlink = self.netlink.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(netlink.take());
+    }
+
     /// The id that the kernel gave it.
     #[must_use]
     pub fn id(&self) -> u32 {
@@ -93,7 +100,7 @@ impl TxBinding {
             id,
             ifindex: 1,
             len,
-            _netlink: Netlink::default(),
+            netlink: Mutex::default(),
         }
     }
 }
@@ -212,7 +219,7 @@ pub fn bind_tx(ifindex: u32, dmabuf: impl AsFd) -> Result<TxBinding> {
             id,
             ifindex,
             len,
-            _netlink: netlink,
+            netlink: Mutex::new(Some(netlink)),
         })
         .map_err(|error| refusal::bind_tx(error, ifindex))
 }
