@@ -232,6 +232,9 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
                 netdev::interface_queue_stats(&r.interface)
             })?)
         }
+        R::ListStrayPools(r) => {
+            reply::<request::ListStrayPools>(netns::within(r.ns, netdev::stray_pools)?)
+        }
         R::ListPagePools(r) => reply::<request::ListPagePools>(netns::within(r.ns, || {
             netdev::page_pools(&r.interface)
         })?),

@@ -57,7 +57,18 @@ pub(crate) fn interface_queue_stats(interface: &str) -> Result<BTreeMap<String, 
 /// Page pools of an interface.
 pub(crate) fn page_pools(interface: &str) -> Result<Vec<PagePool>> {
     let pools = Netdev::new().page_pools(index_of(interface)?)?;
-    let pool = |pool: netdev::PagePool| PagePool {
+    Ok(pools.into_iter().map(page_pool).collect())
+}
+
+/// Page pools whose interface is gone.
+pub(crate) fn stray_pools() -> Result<Vec<PagePool>> {
+    let pools = Netdev::new().all_page_pools()?.into_iter();
+    let stray = pools.filter(|pool| pool.ifindex.is_none());
+    Ok(stray.map(page_pool).collect())
+}
+
+fn page_pool(pool: netdev::PagePool) -> PagePool {
+    PagePool {
         id: pool.id,
         napi: pool.napi_id.and_then(|napi| napi.try_into().ok()),
         inflight: pool.inflight,
@@ -65,8 +76,7 @@ pub(crate) fn page_pools(interface: &str) -> Result<Vec<PagePool>> {
         detach_time: pool.detach_time,
         dmabuf: pool.dmabuf,
         io_uring: pool.io_uring,
-    };
-    Ok(pools.into_iter().map(pool).collect())
+    }
 }
 
 /// NAPIs of an interface.

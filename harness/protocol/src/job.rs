@@ -89,9 +89,12 @@ pub enum Command {
     },
     /// Return all fragments that the sink holds; works with every [`Release`].
     ReleaseAll,
-    /// Close the netlink socket that holds the dma-buf bound, and go on without. A [`ZcrxSink`]
-    /// closes its io_uring and ends.
+    /// Close the netlink socket that holds the dma-buf bound, and go on without, also if nothing can
+    /// be sent any more. A [`ZcrxSink`] closes its io_uring and ends.
     CloseBinding,
+    /// [`DevmemSink`], [`DevmemSource`], [`ZcrxSink`]: close the dma-buf. Whoever it is bound for
+    /// has to keep its memory.
+    CloseDmaBuf,
     /// [`DevmemSource`] with [`Fill::Host`]: the dma-buf holds the stream, send it.
     Go,
     /// Kill the process that the job runs in, if it has one of its own
@@ -352,7 +355,8 @@ pub enum Fill {
     Host,
 }
 
-/// Sends the seed's payload from a dma-buf that is bound for sending.
+/// Sends the seed's payload from a dma-buf that is bound for sending. While there is no route it
+/// tries again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DevmemSource {
     /// Namespace that sends.

@@ -122,6 +122,7 @@ requests! {
     GetQueueStats -> Vec<QueueStats>,
     GetInterfaceQueueStats -> BTreeMap<String, u64>,
     ListPagePools -> Vec<PagePool>,
+    ListStrayPools -> Vec<PagePool>,
     ListNapis -> Vec<Napi>,
     SetNapi -> (),
     Ping -> PingReport,
@@ -475,6 +476,13 @@ pub struct SetNapi {
     pub defer_hard_irqs: Option<u32>,
     /// GRO flush timeout in nanoseconds.
     pub gro_flush_timeout: Option<u32>,
+}
+
+/// Page pools of a namespace whose interface is gone, and that wait for pages.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ListStrayPools {
+    /// Namespace that the interface was in.
+    pub ns: Ns,
 }
 
 /// Changes ring parameters, `ethtool -G`. `None` leaves a parameter as it is.

@@ -2,21 +2,20 @@
 
 //! What io_uring zero-copy receive receives into.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use devmem::{
-    memory::Memory as DmaBuf,
     pagemap::PhysicalRange,
     udmabuf::Backing,
     zcrx::{Area, UserMemory},
 };
 use protocol::ZcrxMemory;
 
-use super::memory;
+use super::memory::{self, Closable};
 
 /// The memory of an area.
 pub(super) enum Memory {
     User(UserMemory),
-    DmaBuf(DmaBuf),
+    DmaBuf(Closable),
 }
 
 impl Memory {
@@ -31,15 +30,23 @@ impl Memory {
                 };
                 Self::User(UserMemory::create_with(memory::length(bytes)?, backing)?)
             }
-            ZcrxMemory::DmaBuf(from) => Self::DmaBuf(memory::allocate(from, bytes)?),
+            ZcrxMemory::DmaBuf(from) => Self::DmaBuf(memory::allocate(from, bytes)?.into()),
         })
     }
 
-    /// All of it, to register.
-    pub(super) fn area(&self) -> Area<'_> {
+    /// Registers all of it.
+    pub(super) fn register<T>(&self, with: impl FnOnce(Area<'_>) -> Result<T>) -> Result<T> {
         match self {
-            Self::User(memory) => Area::User(memory),
-            Self::DmaBuf(memory) => Area::dmabuf(memory),
+            Self::User(memory) => with(Area::User(memory)),
+            Self::DmaBuf(memory) => memory.with(|dmabuf| with(Area::dmabuf(dmabuf))),
+        }
+    }
+
+    /// Closes the dma-buf.
+    pub(super) fn close(&self) -> Result<()> {
+        match self {
+            Self::User(_) => bail!("the area is no dma-buf"),
+            Self::DmaBuf(memory) => memory.close(),
         }
     }
 
@@ -47,7 +54,7 @@ impl Memory {
     pub(super) fn read_at(&self, offset: usize, bytes: &mut [u8]) -> devmem::Result<()> {
         match self {
             Self::User(memory) => memory.read_at(offset, bytes),
-            Self::DmaBuf(memory) => memory.read_at(offset, bytes),
+            Self::DmaBuf(memory) => memory.view().read_at(offset, bytes),
         }
     }
 
@@ -55,7 +62,7 @@ impl Memory {
     pub(super) fn physical_ranges(&self) -> devmem::Result<Vec<PhysicalRange>> {
         match self {
             Self::User(memory) => memory.physical_pages(),
-            Self::DmaBuf(memory) => memory.physical_ranges(),
+            Self::DmaBuf(memory) => memory.view().physical_ranges(),
         }
     }
 }

@@ -11,7 +11,6 @@ use std::{
 
 use anyhow::{Context, Result};
 use devmem::{
-    memory::Memory,
     netdev::RxBinding,
     rx::{Fragment, Piece, Received, Receiver, Token, TokenReturner},
 };
@@ -53,7 +52,7 @@ pub(super) fn set_up(id: JobId, spec: DevmemSink) -> Result<Ready> {
         id,
         spec,
         switch,
-        dmabuf,
+        dmabuf: dmabuf.into(),
         binding: Mutex::new(Some(binding)),
         held: Mutex::default(),
         changed: Condvar::new(),
@@ -71,7 +70,7 @@ struct Sink {
     id: JobId,
     spec: DevmemSink,
     switch: Arc<Switch>,
-    dmabuf: Memory,
+    dmabuf: memory::Closable,
     binding: Mutex<Option<RxBinding>>,
     held: Mutex<Held>,
     /// Tokens were returned, or the job was stopped.
@@ -128,6 +127,7 @@ impl Control for Sink {
                         .context("the binding was closed before")?,
                 );
             }
+            Command::CloseDmaBuf => self.dmabuf.close()?,
             Command::Stop => self.switch.stop(),
             other @ (Command::Finish | Command::Kill | Command::Go) => {
                 return Err(not_understood("DevmemSink", other));
@@ -262,6 +262,7 @@ impl<'a> Progress<'a> {
                 self.copy.resize(fragment.len as usize, 0);
                 self.sink
                     .dmabuf
+                    .view()
                     .read_at(fragment.offset as usize, &mut self.copy)?;
                 self.checker.check(self.report.bytes, &self.copy);
             }

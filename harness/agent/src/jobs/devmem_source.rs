@@ -11,14 +11,19 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use devmem::{
     Error,
-    memory::Memory,
-    netdev::bind_tx,
+    netdev::{TxBinding, bind_tx},
     tx::{Completion, Sender},
 };
-use protocol::{DevmemSource, Failure, Fill, JobId, Payload, job::DevmemSourceReport};
+use protocol::{Command, DevmemSource, Failure, Fill, JobId, Payload, job::DevmemSourceReport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{Ready, memory, report::Meter, switch::Switch, tcp};
+use super::{
+    Control, Ready,
+    memory::{self, Closable},
+    report::Meter,
+    switch::Switch,
+    tcp,
+};
 use crate::{failure, netns, rtnetlink};
 
 /// How long to wait for the last completions after the peer took everything.
@@ -37,23 +42,28 @@ pub(super) fn set_up(id: JobId, spec: DevmemSource) -> Result<Ready> {
         spec.dmabuf_bytes
     );
     let dmabuf = memory::allocate(spec.memory, spec.dmabuf_bytes)?;
-    let (sender, stream) = netns::within(spec.ns, || {
+    let (sender, stream, binding) = netns::within(spec.ns, || {
         let index = rtnetlink::index_of(&spec.interface)?;
-        let binding = bind_tx(index, &dmabuf)?;
+        let binding = Arc::new(bind_tx(index, &dmabuf)?);
         let stream = tcp::connect(spec.bind, spec.connect)?;
         let own = stream.try_clone().context("duplicating the socket")?;
-        Ok((Sender::new(own, binding)?, stream))
+        Ok((Sender::new(own, Arc::clone(&binding))?, stream, binding))
     })?;
     memory::report_place(id, &dmabuf)?;
 
-    let slots = Slots::new(&spec, dmabuf)?;
+    let dmabuf = Arc::new(Closable::from(dmabuf));
+    let slots = Slots::new(&spec, Arc::clone(&dmabuf))?;
     let stream = Arc::new(stream);
     let switch = match spec.fill {
         Fill::Guest => Switch::new("DevmemSource"),
         Fill::Host => Switch::waiting("DevmemSource"),
     };
     switch.watch(&stream);
-    let control = Arc::clone(&switch);
+    let control = Arc::new(Steering {
+        switch: Arc::clone(&switch),
+        binding,
+        dmabuf,
+    });
     Ok(Ready::new::<DevmemSource>(control, move || {
         let source = Source {
             sender,
@@ -75,9 +85,27 @@ pub(super) fn set_up(id: JobId, spec: DevmemSource) -> Result<Ready> {
     }))
 }
 
+/// What can be taken from the sender. It lives until the job is joined, and the binding with it.
+struct Steering {
+    switch: Arc<Switch>,
+    binding: Arc<TxBinding>,
+    dmabuf: Arc<Closable>,
+}
+
+impl Control for Steering {
+    fn tell(&self, command: &Command) -> Result<()> {
+        match command {
+            Command::CloseBinding => self.binding.close(),
+            Command::CloseDmaBuf => self.dmabuf.close()?,
+            other => self.switch.tell(other)?,
+        }
+        Ok(())
+    }
+}
+
 /// The dma-buf cut into pieces of one send each, which hold the stream's pieces in turn.
 struct Slots {
-    dmabuf: Memory,
+    dmabuf: Arc<Closable>,
     payload: Payload,
     chunk: u64,
     total: u64,
@@ -87,7 +115,7 @@ struct Slots {
 
 impl Slots {
     /// Fills all slots with the start of the stream, unless the host does.
-    fn new(spec: &DevmemSource, dmabuf: Memory) -> Result<Self> {
+    fn new(spec: &DevmemSource, dmabuf: Arc<Closable>) -> Result<Self> {
         let chunk = u64::from(spec.chunk);
         let total = spec.bytes.unwrap_or(u64::MAX);
         // A last, shorter piece may use what remains behind the last whole slot.
@@ -128,7 +156,8 @@ impl Slots {
     fn fill(&self, piece: u64) -> Result<()> {
         let mut bytes = vec![0; self.len(piece)];
         self.payload.fill(piece * self.chunk, &mut bytes);
-        Ok(self.dmabuf.write_at(self.offset(piece) as usize, &bytes)?)
+        let view = self.dmabuf.view();
+        Ok(view.write_at(self.offset(piece) as usize, &bytes)?)
     }
 
     /// Takes note of a completion.
@@ -192,6 +221,7 @@ impl Source<'_> {
         let len = self.slots.len(piece);
         let slot = self.slots.slot(piece);
         let mut sent = 0;
+        let mut unreachable = false;
         while sent < len && !self.switch.stopped() {
             match self.sender.send(start + sent as u64, len - sent) {
                 Ok(accepted) => {
@@ -203,6 +233,16 @@ impl Source<'_> {
                 }
                 Err(Error::TooManyInFlight { in_flight, .. }) if in_flight > 0 => {
                     self.wait_for_completions()?;
+                }
+                // An interface that is down may come up again.
+                Err(Error::RouteElsewhere { .. }) => {
+                    unreachable = true;
+                    self.wait_for_completions()?;
+                }
+                // The first send after that: the kernel takes the device for one that cannot do
+                // zero copy, and looks for the route only then (`tcp_sendmsg_locked()`).
+                Err(Error::NotSendable { .. }) if unreachable => {
+                    unreachable = false;
                 }
                 Err(error) => return Err(error).context("sending"),
             }

@@ -123,7 +123,7 @@ impl Target {
                     if let Some(bytes) = rx_buf_len {
                         config = config.rx_buf_len(*bytes);
                     }
-                    Ok(InterfaceQueue::register(&config, memory.area())?)
+                    memory.register(|area| Ok(InterfaceQueue::register(&config, area)?))
                 })?;
                 memory::report_ranges(id, memory.physical_ranges())?;
                 Ok(Self::Zcrx {

@@ -2,11 +2,20 @@
 
 //! The dma-bufs of jobs: where their memory comes from, and where it is.
 
+use std::sync::Mutex;
+
 use anyhow::{Context, Result};
-use devmem::{Error, accelerator::Accelerator, heap, memory::Memory, pagemap, udmabuf};
+use devmem::{
+    Error,
+    accelerator::Accelerator,
+    dmabuf::DmaBuf,
+    heap,
+    memory::{Memory, View},
+    pagemap, udmabuf,
+};
 use protocol::{Event, JobId, job::PhysicalRange};
 
-use crate::control::send_event;
+use crate::control::{lock, send_event};
 
 /// Alignment of an accelerator's memory in bytes: that of the largest receive buffer that a NIC may
 /// be asked for.
@@ -22,6 +31,42 @@ pub(super) fn allocate(from: protocol::Memory, bytes: u64) -> Result<Memory> {
             Accelerator::open(device)?.allocate_aligned(bytes, ALIGNMENT)?
         }
     })
+}
+
+/// A dma-buf that can be closed while its memory is in use.
+pub(super) struct Closable {
+    dmabuf: Mutex<Option<DmaBuf>>,
+    view: View,
+}
+
+impl From<Memory> for Closable {
+    fn from(memory: Memory) -> Self {
+        let (dmabuf, view) = memory.into_parts();
+        let dmabuf = Mutex::new(Some(dmabuf));
+        Self { dmabuf, view }
+    }
+}
+
+impl Closable {
+    /// Closes the dma-buf.
+    pub(super) fn close(&self) -> Result<()> {
+        let closed = lock(&self.dmabuf).take();
+        closed.map(drop).context("the dma-buf was closed before")
+    }
+
+    /// Does something with the dma-buf.
+    pub(super) fn with<T>(&self, with: impl FnOnce(&DmaBuf) -> Result<T>) -> Result<T> {
+        with(
+            lock(&self.dmabuf)
+                .as_ref()
+                .context("the dma-buf was closed")?,
+        )
+    }
+
+    /// The memory, as long as this lives.
+    pub(super) fn view(&self) -> &View {
+        &self.view
+    }
 }
 
 /// A length as the address space knows it.

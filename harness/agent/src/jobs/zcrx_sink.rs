@@ -54,7 +54,7 @@ pub(super) fn set_up(id: JobId, spec: ZcrxSink) -> Result<Ready> {
         if let Some(entries) = spec.completions {
             config = config.completions(entries);
         }
-        Ok(InterfaceQueue::register(&config, memory.area())?)
+        memory.register(|area| Ok(InterfaceQueue::register(&config, area)?))
     })?;
     memory::report_ranges(id, memory.physical_ranges())?;
 
@@ -129,6 +129,7 @@ impl Control for Sink {
                 held.give_back(batches.into_values().flatten().collect())?;
             }
             Command::CloseBinding => self.closed.store(true, Ordering::SeqCst),
+            Command::CloseDmaBuf => self.memory.close()?,
             Command::Stop => self.switch.stop(),
             other @ (Command::Finish | Command::Kill | Command::Go) => {
                 return Err(not_understood("ZcrxSink", other));
