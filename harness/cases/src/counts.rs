@@ -9,7 +9,7 @@ use std::{
 
 use protocol::{
     Ns,
-    net::{LinkStats, QueueKind},
+    net::{LinkStats, PagePool, QueueKind},
     request::{FreeDeferred, GetDriverStats, GetLinkStats, GetQueueStats, ListPagePools, ReadFile},
 };
 
@@ -97,6 +97,14 @@ impl Testbed {
         }
     }
 
+    /// Page pools of an interface.
+    pub fn page_pools(&self, station: Station) -> Result<Vec<PagePool>> {
+        Ok(self.guest.call(ListPagePools {
+            ns: station.ns,
+            interface: station.name(),
+        })?)
+    }
+
     /// Waits until no piece of a dma-buf is out of its page pool, with the driver, the stack or a
     /// user; returns how many are still out when that does not happen.
     ///
@@ -118,10 +126,7 @@ impl Testbed {
     pub fn wait_pools_gone(&self, station: Station) -> Result {
         let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
         loop {
-            let pools = self.guest.call(ListPagePools {
-                ns: station.ns,
-                interface: station.name(),
-            })?;
+            let pools = self.page_pools(station)?;
             if pools.is_empty() {
                 return Ok(());
             }
@@ -138,11 +143,8 @@ impl Testbed {
 
     /// Pieces of dma-bufs and areas that are out of their page pools: with the driver, the stack or a user.
     pub fn net_iovs_outstanding(&self, station: Station) -> Result<u64> {
-        let pools = self.guest.call(ListPagePools {
-            ns: station.ns,
-            interface: station.name(),
-        })?;
-        Ok(pools
+        Ok(self
+            .page_pools(station)?
             .iter()
             .filter(|pool| pool.dmabuf.is_some() || pool.io_uring)
             .filter_map(|pool| pool.inflight)

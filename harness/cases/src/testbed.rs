@@ -84,27 +84,33 @@ impl Testbed {
             })?;
         }
         for station in self.stations() {
-            let found = self.guest.call(WaitInterface {
+            self.take_in(station)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for a station's interface, which is new, and puts it into its namespace.
+    pub fn take_in(&self, station: Station) -> Result {
+        let found = self.guest.call(WaitInterface {
+            ns: Ns::Local,
+            mac: station.mac(),
+            timeout_ms: PATIENCE_MS,
+        })?;
+        if let Some(queue) = self.transmit_queue {
+            // Before it moves: the guest's sysfs shows one namespace.
+            let queues = format!("/sys/class/net/{}/queues", found.name);
+            self.guest.call(WriteFile {
                 ns: Ns::Local,
-                mac: station.mac(),
-                timeout_ms: PATIENCE_MS,
-            })?;
-            if let Some(queue) = self.transmit_queue {
-                // Before it moves: the guest's sysfs shows one namespace.
-                let queues = format!("/sys/class/net/{}/queues", found.name);
-                self.guest.call(WriteFile {
-                    ns: Ns::Local,
-                    path: format!("{queues}/tx-{queue}/xps_cpus"),
-                    contents: "1".to_owned(),
-                })?;
-            }
-            self.guest.call(MoveInterface {
-                from: Ns::Local,
-                interface: found.name,
-                to: station.ns,
-                rename: Some(station.name()),
+                path: format!("{queues}/tx-{queue}/xps_cpus"),
+                contents: "1".to_owned(),
             })?;
         }
+        self.guest.call(MoveInterface {
+            from: Ns::Local,
+            interface: found.name,
+            to: station.ns,
+            rename: Some(station.name()),
+        })?;
         Ok(())
     }
 
@@ -177,20 +183,26 @@ impl Testbed {
     /// Brings both interfaces up, with their addresses, and waits for the link.
     pub fn set_up(&self) -> Result {
         for station in self.stations() {
-            self.set_mtu(station, self.mtu)?;
-            self.set_interface(station, true)?;
-            for (family, length) in [(Family::V4, 24), (Family::V6, 64)] {
-                self.guest.call(AddAddress {
-                    ns: station.ns,
-                    interface: station.name(),
-                    prefix: Prefix {
-                        address: station.address(family),
-                        length,
-                    },
-                })?;
-            }
+            self.set_up_station(station)?;
         }
         self.wait_carrier(true)
+    }
+
+    /// Brings one interface up, with its addresses.
+    pub fn set_up_station(&self, station: Station) -> Result {
+        self.set_mtu(station, self.mtu)?;
+        self.set_interface(station, true)?;
+        for (family, length) in [(Family::V4, 24), (Family::V6, 64)] {
+            self.guest.call(AddAddress {
+                ns: station.ns,
+                interface: station.name(),
+                prefix: Prefix {
+                    address: station.address(family),
+                    length,
+                },
+            })?;
+        }
+        Ok(())
     }
 
     /// Waits until both NICs see the link, or until none does.

@@ -197,16 +197,11 @@ impl Stream {
         })?)
     }
 
-    /// Receives it in a dma-buf bound to `queue`; the fragments are reported.
-    pub fn devmem_sink<'g>(
-        &self,
-        bed: &'g Testbed,
-        queue: u32,
-        dmabuf_bytes: u64,
-        release: Release,
-    ) -> Result<JobHandle<'g, DevmemSink>> {
+    /// Receives it in a dma-buf bound to `queue`; [`Release::OnRequest`] reports the fragments.
+    #[must_use]
+    pub fn devmem_rx(&self, queue: u32, dmabuf_bytes: u64, release: Release) -> DevmemSink {
         let verify = release == Release::Immediate;
-        Ok(bed.guest.start(DevmemSink {
+        DevmemSink {
             ns: self.to.ns,
             interface: self.to.name(),
             queues: vec![queue],
@@ -220,18 +215,26 @@ impl Stream {
             verify,
             report: release == Release::OnRequest,
             release,
-        })?)
+        }
     }
 
-    /// Sends it from a dma-buf.
-    pub fn devmem_source<'g>(
+    /// As [`Stream::devmem_rx`], started.
+    pub fn devmem_sink<'g>(
         &self,
         bed: &'g Testbed,
-        bytes: Option<u64>,
+        queue: u32,
         dmabuf_bytes: u64,
-        chunk: u32,
-    ) -> Result<JobHandle<'g, DevmemSource>> {
-        Ok(bed.guest.start(DevmemSource {
+        release: Release,
+    ) -> Result<JobHandle<'g, DevmemSink>> {
+        Ok(bed
+            .guest
+            .start(self.devmem_rx(queue, dmabuf_bytes, release))?)
+    }
+
+    /// Sends it from a dma-buf; `None` until told to finish.
+    #[must_use]
+    pub fn devmem_tx(&self, bytes: Option<u64>, dmabuf_bytes: u64, chunk: u32) -> DevmemSource {
+        DevmemSource {
             ns: self.from.ns,
             interface: self.from.name(),
             memory: self.memory,
@@ -242,7 +245,20 @@ impl Stream {
             seed: self.seed,
             bytes,
             chunk,
-        })?)
+        }
+    }
+
+    /// As [`Stream::devmem_tx`], started.
+    pub fn devmem_source<'g>(
+        &self,
+        bed: &'g Testbed,
+        bytes: Option<u64>,
+        dmabuf_bytes: u64,
+        chunk: u32,
+    ) -> Result<JobHandle<'g, DevmemSource>> {
+        Ok(bed
+            .guest
+            .start(self.devmem_tx(bytes, dmabuf_bytes, chunk))?)
     }
 
     /// Transfers `bytes` between ordinary sockets. Fails unless all of them arrive and are right.

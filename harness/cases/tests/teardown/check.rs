@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What must hold after each pair, whatever the pair was.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use cases::{CaseError, Family, Result, Testbed};
+use protocol::{
+    Ns,
+    request::{FreeDeferred, ListQueues, ListStrayPools, ReadFile},
+};
+
+use crate::state::{MIB, QUEUE};
+
+/// How long something may take that the kernel looks for once a second.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// No queue is bound, no piece of device memory is out, no page pool waits for pages, no dma-buf
+/// exists but for `dmabufs`, and the kernel did not complain.
+pub(crate) fn nothing_is_left(bed: &Testbed, dmabufs: usize) -> Result {
+    bed.wait_rings_gone(bed.local)?;
+    let queues = bed.guest.call(ListQueues {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+    })?;
+    if queues.iter().any(|queue| queue.dmabuf.is_some()) {
+        return Err(CaseError::new(format!(
+            "a queue is still bound: {queues:?}"
+        )));
+    }
+    let left = bed.net_iovs_left(bed.local)?;
+    if left != 0 {
+        return Err(CaseError::new(format!("{left} net_iovs are out")));
+    }
+    empty(bed, "page pools wait for pages", || {
+        let mut pools = bed.page_pools(bed.local)?;
+        pools.retain(|pool| pool.detach_time.is_some());
+        pools.extend(bed.guest.call(ListStrayPools { ns: bed.local.ns })?);
+        Ok(pools)
+    })?;
+    let expected = format!("Total {dmabufs} objects");
+    empty(bed, "there are dma-bufs", || {
+        let text = bed.guest.call(ReadFile {
+            ns: Ns::Local,
+            path: "/sys/kernel/debug/dma_buf/bufinfo".to_owned(),
+        })?;
+        Ok(if text.contains(&expected) {
+            Vec::new()
+        } else {
+            vec![text]
+        })
+    })?;
+    bed.guest.check_log()?;
+    Ok(())
+}
+
+/// The NIC passes ordinary traffic in both directions, and its queue can be bound again.
+pub(crate) fn works(bed: &Testbed) -> Result {
+    for (from, to) in [(bed.local, bed.peer), (bed.peer, bed.local)] {
+        bed.stream(from, to, Family::V4)
+            .transfer(bed, MIB, &[64 << 10])?;
+    }
+    bed.steer(bed.local, &[QUEUE])?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let received = stream.receive_devmem(bed, QUEUE, MIB, 4 * MIB, |_| ())?;
+    if received.verified != MIB {
+        return Err(CaseError::new(format!("bound again: {received:?}")));
+    }
+    Ok(())
+}
+
+/// Waits until there are none.
+fn empty<T: std::fmt::Debug>(
+    bed: &Testbed,
+    what: &str,
+    mut look: impl FnMut() -> Result<Vec<T>>,
+) -> Result {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let found = look()?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            return Err(CaseError::new(format!("{what}: {found:?}")));
+        }
+        bed.guest.call(FreeDeferred {})?;
+        thread::sleep(Duration::from_millis(50));
+    }
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What is taken away, and how it comes back.
+
+use std::fmt::{self, Display, Formatter};
+
+use cases::{Result, Testbed};
+use protocol::{
+    Command, Memory, Query,
+    net::DataSplit,
+    request::{SetChannels, SetRings, UnloadModule},
+};
+
+use crate::{
+    PAIRS,
+    state::{MIB, QUEUE, Scene, State},
+};
+
+/// What happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// The netlink socket that holds the binding is closed; or the ring.
+    CloseBinding,
+    /// The owner is killed.
+    KillOwner,
+    /// The owner closes the dma-buf, of which it keeps a view.
+    CloseDmaBuf,
+    /// The cable is pulled out, and put in again.
+    LinkDown,
+    /// The interface is taken down, and up again.
+    InterfaceDown,
+    /// Header split is turned off.
+    SplitOff,
+    /// Fewer channels, but the queue keeps its own.
+    ChannelsFewer,
+    /// Fewer channels, and the queue loses its own.
+    ChannelsFewest,
+    /// Rings of other sizes.
+    RingSizes,
+    /// Another MTU, at both ends of the wire.
+    Mtu,
+    /// A queue is bound and unbound, and so restarted twice: the pair that is sent on, or another
+    /// one than the bound one, which nobody can have restarted.
+    QueueRestart,
+    /// The driver is unloaded.
+    Unload,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Happened {
+    /// It was done, and the NIC is there.
+    Done,
+    /// It was refused with this errno.
+    Refused(i32),
+    /// There is no NIC any more.
+    NicGone,
+    /// There is no owner any more.
+    OwnerGone,
+}
+
+impl Event {
+    /// Those that leave something behind that only the guest's end clears come last.
+    pub(crate) const ALL: [Self; 12] = [
+        Self::CloseBinding,
+        Self::KillOwner,
+        Self::CloseDmaBuf,
+        Self::LinkDown,
+        Self::InterfaceDown,
+        Self::SplitOff,
+        Self::ChannelsFewer,
+        Self::ChannelsFewest,
+        Self::RingSizes,
+        Self::Mtu,
+        Self::QueueRestart,
+        Self::Unload,
+    ];
+
+    /// Makes it happen.
+    pub(crate) fn happen(self, bed: &Testbed, scene: &mut Scene<'_>) -> Result<Happened> {
+        let station = bed.local;
+        match self {
+            Self::CloseBinding => scene.tell_owner(Command::CloseBinding)?,
+            Self::CloseDmaBuf => scene.tell_owner(Command::CloseDmaBuf)?,
+            Self::KillOwner => {
+                scene.tell_owner(Command::Kill)?;
+                return Ok(Happened::OwnerGone);
+            }
+            Self::LinkDown => {
+                bed.set_link(station, false)?;
+                bed.wait_carrier_of(station, false)?;
+                bed.set_link(station, true)?;
+                bed.wait_carrier_of(station, true)?;
+            }
+            Self::InterfaceDown => {
+                bed.set_interface(station, false)?;
+                bed.set_interface(station, true)?;
+            }
+            Self::SplitOff => return ask(bed, split(bed, DataSplit::Off)),
+            Self::ChannelsFewer => return ask(bed, channels(bed, PAIRS - 1)),
+            Self::ChannelsFewest => return ask(bed, channels(bed, QUEUE)),
+            Self::RingSizes => return ask(bed, rings(bed, 256, 128)),
+            Self::Mtu => {
+                for mtu in [1500, 4000] {
+                    bed.set_mtu(bed.peer, mtu)?;
+                    bed.set_mtu(station, mtu)?;
+                }
+            }
+            Self::QueueRestart => {
+                let queue = match scene.state() {
+                    State::Sending => QUEUE,
+                    _ => QUEUE + 1,
+                };
+                bed.bind(station, queue, Memory::Udmabuf, 4 * MIB)?.stop()?;
+            }
+            Self::Unload => {
+                allow_pending_mapping(bed);
+                bed.guest.call(UnloadModule {
+                    name: "rigb".to_owned(),
+                })?;
+                return Ok(Happened::NicGone);
+            }
+        }
+        Ok(Happened::Done)
+    }
+
+    /// Puts back what it took, whether or not it was refused.
+    pub(crate) fn undo(self, bed: &Testbed) -> Result {
+        match self {
+            Self::SplitOff => bed.set_header_split(bed.local, DataSplit::On)?,
+            Self::ChannelsFewer | Self::ChannelsFewest => {
+                ask(bed, channels(bed, PAIRS))?;
+            }
+            Self::RingSizes => {
+                ask(bed, rings(bed, 1024, 512))?;
+            }
+            Self::Mtu => {
+                bed.set_mtu(bed.local, 9000)?;
+                bed.set_mtu(bed.peer, 9000)?;
+            }
+            Self::Unload => {
+                bed.load_driver()?;
+                bed.set_up()?;
+                bed.set_header_split(bed.local, DataSplit::On)?;
+            }
+            Self::CloseBinding
+            | Self::KillOwner
+            | Self::CloseDmaBuf
+            | Self::LinkDown
+            | Self::InterfaceDown
+            | Self::QueueRestart => {}
+        }
+        Ok(())
+    }
+}
+
+/// With CONFIG_DMA_API_DEBUG the kernel takes the dma-buf's mapping, which the core drops when the
+/// user closes the binding, for one that the driver forgot: any driver with queue management shows
+/// that.
+fn allow_pending_mapping(bed: &Testbed) {
+    bed.guest
+        .allow_log("device driver has pending DMA allocations");
+    bed.guest.allow_log("DMA-API: Mapped at:");
+}
+
+/// Asks for something that may be refused.
+fn ask<Q: Query<Reply = ()>>(bed: &Testbed, request: Q) -> Result<Happened> {
+    match bed.guest.call(request) {
+        Ok(()) => Ok(Happened::Done),
+        Err(error) => match error.errno() {
+            Some(errno) => Ok(Happened::Refused(errno)),
+            None => Err(error.into()),
+        },
+    }
+}
+
+fn channels(bed: &Testbed, combined: u32) -> SetChannels {
+    SetChannels {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        combined,
+    }
+}
+
+fn rings(bed: &Testbed, rx: u32, tx: u32) -> SetRings {
+    SetRings {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        rx: Some(rx),
+        tx: Some(tx),
+        data_split: None,
+        hds_thresh: None,
+    }
+}
+
+fn split(bed: &Testbed, split: DataSplit) -> SetRings {
+    SetRings {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        rx: None,
+        tx: None,
+        data_split: Some(split),
+        hds_thresh: None,
+    }
+}
+
+impl Display for Event {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::CloseBinding => "close the binding's socket",
+            Self::KillOwner => "kill -9 the owner",
+            Self::CloseDmaBuf => "close the dma-buf",
+            Self::LinkDown => "link down, up",
+            Self::InterfaceDown => "interface down, up",
+            Self::SplitOff => "header split off",
+            Self::ChannelsFewer => "channel shrink beside the queue",
+            Self::ChannelsFewest => "channel shrink below the queue",
+            Self::RingSizes => "ring resize",
+            Self::Mtu => "MTU change",
+            Self::QueueRestart => "queue restart",
+            Self::Unload => "module unload",
+        })
+    }
+}
