@@ -130,11 +130,18 @@ pub struct NetDevice<T: Driver>(Opaque<bindings::net_device>, PhantomData<T>);
 // that may be called from any context.
 unsafe impl<T: Driver> Sync for NetDevice<T> {}
 
+/// The transmit path's state of each queue, guarded by that queue's lock.
+pub(crate) type TxStates<T> = [UnsafeCell<Option<<T as Driver>::Tx>>];
+
 /// What the abstraction keeps in `netdev_priv()`.
+///
+/// # Invariants
+///
+/// `tx` are the device's [`Allocation`]'s.
 pub(crate) struct Private<T: Driver> {
     pub(crate) driver: T,
     pub(crate) control: UnsafeCell<T::Control>,
-    pub(crate) tx: KVec<UnsafeCell<Option<T::Tx>>>,
+    pub(crate) tx: NonNull<TxStates<T>>,
 }
 
 impl<T: Driver> NetDevice<T> {
@@ -176,8 +183,8 @@ impl<T: Driver> NetDevice<T> {
     ///
     /// The caller must hold the lock of TX queue `index` while it uses the pointer.
     pub(crate) unsafe fn tx(&self, index: usize) -> Option<*mut Option<T::Tx>> {
-        // SAFETY: The vector itself is never changed after registration.
-        let queues = unsafe { &(*self.private()).tx };
+        // SAFETY: They live as long as the device's memory by the invariant of `Private`.
+        let queues = unsafe { (*self.private()).tx.as_ref() };
 
         queues.get(index).map(UnsafeCell::get)
     }
@@ -296,26 +303,52 @@ impl Rtnl<'_> {
     }
 }
 
-/// The memory of a net device: freed when the last owner is gone.
+/// The memory of a net device, and of its transmit paths' state: freed when the last owner is gone.
 ///
 /// # Invariants
 ///
-/// The pointer came from `alloc_etherdev_mqs()` with room for `Private<T>`.
-pub(crate) struct Allocation<T: Driver>(NonNull<bindings::net_device>, PhantomData<T>);
+/// `dev` came from `alloc_etherdev_mqs()` with room for `Private<T>` and as many TX queues as `tx`
+/// is long.
+pub(crate) struct Allocation<T: Driver> {
+    dev: NonNull<bindings::net_device>,
+    tx: KVec<UnsafeCell<Option<T::Tx>>>,
+    _driver: PhantomData<T>,
+}
 
-// SAFETY: The allocation gives no access to what is in it.
+// SAFETY: What is in it is `Send`, and its users take the queues' locks.
 unsafe impl<T: Driver> Send for Allocation<T> {}
 // SAFETY: As above.
 unsafe impl<T: Driver> Sync for Allocation<T> {}
 
 impl<T: Driver> Allocation<T> {
+    /// Takes over `dev`, which has `tx_queues` TX queues.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`; `dev` is freed.
+    ///
     /// # Safety
     ///
     /// `dev` must be what `alloc_etherdev_mqs()` returned for the size of a `Private<T>`, and
     /// nobody else may free it.
-    pub(crate) unsafe fn new(dev: NonNull<bindings::net_device>) -> Self {
-        // INVARIANT: As this function requires.
-        Self(dev, PhantomData)
+    pub(crate) unsafe fn new(dev: NonNull<bindings::net_device>, tx_queues: u32) -> Result<Self> {
+        // INVARIANT: As this function requires, once the loop is through.
+        let mut this = Self {
+            dev,
+            tx: KVec::new(),
+            _driver: PhantomData,
+        };
+
+        this.tx.reserve(tx_queues as usize, GFP_KERNEL)?;
+        for _ in 0..tx_queues {
+            this.tx.push(UnsafeCell::new(None), GFP_KERNEL)?;
+        }
+        Ok(this)
+    }
+
+    /// The transmit paths' state, which stays where it is.
+    pub(crate) fn tx(&self) -> &TxStates<T> {
+        &self.tx
     }
 }
 
@@ -323,7 +356,7 @@ impl<T: Driver> Drop for Allocation<T> {
     fn drop(&mut self) {
         // SAFETY: By the type invariant; `Registration` has unregistered the device before it
         // lets go of its share, and nobody else has one.
-        unsafe { bindings::free_netdev(self.0.as_ptr()) };
+        unsafe { bindings::free_netdev(self.dev.as_ptr()) };
     }
 }
 
@@ -343,7 +376,12 @@ impl<T: Driver> DeviceRef<T> {
     }
 
     pub(crate) fn as_raw(&self) -> *mut bindings::net_device {
-        self.0 .0.as_ptr()
+        self.0.dev.as_ptr()
+    }
+
+    /// The transmit paths' state; each may be used with its queue's lock held.
+    pub(crate) fn tx_states(&self) -> &TxStates<T> {
+        self.0.tx()
     }
 
     /// Says whether the link is up: while it is, the core sends.

@@ -70,7 +70,6 @@ pub struct Config {
 /// A net device that the core does not know yet.
 pub struct Unregistered<'bound, T: Driver> {
     dev: DeviceRef<T>,
-    config: Config,
     _parent: PhantomData<&'bound Device<Bound>>,
 }
 
@@ -90,7 +89,8 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
             )
         };
         // SAFETY: Allocated above, with room for `Private<T>`.
-        let allocation = unsafe { Allocation::new(NonNull::new(raw).ok_or(ENOMEM)?) };
+        let allocation =
+            unsafe { Allocation::new(NonNull::new(raw).ok_or(ENOMEM)?, config.tx_queues)? };
         let dev = DeviceRef::new(Arc::new(allocation, GFP_KERNEL)?);
         let features = config.features.with(config.fixed_features);
 
@@ -117,7 +117,6 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
 
         Ok(Self {
             dev,
-            config,
             _parent: PhantomData,
         })
     }
@@ -175,16 +174,11 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
         driver: T,
         control: T::Control,
     ) -> Result<Registration<'bound, T>> {
-        let mut tx = KVec::with_capacity(self.config.tx_queues as usize, GFP_KERNEL)?;
-
-        for _ in 0..self.config.tx_queues {
-            tx.push(UnsafeCell::new(None), GFP_KERNEL)?;
-        }
-
         let raw = self.dev.as_raw();
+        let tx = NonNull::from(self.dev.tx_states());
 
         // SAFETY: The private area is large enough for `Private<T>` by the type invariant,
-        // aligned to a cache line, and written once.
+        // aligned to a cache line, and written once. INVARIANT: `tx` is the device's.
         unsafe {
             bindings::net_shim_netdev_priv(raw)
                 .cast::<Private<T>>()
