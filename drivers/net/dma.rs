@@ -13,7 +13,10 @@ use kernel::{
 };
 use net_bindings as bindings;
 
-use crate::skb::SkBuff;
+use crate::{
+    skb::SkBuff,
+    xdp::Frame, //
+};
 
 /// `DMA_MAPPING_ERROR`.
 const MAPPING_ERROR: u64 = u64::MAX;
@@ -61,6 +64,26 @@ impl<'bound> TxMapping<'bound> {
                 (*skb.as_raw()).data.cast(),
                 len as usize,
             )
+        };
+
+        Self::checked(dev, addr, len, Kind::Single)
+    }
+
+    /// Maps `frame`.
+    ///
+    /// Its memory may be mapped already, by the pool that it is from. But a pool that is destroyed
+    /// unmaps what it has given out, and the frame may be on the ring of another queue then.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM` if the mapping failed.
+    #[inline]
+    pub fn frame(dev: &'bound Device<Bound>, frame: &Frame) -> Result<Self> {
+        let len = frame.len();
+
+        // SAFETY: The frame has `len` bytes, and the device is bound.
+        let addr = unsafe {
+            bindings::net_shim_dma_map_single(as_raw(dev), frame.data().cast(), len as usize)
         };
 
         Self::checked(dev, addr, len, Kind::Single)

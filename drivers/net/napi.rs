@@ -22,7 +22,10 @@
 //! C header: `include/linux/netdevice.h`
 
 use core::{
-    cell::UnsafeCell,
+    cell::{
+        Cell,
+        UnsafeCell, //
+    },
     marker::PhantomData,
     pin::Pin, //
 };
@@ -106,12 +109,20 @@ impl<P: Poll> Napi<P> {
     unsafe extern "C" fn poll(napi: *mut bindings::napi_struct, budget: c_int) -> c_int {
         // SAFETY: The NAPI is embedded in a `Napi<P>`, which outlives its polls.
         let this = unsafe { &*container_of!(Opaque::cast_from(napi), Self, napi) };
-        let context = Context(napi, PhantomData);
+        let context = Context {
+            napi,
+            redirected: Cell::new(false),
+            _poll: PhantomData,
+        };
         let budget = u32::try_from(budget).unwrap_or(0);
 
         // SAFETY: The NAPI is enabled and the core polls it in one place at a time.
         let outcome = unsafe { &mut *this.state.get() }.poll(&context, budget);
 
+        if context.redirected.get() {
+            // SAFETY: In the NAPI that the frames were received in.
+            unsafe { bindings::xdp_do_flush() };
+        }
         let (work, starved) = match outcome {
             Outcome::Done(work) => (work, false),
             Outcome::Starved(work) => (work, true),
@@ -327,9 +338,20 @@ fn schedule<P: Poll>(napi: &Napi<P>) {
 }
 
 /// Proof of running in a NAPI's poll function.
-pub struct Context<'a>(*mut bindings::napi_struct, PhantomData<&'a ()>);
+pub struct Context<'a> {
+    napi: *mut bindings::napi_struct,
+    /// XDP has redirected frames, which are on lists of this poll: they must leave with it.
+    redirected: Cell<bool>,
+    _poll: PhantomData<&'a ()>,
+}
 
 impl Context<'_> {
+    /// Sees to it that redirected frames go on at the end of the poll.
+    #[inline]
+    pub(crate) fn flush_redirected(&self) {
+        self.redirected.set(true);
+    }
+
     /// Hands a frame to generic receive offload (`napi_gro_receive()`); drops it if its linear
     /// part has no Ethernet header.
     #[inline]
@@ -347,7 +369,7 @@ impl Context<'_> {
         // Ethernet header.
         unsafe {
             bindings::net_shim_skb_receive(
-                self.0,
+                self.napi,
                 dev.as_raw(),
                 skb.into_raw(),
                 received.queue,

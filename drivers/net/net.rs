@@ -3,9 +3,9 @@
 //! Safe abstractions for network device drivers.
 //!
 //! What `rust/kernel/net` lacks: net devices, NAPI, sk_buffs, page pools and netmem, queue
-//! management, ethtool. This crate knows no driver; a NIC driver implements [`device::Driver`]
-//! and, as its hardware allows, [`queue::QueueManagement`], [`ethtool::Ethtool`] and
-//! [`stats::QueueStats`].
+//! management, ethtool, XDP. This crate knows no driver; a NIC driver implements
+//! [`device::Driver`] and, as its hardware allows, [`queue::QueueManagement`],
+//! [`ethtool::Ethtool`], [`stats::QueueStats`] and [`xdp::Xdp`].
 //!
 //! # Who may touch what
 //!
@@ -36,6 +36,7 @@ pub mod skb;
 pub mod spsc;
 pub mod stats;
 pub mod tx;
+pub mod xdp;
 
 mod ops;
 

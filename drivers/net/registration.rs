@@ -45,6 +45,10 @@ use crate::{
         self,
         QueueStats, //
     },
+    xdp::{
+        self,
+        Xdp, //
+    },
 };
 
 /// What a driver says of its device when it registers.
@@ -148,6 +152,19 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
     {
         // SAFETY: As above.
         unsafe { (*self.dev.as_raw()).stat_ops = stats::Table::<T>::OPS };
+        self
+    }
+
+    /// Offers XDP.
+    pub fn with_xdp(self) -> Self
+    where
+        T: Xdp,
+    {
+        // SAFETY: As above.
+        unsafe {
+            (*self.dev.as_raw()).netdev_ops = xdp::Table::<T>::NETDEV;
+            (*self.dev.as_raw()).xdp_features = xdp::FEATURES;
+        }
         self
     }
 

@@ -201,8 +201,8 @@ impl SkBuff {
         ManuallyDrop::new(self).as_raw()
     }
 
-    /// Makes an skb around a buffer of `pool` that holds `len` bytes of a frame from [`HEADROOM`]
-    /// on, which the device has written.
+    /// Makes an skb around a buffer of `pool` that holds `len` bytes of a frame from `headroom` on,
+    /// at least [`HEADROOM`], which the device has written.
     ///
     /// Nothing is copied; the buffer goes back to its pool with the skb. For NAPI context.
     /// Returns the buffer if there is no memory or it is too small.
@@ -210,10 +210,15 @@ impl SkBuff {
     pub fn build(
         pool: &PagePool,
         buffer: Fragment,
+        headroom: u32,
         len: u32,
         _napi: &crate::napi::Context<'_>,
     ) -> core::result::Result<Self, Fragment> {
-        if len > buffer.size().saturating_sub(HEADROOM + TAILROOM) {
+        let room = buffer
+            .size()
+            .saturating_sub(TAILROOM)
+            .saturating_sub(headroom);
+        if len > room {
             return Err(buffer);
         }
         // SAFETY: The buffer is valid for its size, which has room for all three and is from a
@@ -225,7 +230,7 @@ impl SkBuff {
                 buffer.as_ptr().cast(),
                 buffer.offset(),
                 buffer.size(),
-                HEADROOM,
+                headroom,
                 len,
             )
         };

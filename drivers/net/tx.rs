@@ -56,6 +56,12 @@ impl TxQueue<'_> {
         result
     }
 
+    /// Says that frames are sent past the core, so that its watchdog sees the queue move.
+    pub(crate) fn used(self) {
+        // SAFETY: The pointer is valid by the type invariant.
+        unsafe { bindings::net_shim_tx_used(self.0) };
+    }
+
     /// Lets the core send.
     pub fn start(self) {
         // SAFETY: The pointer is valid by the type invariant.
@@ -109,6 +115,9 @@ impl TxQueue<'_> {
 
     /// Accounts for completed frames, and wakes the queue when `wake_at` descriptors are
     /// `available` (`netif_txq_completed_wake()`). Returns whether it did.
+    ///
+    /// To be called when descriptors were given back. What was not accounted for with
+    /// [`Self::sent`] does not count among `packets`; there may be none.
     #[inline]
     pub fn completed(
         self,
@@ -117,13 +126,13 @@ impl TxQueue<'_> {
         available: impl Fn() -> u32,
         wake_at: u32,
     ) -> bool {
+        // Whoever stops the queue after this barrier sees the new consumer index.
         if packets == 0 {
-            return false;
+            barrier::smp_mb(Full);
+        } else {
+            // SAFETY: The pointer is valid by the type invariant. Has a full barrier.
+            unsafe { bindings::net_shim_tx_completed(self.0, packets, bytes) };
         }
-
-        // SAFETY: The pointer is valid by the type invariant. Has a full barrier: whoever stops
-        // the queue after it sees the new consumer index.
-        unsafe { bindings::net_shim_tx_completed(self.0, packets, bytes) };
         // SAFETY: As above.
         let wake = available() >= wake_at && unsafe { bindings::net_shim_tx_queue_stopped(self.0) };
         if wake {

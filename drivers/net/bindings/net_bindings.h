@@ -11,6 +11,7 @@
 #include <net/netdev_rx_queue.h>
 #include <net/page_pool/helpers.h>
 #include <net/page_pool/memory_provider.h>
+#include <net/xdp.h>
 
 #include "shims.h"
 
@@ -44,3 +45,6 @@ static const unsigned int NET_SHIM_TCP_DATA_SPLIT_DISABLED =
 	ETHTOOL_TCP_DATA_SPLIT_DISABLED;
 static const unsigned int NET_SHIM_TCP_DATA_SPLIT_ENABLED =
 	ETHTOOL_TCP_DATA_SPLIT_ENABLED;
+static const unsigned int NET_SHIM_XDP_PACKET_HEADROOM = XDP_PACKET_HEADROOM;
+static const unsigned int NET_SHIM_XDP_XMIT_FLUSH = XDP_XMIT_FLUSH;
+static const unsigned int NET_SHIM_XDP_XMIT_FLAGS = XDP_XMIT_FLAGS_MASK;

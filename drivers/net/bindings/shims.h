@@ -13,6 +13,7 @@
 #include <linux/skbuff.h>
 #include <net/netmem.h>
 #include <net/page_pool/types.h>
+#include <net/xdp.h>
 
 /* NET_SKB_PAD, without the max() that libclang refuses; shims.c checks it. */
 enum { NET_SHIM_SKB_PAD = L1_CACHE_BYTES > 32 ? L1_CACHE_BYTES : 32 };
@@ -43,6 +44,8 @@ bool net_shim_tx_sent(struct netdev_queue *txq, unsigned int bytes, bool xmit_mo
 void net_shim_tx_completed(struct netdev_queue *txq, unsigned int pkts, unsigned int bytes);
 void net_shim_tx_reset(struct netdev_queue *txq);
 bool net_shim_xmit_more(void);
+void net_shim_tx_used(struct netdev_queue *txq);
+unsigned int net_shim_this_tx_queue(const struct net_device *dev);
 
 /* NAPI */
 unsigned long net_shim_napi_init(struct net_device *dev, struct napi_struct *napi);
@@ -109,6 +112,16 @@ void net_shim_dim_init(struct dim *dim, void (*work)(struct work_struct *));
 void net_shim_dim_sample(struct dim *dim, u16 events, u64 packets, u64 bytes);
 u16 net_shim_dim_rx_usec(const struct dim *dim);
 void net_shim_dim_applied(struct dim *dim);
+
+/* XDP */
+void net_shim_prog_inc(struct bpf_prog *prog);
+void net_shim_prog_put(struct bpf_prog *prog);
+void net_shim_xdp_prepare(struct xdp_buff *xdp, struct xdp_rxq_info *rxq, netmem_ref netmem,
+			  void *address, u32 offset, u32 size, u32 headroom, u32 len);
+u32 net_shim_xdp_run(const struct bpf_prog *prog, struct xdp_buff *xdp);
+struct sk_buff *net_shim_xdp_build_skb(struct xdp_buff *xdp);
+struct xdp_frame *net_shim_xdp_to_frame(struct xdp_buff *xdp);
+void net_shim_xdp_failed(const struct net_device *dev, const struct bpf_prog *prog, u32 act);
 
 /* ethtool and netlink */
 void net_shim_ethtool_puts(u8 **data, const char *str);
