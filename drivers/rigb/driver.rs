@@ -106,7 +106,8 @@ fn probe<'bound>(
     )?
     .with_ethtool()
     .with_queue_management()
-    .with_queue_stats();
+    .with_queue_stats()
+    .with_xdp();
 
     let dev = netdev.device();
     let mut control = Control::new(pairs)?;

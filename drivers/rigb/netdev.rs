@@ -29,7 +29,8 @@ use net::{
     irq::Vectors,
     napi,
     skb::SkBuffRef,
-    stats::LinkStats, //
+    stats::LinkStats,
+    xdp::Program, //
 };
 
 use crate::{
@@ -147,12 +148,14 @@ pub(crate) struct Settings {
     pub(crate) split: bool,
     /// The longest packet, in bytes.
     pub(crate) mtu: u32,
+    /// Buffers have room for what XDP programs do.
+    pub(crate) xdp: bool,
 }
 
 impl Settings {
     /// How RX rings are laid out.
     pub(crate) fn layout(&self) -> rx::Layout {
-        rx::Layout::new(self.rx_len, self.mtu, self.split)
+        rx::Layout::new(self.rx_len, self.mtu, self.split, self.xdp)
     }
 
     /// Rings for `other` are the same.
@@ -174,6 +177,8 @@ pub(crate) struct Control<'bound> {
     pub(crate) table: rss::IndirectionTable,
     /// What is hashed while headers are not split.
     pub(crate) hash_fields: rss::HashFields,
+    /// What the queues run.
+    pub(crate) program: Option<Program>,
     mode: RxMode,
 }
 
@@ -199,10 +204,12 @@ impl<'bound> Control<'bound> {
                 tx_len: ring::Ring::new(TX_RING).ok_or(EINVAL)?,
                 split: false,
                 mtu: MTU,
+                xdp: false,
             },
             key: rss::Key::new(key),
             table: rss::IndirectionTable::spread(in_use),
             hash_fields: rss::HashFields::ALL,
+            program: None,
             mode: RxMode {
                 promiscuous: false,
                 multicast: false,
@@ -244,11 +251,12 @@ impl<'bound> Control<'bound> {
 }
 
 impl<'bound> Rings<'bound> {
-    /// Allocates rings for queue pairs `pairs`; nothing that runs is changed.
+    /// Allocates rings for queue pairs `pairs`, which run `program`; nothing that runs is changed.
     pub(crate) fn new(
         dev: Locked<'_, Adapter<'bound>>,
         pairs: Range<u16>,
         settings: &Settings,
+        program: Option<&Program>,
     ) -> Result<Self> {
         let parent = dev.device().driver().parent;
         let mut rings = Self {
@@ -260,7 +268,7 @@ impl<'bound> Rings<'bound> {
         for index in pairs {
             // What is bound to a queue stays bound to it, with the page size that it was given.
             let config = dev.queue_config(index.into())?;
-            let ring = rx::Ring::new(dev, parent, settings.layout(), &config, index)?;
+            let ring = rx::Ring::new(dev, parent, settings.layout(), &config, index, program)?;
 
             rings.rx.push(ring, GFP_KERNEL)?;
             rings
@@ -386,6 +394,12 @@ impl<'bound> Adapter<'bound> {
         control: &mut Control<'bound>,
         settings: Settings,
     ) -> Result {
+        // New rings are for the program that there is now.
+        let settings = Settings {
+            xdp: control.program.is_some(),
+            ..settings
+        };
+
         if !dev.is_running() {
             control.settings = settings;
             return Ok(());
@@ -399,7 +413,7 @@ impl<'bound> Adapter<'bound> {
             return Ok(());
         }
 
-        let rings = Rings::new(dev, 0..control.in_use, &settings)?;
+        let rings = Rings::new(dev, 0..control.in_use, &settings, control.program.as_ref())?;
 
         Self::halt(dev, control);
         let old = core::mem::replace(&mut control.settings, settings);
@@ -458,7 +472,13 @@ impl<'bound> Driver for Adapter<'bound> {
     type Tx = tx::Transmitter<'bound>;
 
     fn open(dev: Locked<'_, Self>, control: &mut Control<'bound>) -> Result {
-        let rings = Rings::new(dev, 0..control.in_use, &control.settings)?;
+        control.settings.xdp = control.program.is_some();
+        let rings = Rings::new(
+            dev,
+            0..control.in_use,
+            &control.settings,
+            control.program.as_ref(),
+        )?;
 
         Self::start(dev, control, rings)
     }

@@ -65,6 +65,7 @@ impl<'bound> QueueManagement for Adapter<'bound> {
             control.settings.layout(),
             config,
             u16::try_from(index)?,
+            control.program.as_ref(),
         )
     }
 

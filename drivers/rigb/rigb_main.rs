@@ -10,6 +10,7 @@
 //! - [`vector`]: one interrupt, one NAPI, one queue pair;
 //! - [`rx`] and [`tx`]: the two paths of a packet;
 //! - [`queues`]: single RX queues are restarted, which binds them to device memory;
+//! - [`xdp`]: XDP programs come and go;
 //! - [`ethtool`]: rings, header split, channels, RSS;
 //! - [`stats`]: what is counted.
 
@@ -22,6 +23,7 @@ mod rx;
 mod stats;
 mod tx;
 mod vector;
+mod xdp;
 
 kernel::module_pci_driver! {
     type: driver::Rigb,

@@ -9,10 +9,12 @@
 //! of what the device cannot split.
 //!
 //! A ring is [`Ring`] (allocated, unknown to the device) or [`Running`]; only [`Running::stop`]
-//! leads back, and it waits for the device. How descriptors become a packet is in [`packet`].
+//! leads back, and it waits for the device. How descriptors become a packet is in [`packet`], and
+//! what XDP programs make of one in [`xdp`].
 
 mod packet;
 mod ring;
+mod xdp;
 
 use i82576::{
     regs,
@@ -33,7 +35,8 @@ use kernel::{
 };
 use net::{
     device::DeviceRef,
-    napi, //
+    napi,
+    xdp::Program, //
 };
 
 use self::packet::{
@@ -145,6 +148,13 @@ impl<'bound> Running<'bound> {
         Ok(ring)
     }
 
+    /// Runs another XDP program from now on, or none. A ring without room for one runs none.
+    pub(crate) fn set_program(&mut self, program: Option<Program>) {
+        if let Some(xdp) = &mut self.ring.pools.xdp {
+            xdp.set_program(program);
+        }
+    }
+
     fn ring_doorbell(&self) {
         let tail = u32::from(self.ring.next_to_use);
 
@@ -181,6 +191,7 @@ impl<'bound> Running<'bound> {
                 napi,
                 dev,
                 stats,
+                queue: ring.index,
             };
 
             ring.next_to_clean = ring.len.next(index);
@@ -191,7 +202,7 @@ impl<'bound> Running<'bound> {
             }
             if write_back.end_of_packet() {
                 packets += 1;
-                let done = packet.finish(&write_back, features, ring.index, &with);
+                let done = packet.finish(&write_back, features, &with);
                 if let Some((skb, received)) = done {
                     bytes += u64::from(skb.len());
                     napi.receive(dev, skb, &received);
@@ -207,6 +218,9 @@ impl<'bound> Running<'bound> {
         }
 
         self.stats.rx_bytes.add(bytes);
+        if let Some(xdp) = &self.ring.pools.xdp {
+            xdp.flush(dev, self.ring.index);
+        }
         let starved = !self.refill();
         if starved {
             self.stats.rx_starved.add(1);

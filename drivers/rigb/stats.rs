@@ -30,6 +30,12 @@ pub(crate) struct QueueStats {
     pub(crate) rx_alloc_fail: Counter,
     /// Times that NAPI ended with too few descriptors posted to be woken by the device.
     pub(crate) rx_starved: Counter,
+    /// Packets that an XDP program dropped, sent back, gave to others.
+    pub(crate) rx_xdp_drop: Counter,
+    pub(crate) rx_xdp_tx: Counter,
+    pub(crate) rx_xdp_redirect: Counter,
+    /// Packets that were dropped because a program failed, or because what it wants did.
+    pub(crate) rx_xdp_failed: Counter,
     pub(crate) rx_csum_verified: Counter,
     pub(crate) rx_csum_none: Counter,
     pub(crate) rx_csum_bad: Counter,
@@ -54,6 +60,10 @@ pub(crate) struct QueueStats {
     pub(crate) tx_dropped: Counter,
     /// Doorbells rung.
     pub(crate) tx_doorbells: Counter,
+    /// Frames that were put on the ring for XDP programs, this device's or others'.
+    pub(crate) tx_xdp: Counter,
+    /// Frames of theirs for which there was no room.
+    pub(crate) tx_xdp_dropped: Counter,
 }
 
 impl QueueStats {
@@ -68,6 +78,10 @@ impl QueueStats {
             rx_errors: Counter::new(),
             rx_alloc_fail: Counter::new(),
             rx_starved: Counter::new(),
+            rx_xdp_drop: Counter::new(),
+            rx_xdp_tx: Counter::new(),
+            rx_xdp_redirect: Counter::new(),
+            rx_xdp_failed: Counter::new(),
             rx_csum_verified: Counter::new(),
             rx_csum_none: Counter::new(),
             rx_csum_bad: Counter::new(),
@@ -85,6 +99,8 @@ impl QueueStats {
             tx_net_iovs: Counter::new(),
             tx_dropped: Counter::new(),
             tx_doorbells: Counter::new(),
+            tx_xdp: Counter::new(),
+            tx_xdp_dropped: Counter::new(),
         }
     }
 
@@ -93,6 +109,7 @@ impl QueueStats {
         self.rx_unsplit_dropped.get()
             + self.rx_unverified_dropped.get()
             + self.rx_alloc_dropped.get()
+            + self.rx_xdp_failed.get()
     }
 }
 

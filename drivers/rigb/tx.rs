@@ -7,6 +7,7 @@
 //! fragment in device memory is passed by its DMA address like any other; nothing reads it.
 
 mod offload;
+mod xdp;
 
 use core::mem::MaybeUninit;
 
@@ -80,12 +81,17 @@ struct Slot<'bound> {
 }
 
 /// A frame that the device sends.
-struct Frame {
-    skb: SkBuff,
-    /// Bytes on the wire, without Ethernet overhead.
-    bytes: u32,
-    /// Packets on the wire.
-    packets: u32,
+enum Frame {
+    /// The core's, which byte queue limits count.
+    Skb {
+        skb: SkBuff,
+        /// Bytes on the wire, without Ethernet overhead.
+        bytes: u32,
+        /// Packets on the wire.
+        packets: u32,
+    },
+    /// An XDP program's, which they don't.
+    Xdp(net::xdp::Frame),
 }
 
 /// A TX queue that the device works on. Dropping it makes the device stop.
@@ -201,7 +207,7 @@ impl<'bound> Transmitter<'bound> {
         }
         // All that refers to the frame is pushed, so it can go along.
         if let Some(slot) = self.slots.newest() {
-            slot.frame = Some(Frame {
+            slot.frame = Some(Frame::Skb {
                 skb,
                 bytes,
                 packets,
@@ -335,6 +341,8 @@ impl Completion<'_> {
         let mut frames = 0;
         let mut packets = 0;
         let mut bytes = 0;
+        let mut xdp_packets = 0;
+        let mut xdp_bytes = 0;
 
         while frames < COMPLETE_BATCH {
             let Some((_, slot)) = self.slots.peek() else {
@@ -349,18 +357,32 @@ impl Completion<'_> {
             while let Some(Slot { mapping, frame, .. }) = self.slots.pop() {
                 // The device is done with it before the core gets the memory back.
                 drop(mapping);
-                if let Some(frame) = frame {
-                    packets += frame.packets;
-                    bytes += frame.bytes;
-                    frame.skb.consume(budget);
-                    break;
+                match frame {
+                    None => continue,
+                    Some(Frame::Skb {
+                        skb,
+                        bytes: skb_bytes,
+                        packets: skb_packets,
+                    }) => {
+                        packets += skb_packets;
+                        bytes += skb_bytes;
+                        skb.consume(budget);
+                    }
+                    Some(Frame::Xdp(frame)) => {
+                        xdp_packets += 1;
+                        xdp_bytes += frame.len();
+                    }
                 }
+                break;
             }
         }
 
+        if frames == 0 {
+            return true;
+        }
         self.slots.give_back();
-        self.stats.tx_packets.add(u64::from(packets));
-        self.stats.tx_bytes.add(u64::from(bytes));
+        self.stats.tx_packets.add(u64::from(packets + xdp_packets));
+        self.stats.tx_bytes.add(u64::from(bytes + xdp_bytes));
         if queue.completed(packets, bytes, || self.slots.available(), WAKE) {
             self.stats.tx_wake.add(1);
         }

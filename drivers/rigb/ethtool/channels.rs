@@ -64,7 +64,8 @@ fn grow<'bound>(
     let new = control.in_use..wanted;
 
     if dev.is_running() {
-        let rings = Rings::new(dev, new.clone(), &control.settings)?;
+        let program = control.program.as_ref();
+        let rings = Rings::new(dev, new.clone(), &control.settings, program)?;
 
         Adapter::start_pairs(dev, control, rings)
             .and_then(|()| dev.set_queues(rtnl, wanted.into()))

@@ -18,10 +18,13 @@ use net::{
     },
 };
 
-use crate::netdev::{
-    Adapter,
-    Control,
-    Settings, //
+use crate::{
+    netdev::{
+        Adapter,
+        Control,
+        Settings, //
+    },
+    xdp, //
 };
 
 /// A ring of about `len` descriptors.
@@ -67,6 +70,7 @@ impl<'bound> RingParams for Adapter<'bound> {
             ..control.settings
         };
 
+        xdp::check_split(control, settings.split, extack)?;
         Self::reconfigure(dev, control, settings).inspect_err(|error| {
             if *error == ETIMEDOUT {
                 extack.set(c"the device did not start again: take the interface down and up");

@@ -53,6 +53,7 @@ pub(super) struct Maker<'a, 'bound> {
     pub(super) napi: &'a napi::Context<'a>,
     pub(super) dev: &'a DeviceRef<Adapter<'bound>>,
     pub(super) stats: &'a QueueStats,
+    pub(super) queue: u16,
 }
 
 impl Packet {
@@ -69,7 +70,10 @@ impl Packet {
                 with.stats.rx_errors.add(1);
                 Self::Dropping
             }
-            (Self::Between, None) => with.head(slot, len),
+            (Self::Between, None) => match &with.pools.xdp {
+                None => with.head(slot, len),
+                Some(xdp) => with.program(xdp, slot, write_back),
+            },
             (Self::Between, Some(payloads)) => match write_back.layout() {
                 Layout::Split { header, payload } => {
                     with.split(slot, payloads, u32::from(header), u32::from(payload))
@@ -93,7 +97,6 @@ impl Packet {
         self,
         write_back: &WriteBack,
         features: Features,
-        queue: u16,
         with: &Maker<'_, '_>,
     ) -> Option<(SkBuff, Received)> {
         let Self::Assembling(skb) = self else {
@@ -129,7 +132,7 @@ impl Packet {
         Some((
             skb,
             Received {
-                queue,
+                queue: with.queue,
                 checksum_verified: checksum == Checksum::Verified
                     && (unreadable || features.contains(Features::RXCSUM)),
                 hash,
@@ -159,7 +162,7 @@ impl Maker<'_, '_> {
 
     /// Starts an skb around the slot's head buffer.
     #[inline]
-    fn head(&self, slot: &mut Slot, len: u32) -> Packet {
+    pub(super) fn head(&self, slot: &mut Slot, len: u32) -> Packet {
         if len < limits::ETHERNET_HEADER {
             self.stats.rx_errors.add(1);
             return Packet::Dropping;
@@ -168,7 +171,8 @@ impl Maker<'_, '_> {
             return Packet::Dropping;
         };
 
-        match SkBuff::build(self.pools.heads.pages(), head, len, self.napi) {
+        let pools = self.pools;
+        match SkBuff::build(pools.heads.pages(), head, pools.headroom, len, self.napi) {
             Ok(skb) => Packet::Assembling(skb),
             Err(head) => {
                 slot.head = Some(head);

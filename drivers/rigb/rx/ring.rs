@@ -30,10 +30,17 @@ use net::{
         PageSize, //
     },
     queue,
-    skb, //
+    skb,
+    xdp::{
+        self,
+        Program, //
+    }, //
 };
 
-use super::packet::Packet;
+use super::{
+    packet::Packet,
+    xdp::Xdp, //
+};
 use crate::netdev::Adapter;
 
 /// Room for headers in a header buffer, in bytes: Ethernet with VLAN tags, IPv6 with extension
@@ -51,23 +58,39 @@ pub(crate) struct Layout {
     head: u32,
     /// Headers are split from payload.
     split: bool,
+    /// XDP programs may run.
+    xdp: bool,
 }
 
 impl Layout {
     /// `mtu` is the longest packet, in bytes.
-    pub(crate) fn new(len: ring::Ring, mtu: u32, split: bool) -> Self {
+    pub(crate) fn new(len: ring::Ring, mtu: u32, split: bool, xdp: bool) -> Self {
         let head = if split {
             HEADER_SIZE
         } else {
             limits::frame_len(mtu).next_multiple_of(limits::PAYLOAD_BUFFER_UNIT)
         };
 
-        Self { len, head, split }
+        Self {
+            len,
+            head,
+            split,
+            xdp,
+        }
+    }
+
+    /// What a head buffer has before what the device fills, in bytes.
+    fn headroom(&self) -> u32 {
+        if self.xdp {
+            xdp::HEADROOM
+        } else {
+            skb::HEADROOM
+        }
     }
 
     /// A head buffer: what the device fills, and room for the skb around it.
     fn head_buffer(&self) -> u32 {
-        skb::HEADROOM + self.head + skb::TAILROOM
+        self.headroom() + self.head + skb::TAILROOM
     }
 }
 
@@ -92,8 +115,12 @@ pub(super) struct Payloads {
 pub(super) struct Pools {
     /// What skbs are built around: buffers for headers, or for whole packets.
     pub(super) heads: FragmentPool,
+    /// What each of them has before what the device fills, in bytes.
+    pub(super) headroom: u32,
     /// Only with header split.
     pub(super) payloads: Option<Payloads>,
+    /// Only where the layout has room for what programs do.
+    pub(super) xdp: Option<Xdp>,
 }
 
 impl Pools {
@@ -103,6 +130,7 @@ impl Pools {
         layout: Layout,
         config: &queue::Config,
         queue: u32,
+        program: Option<&Program>,
     ) -> Result<Self> {
         let size = u32::from(layout.len.len());
         let payloads = layout
@@ -129,7 +157,17 @@ impl Pools {
 
         let heads = FragmentPool::new(dev, parent, queue, layout.head_buffer(), size)?;
 
-        Ok(Self { heads, payloads })
+        let xdp = layout
+            .xdp
+            .then(|| Xdp::new(dev, queue, &heads, program))
+            .transpose()?;
+
+        Ok(Self {
+            heads,
+            headroom: layout.headroom(),
+            payloads,
+            xdp,
+        })
     }
 
     /// The CPU cannot read payloads.
@@ -161,7 +199,7 @@ impl Pools {
         if slot.head.is_none() {
             slot.head = self.heads.alloc();
         }
-        let head = slot.head.as_ref()?.dma_address() + u64::from(skb::HEADROOM);
+        let head = slot.head.as_ref()?.dma_address() + u64::from(self.headroom);
 
         let Some(payloads) = &mut self.payloads else {
             return Some(descriptor::rx_read(head, 0));
@@ -197,6 +235,7 @@ pub(crate) struct Ring {
 
 impl Ring {
     /// Allocates the ring of RX queue `index`, which is configured as `config` says, and fills it.
+    /// `program` runs if the layout has room for it.
     ///
     /// # Errors
     ///
@@ -207,6 +246,7 @@ impl Ring {
         layout: Layout,
         config: &queue::Config,
         index: u16,
+        program: Option<&Program>,
     ) -> Result<Self> {
         let len = layout.len;
         let mut slots = KVVec::with_capacity(usize::from(len.len()), GFP_KERNEL)?;
@@ -222,7 +262,7 @@ impl Ring {
         let mut ring = Self {
             packet: Packet::Between,
             slots,
-            pools: Pools::new(dev, parent, layout, config, u32::from(index))?,
+            pools: Pools::new(dev, parent, layout, config, u32::from(index), program)?,
             descriptors: Descriptors::new(parent, u32::from(len.len()))?,
             layout,
             len,

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! XDP programs on received frames.
+//!
+//! Without header split a frame is in one buffer, whatever the MTU. A queue whose buffers have
+//! [`xdp::HEADROOM`] before the frame can run a program.
+
+use core::cell::Cell;
+
+use i82576::rx::WriteBack;
+use kernel::prelude::*;
+use net::{
+    device::{
+        DeviceRef,
+        Locked, //
+    },
+    fragment::FragmentPool,
+    xdp::{
+        self,
+        Program,
+        TransmitFrames,
+        Verdict, //
+    },
+};
+
+use super::{
+    packet::{
+        Maker,
+        Packet, //
+    },
+    ring::Slot,
+};
+use crate::netdev::Adapter;
+
+/// A queue's side of XDP.
+pub(super) struct Xdp {
+    queue: xdp::RxQueue,
+    /// Frames wait for the TX ring's doorbell.
+    unflushed: Cell<bool>,
+}
+
+impl Xdp {
+    /// For RX queue `queue`, which has its buffers from `heads`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn new(
+        dev: Locked<'_, Adapter<'_>>,
+        queue: u32,
+        heads: &FragmentPool,
+        program: Option<&Program>,
+    ) -> Result<Self> {
+        Ok(Self {
+            queue: xdp::RxQueue::new(dev, queue, heads, program.cloned())?,
+            unflushed: Cell::new(false),
+        })
+    }
+
+    pub(super) fn set_program(&mut self, program: Option<Program>) {
+        self.queue.set_program(program);
+    }
+
+    /// Has the device send what programs sent back, at the end of a poll.
+    pub(super) fn flush(&self, dev: &DeviceRef<Adapter<'_>>, queue: u16) {
+        if self.unflushed.replace(false) {
+            let _ = dev.transmit_frames(queue.into(), |tx, _| tx.flush_frames());
+        }
+    }
+}
+
+impl Maker<'_, '_> {
+    /// Lets the queue's program decide on a packet; without one it goes up.
+    pub(super) fn program(&self, xdp: &Xdp, slot: &mut Slot, write_back: &WriteBack) -> Packet {
+        let len = u32::from(write_back.packet_len());
+        let Some(program) = xdp.queue.runner() else {
+            return self.head(slot, len);
+        };
+        let stats = self.stats;
+
+        // Longer than the MTU, or damaged: nothing for a program.
+        if !write_back.end_of_packet() || write_back.frame_error() {
+            stats.rx_errors.add(1);
+            return Packet::Dropping;
+        }
+        let Some(head) = slot.head.take() else {
+            return Packet::Dropping;
+        };
+
+        match program.run(head, len, self.dev, self.napi) {
+            // Counted when it is finished, as any other.
+            Verdict::Pass(skb) => return Packet::Assembling(skb),
+            Verdict::NoMemory => stats.rx_alloc_dropped.add(1),
+            Verdict::Drop => stats.rx_xdp_drop.add(1),
+            Verdict::Redirect => stats.rx_xdp_redirect.add(1),
+            Verdict::Failed => stats.rx_xdp_failed.add(1),
+            Verdict::Transmit(frame) => {
+                let sent = self.dev.transmit_frames(self.queue.into(), |tx, queue| {
+                    tx.transmit_frame(frame, queue).is_ok()
+                });
+
+                if sent == Some(true) {
+                    xdp.unflushed.set(true);
+                    stats.rx_xdp_tx.add(1);
+                } else {
+                    stats.rx_xdp_failed.add(1);
+                }
+            }
+        }
+        // Whatever the program did with it, it was received.
+        stats.rx_packets.add(1);
+        stats.rx_bytes.add(len.into());
+        Packet::Dropping
+    }
+}

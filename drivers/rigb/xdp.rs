@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! XDP programs come and go.
+//!
+//! The first program needs other buffers, and so new rings, as a new MTU does. Another one, or none,
+//! is only swapped in, between two polls of each NAPI: that needs no memory, and loses no packet.
+//! Buffers keep their room for a program until new rings are made for another reason.
+
+use kernel::prelude::*;
+use net::{
+    device::Locked,
+    ethtool::ExtAck,
+    xdp::{
+        Program,
+        Xdp, //
+    }, //
+};
+
+use crate::netdev::{
+    Adapter,
+    Control, //
+};
+
+impl<'bound> Xdp for Adapter<'bound> {
+    fn set_program(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        program: Option<Program>,
+        extack: &ExtAck<'_>,
+    ) -> Result {
+        if program.is_some() && control.settings.split {
+            extack.set(c"XDP needs frames that are not split: turn tcp-data-split off");
+            return Err(EBUSY);
+        }
+
+        let old = core::mem::replace(&mut control.program, program);
+
+        if control.program.is_none() || control.settings.xdp {
+            swap(dev, control);
+            return Ok(());
+        }
+        Self::reconfigure(dev, control, control.settings).inspect_err(|_| control.program = old)
+    }
+}
+
+/// Header split stays off while there is a program.
+///
+/// # Errors
+///
+/// `EBUSY`.
+pub(crate) fn check_split(control: &Control<'_>, split: bool, extack: &ExtAck<'_>) -> Result {
+    if split && control.program.is_some() {
+        extack.set(c"tcp-data-split can not be enabled with XDP");
+        return Err(EBUSY);
+    }
+    Ok(())
+}
+
+/// Has the queues that run go on with `control.program`.
+fn swap<'bound>(dev: Locked<'_, Adapter<'bound>>, control: &mut Control<'bound>) {
+    for pair in control.pairs.iter_mut() {
+        pair.change_state(dev, |state| {
+            if let Some(rx) = &mut state.rx {
+                rx.set_program(control.program.clone());
+            }
+        });
+    }
+}
