@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use protocol::{
     Query, Request,
     request::{self, AgentInfo},
+    xdp,
 };
 use serde_json::Value;
 
@@ -251,6 +252,15 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::ReadRegister(r) => reply::<request::ReadRegister>(registers::read(&r.device, r.offset)?),
         R::WriteRegister(r) => {
             reply::<request::WriteRegister>(registers::write(&r.device, r.offset, r.value)?)
+        }
+        R::ExchangeFrames(r) => reply::<xdp::ExchangeFrames>(packet::exchange(&r)?),
+        R::AttachXdp(r) => reply::<xdp::AttachXdp>(crate::xdp::attach(&r)?),
+        R::DetachXdp(r) => reply::<xdp::DetachXdp>(netns::within(r.ns, || {
+            rtnetlink::set_xdp(&r.interface, None)
+        })?),
+        R::XdpRuns(r) => reply::<xdp::XdpRuns>(crate::xdp::runs(r.ns, &r.interface)?),
+        R::XdpFeatures(r) => {
+            reply::<xdp::XdpFeatures>(netns::within(r.ns, || netdev::xdp_features(&r.interface))?)
         }
         R::MarkWindow(r) => {
             marker::mark(r.edge);

@@ -27,6 +27,7 @@ mod packet;
 mod ping;
 mod registers;
 mod rtnetlink;
+mod xdp;
 
 use std::env;
 

@@ -6,12 +6,23 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use devmem::netdev::{self, Netdev};
+use netlink_bindings::netdev::Request;
+use netlink_socket2::NetlinkSocket;
 use protocol::{
     net::{Napi, PagePool, Queue, QueueKind, QueueStats, Threading},
     request::SetNapi,
 };
 
 use crate::rtnetlink::index_of;
+
+/// What an interface can do of XDP (`enum netdev_xdp_act`).
+pub(crate) fn xdp_features(interface: &str) -> Result<u64> {
+    let mut request = Request::new().op_dev_get_do();
+    request.encode().push_ifindex(index_of(interface)?);
+    let mut socket = NetlinkSocket::new();
+    let mut replies = socket.request(&request)?;
+    Ok(replies.recv_one()?.get_xdp_features()?)
+}
 
 /// Queues of an interface.
 pub(crate) fn queues(interface: &str) -> Result<Vec<Queue>> {

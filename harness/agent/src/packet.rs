@@ -2,12 +2,17 @@
 
 //! Frames as they are, past the whole stack (packet(7)).
 
-use std::{io, os::fd::AsRawFd};
+use std::{
+    io::{self, Read},
+    os::fd::AsRawFd,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result, ensure};
+use protocol::xdp::ExchangeFrames;
 use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
 
-use crate::rtnetlink::index_of;
+use crate::{netns, rtnetlink::index_of};
 
 /// Sends one frame, which starts with its Ethernet header and lacks the frame check sequence.
 pub(crate) fn send(interface: &str, frame: &[u8]) -> Result<()> {
@@ -24,6 +29,51 @@ pub(crate) fn send(interface: &str, frame: &[u8]) -> Result<()> {
         frame.len()
     );
     Ok(())
+}
+
+/// Sends frames, and waits for some to come.
+pub(crate) fn exchange(request: &ExchangeFrames) -> Result<Vec<Vec<u8>>> {
+    let socket = netns::within(request.to, || listen(&request.at, request.ethertype))?;
+    netns::within(request.from, || {
+        let mut frames = request.frames.iter();
+        frames.try_for_each(|frame| send(&request.through, frame))
+    })?;
+    let end = Instant::now() + Duration::from_millis(request.timeout_ms);
+    let mut received = Vec::new();
+    let mut buffer = vec![0; 64 << 10];
+    while received.len() < request.count {
+        // A timeout of 0 would be none.
+        let left = end
+            .saturating_duration_since(Instant::now())
+            .max(Duration::from_millis(1));
+        socket.set_read_timeout(Some(left))?;
+        match (&socket).read(&mut buffer) {
+            Ok(length) => received.push(buffer[..length].to_vec()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Err(io::Error::from_raw_os_error(libc::ETIMEDOUT)).with_context(|| {
+                    format!(
+                        "{} of {} frames came to {}",
+                        received.len(),
+                        request.count,
+                        request.at
+                    )
+                });
+            }
+            Err(error) => return Err(error).context("receiving a frame"),
+        }
+    }
+    Ok(received)
+}
+
+/// A socket that receives the frames of one type that come to an interface.
+fn listen(interface: &str, ethertype: u16) -> Result<Socket> {
+    // Without a protocol it receives nothing until it is bound.
+    let socket =
+        Socket::new(Domain::PACKET, Type::RAW, None).context("creating a packet socket")?;
+    socket
+        .bind(&address(index_of(interface)?, ethertype)?)
+        .with_context(|| format!("binding to {interface}"))?;
+    Ok(socket)
 }
 
 /// A socket that receives every frame that an interface sees, and sends through it.
@@ -126,11 +176,16 @@ fn set<T>(socket: &Socket, level: i32, option: i32, value: &T) -> io::Result<()>
 
 /// The address that stands for an interface. What a raw frame says of its receiver is in the frame.
 fn link(index: u32) -> Result<SockAddr> {
+    address(index, libc::ETH_P_ALL as u16)
+}
+
+/// The address that stands for frames of one Ethernet type at an interface.
+fn address(index: u32, ethertype: u16) -> Result<SockAddr> {
     let mut storage = SockAddrStorage::zeroed();
     // SAFETY: `sockaddr_ll` is one of the structures that a `sockaddr_storage` has room for.
     let address = unsafe { storage.view_as::<libc::sockaddr_ll>() };
     address.sll_family = libc::AF_PACKET as libc::sa_family_t;
-    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_protocol = ethertype.to_be();
     address.sll_ifindex = index.try_into().context("an interface's index")?;
     let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
     // SAFETY: The storage holds an address of that family and length, all of it initialised.

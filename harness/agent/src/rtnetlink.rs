@@ -2,7 +2,11 @@
 
 //! Links, addresses and neighbours over rtnetlink, in the namespace of the calling thread.
 
-use std::{ffi::CStr, net::IpAddr, os::fd::AsRawFd};
+use std::{
+    ffi::CStr,
+    net::IpAddr,
+    os::fd::{AsRawFd, RawFd},
+};
 
 use anyhow::{Context, Result, bail};
 use netlink_bindings::{
@@ -135,6 +139,20 @@ pub(crate) fn add_vlan(on: &str, name: &str, id: u16) -> Result<()> {
 pub(crate) fn remove(name: &str) -> Result<()> {
     let request = rt_link::Request::new().op_dellink_do(&header_of(name)?);
     acknowledged(&request).with_context(|| format!("removing {name}"))
+}
+
+/// Attaches an XDP program to an interface in native mode, or takes away what is attached.
+pub(crate) fn set_xdp(name: &str, program: Option<RawFd>) -> Result<()> {
+    /// `XDP_FLAGS_DRV_MODE`: in the driver, or not at all.
+    const NATIVE: u32 = 1 << 2;
+
+    let mut request = rt_link::Request::new().op_setlink_do(&header_of(name)?);
+    request
+        .encode()
+        .nested_xdp()
+        .push_fd(program.unwrap_or(-1))
+        .push_flags(NATIVE);
+    acknowledged(&request).with_context(|| format!("setting the XDP program of {name}"))
 }
 
 /// Moves an interface into another namespace.

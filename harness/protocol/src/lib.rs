@@ -19,6 +19,7 @@ pub mod net;
 pub mod payload;
 pub mod request;
 pub mod snmp;
+pub mod xdp;
 pub mod zcrx;
 
 pub use job::{
@@ -30,6 +31,7 @@ pub use message::{Call, Failure, JobId, Message};
 pub use net::Ns;
 pub use payload::Payload;
 pub use request::{Join, Query, Request, StartJob, Tell};
+pub use xdp::{XdpAction, XdpProgram};
 pub use zcrx::{ZcrxMemory, ZcrxSink};
 
 /// Name of the virtio-serial port that carries the messages.

@@ -21,6 +21,7 @@ use crate::{
         Channels, DataSplit, Features, FlowKind, HashFields, Interface, LinkStats, Mac, Module,
         Napi, PagePool, Prefix, Queue, QueueStats, Rings, Rss, Threading,
     },
+    xdp::{AttachXdp, DetachXdp, ExchangeFrames, XdpFeatures, XdpRuns},
 };
 
 /// A request together with the type of its answer.
@@ -129,6 +130,11 @@ requests! {
     SendFrame -> (),
     ReadRegister -> u32,
     WriteRegister -> (),
+    ExchangeFrames -> Vec<Vec<u8>>,
+    AttachXdp -> (),
+    DetachXdp -> (),
+    XdpRuns -> u64,
+    XdpFeatures -> u64,
     MarkWindow -> (),
     ReadMarks -> (),
     FindLeaks -> Option<String>,

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! XDP programs, and frames to try them with.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Ns;
+
+/// What an XDP program does with the frames that it is for. All others pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum XdpAction {
+    /// They go up.
+    Pass,
+    /// They are dropped.
+    Drop,
+    /// The program fails (`XDP_ABORTED`).
+    Abort,
+    /// The program says something that nobody knows.
+    Unknown,
+    /// They go back to their sender, with source and destination exchanged.
+    Transmit,
+    /// They leave through another interface.
+    Redirect {
+        /// Its namespace.
+        ns: Ns,
+        /// Its name.
+        interface: String,
+    },
+    /// They go up on another processor.
+    RedirectToCpu(u32),
+    /// So many bytes are cut off in front of them, and what is left goes up; or they get so many
+    /// more, at least 14, which begin with a copy of the Ethernet header, and go up.
+    MoveHead(i32),
+    /// So many bytes, all zeroes, are added at their end, or cut off, and they go up.
+    MoveTail(i32),
+}
+
+/// An XDP program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct XdpProgram {
+    /// The Ethernet type of the frames that it is for; `None` for all.
+    pub ethertype: Option<u16>,
+    /// What it does with them.
+    pub action: XdpAction,
+    /// It says that it can deal with frames in fragments (`BPF_F_XDP_HAS_FRAGS`).
+    pub fragments: bool,
+}
+
+/// Attaches a program to an interface, in native mode, instead of any that is attached.
+///
+/// Fails with the kernel's errno.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AttachXdp {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// The program.
+    pub program: XdpProgram,
+}
+
+/// Takes the program of an interface away, if there is one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DetachXdp {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+}
+
+/// How many frames the program that was attached last was for, since it was attached. The answer
+/// is the same after it was detached.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct XdpRuns {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+}
+
+/// What an interface says that it can do of XDP (`enum netdev_xdp_act`).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct XdpFeatures {
+    /// Which namespace.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+}
+
+/// Sends frames as they are, and waits for frames that come to an interface.
+///
+/// The answer is what came, at most `count` frames in their order. Fails with ETIMEDOUT.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ExchangeFrames {
+    /// Namespace of the sender.
+    pub from: Ns,
+    /// Interface that sends.
+    pub through: String,
+    /// From the Ethernet header on, without padding and frame check sequence.
+    pub frames: Vec<Vec<u8>>,
+    /// Namespace of the receiver.
+    pub to: Ns,
+    /// Interface that receives.
+    pub at: String,
+    /// Ethernet type of what is waited for.
+    pub ethertype: u16,
+    /// How many frames.
+    pub count: usize,
+    /// How long to wait for them, in milliseconds.
+    pub timeout_ms: u64,
+}
