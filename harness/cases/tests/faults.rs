@@ -6,12 +6,13 @@
 
 use cases::{Driver, Family, Result, Testbed};
 use protocol::{
-    Binding, Command, JobId, Memory, Ns, Request, StartJob,
-    net::Rings,
+    Binding, Command, JobId, Memory, Ns, Request, StartJob, XdpAction, XdpProgram,
+    net::{DataSplit, Rings},
     request::{
         GetChannels, GetRings, Inject, Injected, Join, ListModuleSymbols, ListQueues, Ping,
         SetChannels, SetMtu, SetRings, SetUp, Tell, WriteFile,
     },
+    xdp::{AttachXdp, DetachXdp},
 };
 use vm::Images;
 
@@ -260,6 +261,36 @@ fn a_bind_that_there_is_no_memory_for_leaves_the_queue_as_it_was() -> Result {
         bed.stream(bed.peer, bed.local, Family::V4)
             .transfer(&bed, 64 << 10, &[64 << 10])?;
         Ok(())
+    })?;
+    finish(bed)
+}
+
+#[test]
+#[ignore = "needs a kernel with fault injection"]
+fn a_program_that_there_is_no_memory_for_leaves_the_queues_without_one() -> Result {
+    let bed = testbed("fault-xdp")?;
+    bed.set_header_split(bed.local, DataSplit::Off)?;
+    let attach = || {
+        let attach = AttachXdp {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            program: XdpProgram {
+                ethertype: None,
+                action: XdpAction::Pass,
+                fragments: false,
+            },
+        };
+        attach.into()
+    };
+    fail_each(&bed, attach, |_| {
+        passes_traffic(&bed)?;
+        bed.guest.call(DetachXdp {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+        })?;
+        // Rings without room for a program again.
+        set_receive_ring(&bed, OTHER)?;
+        set_receive_ring(&bed, SMALL)
     })?;
     finish(bed)
 }
