@@ -24,9 +24,12 @@ pub(crate) struct Inherited {
 ///
 /// A panic resets the machine at once, which ends QEMU (`-no-reboot`); warnings reach the console.
 /// The kernel shall not check its timer: it panics when fewer than four ticks came while its cycle
-/// counter went on by ten, as an emulated machine on a busy host sees it now and then.
+/// counter went on by ten, as an emulated machine on a busy host sees it now and then. Nor shall it
+/// watch its clock: the watchdog waits for another processor, with a limit told by jiffies, which
+/// stand still meanwhile; a processor that is in `stop_machine()` then never answers, and booting
+/// ends there (`watchdog_check_skew()` in kernel/time/clocksource.c of Linux 7.3).
 const KERNEL_PARAMETERS: &str = "console=ttyS0 loglevel=5 panic=-1 oops=panic no_timer_check \
-     udmabuf.size_limit_mb=1024";
+     tsc=nowatchdog udmabuf.size_limit_mb=1024";
 
 /// All arguments behind the command's own.
 pub(crate) fn arguments(
