@@ -16,18 +16,25 @@ use crate::{netns, rtnetlink::index_of};
 
 /// Sends one frame, which starts with its Ethernet header and lacks the frame check sequence.
 pub(crate) fn send(interface: &str, frame: &[u8]) -> Result<()> {
+    send_all(interface, [frame])
+}
+
+/// Sends frames through one socket: to close one takes the kernel a while.
+fn send_all<'f>(interface: &str, frames: impl IntoIterator<Item = &'f [u8]>) -> Result<()> {
     let to = link(index_of(interface)?)?;
     // Without a protocol the socket receives nothing.
     let socket =
         Socket::new(Domain::PACKET, Type::RAW, None).context("creating a packet socket")?;
-    let sent = socket
-        .send_to(frame, &to)
-        .with_context(|| format!("sending a frame through {interface}"))?;
-    ensure!(
-        sent == frame.len(),
-        "{interface} took {sent} of {} bytes",
-        frame.len()
-    );
+    for frame in frames {
+        let sent = socket
+            .send_to(frame, &to)
+            .with_context(|| format!("sending a frame through {interface}"))?;
+        ensure!(
+            sent == frame.len(),
+            "{interface} took {sent} of {} bytes",
+            frame.len()
+        );
+    }
     Ok(())
 }
 
@@ -35,8 +42,7 @@ pub(crate) fn send(interface: &str, frame: &[u8]) -> Result<()> {
 pub(crate) fn exchange(request: &ExchangeFrames) -> Result<Vec<Vec<u8>>> {
     let socket = netns::within(request.to, || listen(&request.at, request.ethertype))?;
     netns::within(request.from, || {
-        let mut frames = request.frames.iter();
-        frames.try_for_each(|frame| send(&request.through, frame))
+        send_all(&request.through, request.frames.iter().map(Vec::as_slice))
     })?;
     let end = Instant::now() + Duration::from_millis(request.timeout_ms);
     let mut received = Vec::new();
