@@ -262,6 +262,9 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::XdpFeatures(r) => {
             reply::<xdp::XdpFeatures>(netns::within(r.ns, || netdev::xdp_features(&r.interface))?)
         }
+        R::WriteConfig(r) => {
+            reply::<request::WriteConfig>(registers::write_config(&r.device, r.offset, r.value)?)
+        }
         R::MarkWindow(r) => {
             marker::mark(r.edge);
             reply::<request::MarkWindow>(())

@@ -2,7 +2,7 @@
 
 //! Registers of a PCI device, past its driver: what is wrong in a device can be made so.
 
-use std::fs::OpenOptions;
+use std::{fs::OpenOptions, os::unix::fs::FileExt};
 
 use anyhow::{Context, Result, ensure};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -21,6 +21,14 @@ pub(crate) fn write(device: &str, offset: u32, value: u32) -> Result<()> {
     at(device, offset, |register| unsafe {
         register.write_volatile(value);
     })
+}
+
+/// Writes a word in the configuration space.
+pub(crate) fn write_config(device: &str, offset: u16, value: u16) -> Result<()> {
+    let path = format!("/sys/bus/pci/devices/{device}/config");
+    let file = OpenOptions::new().write(true).open(&path);
+    file.and_then(|file| file.write_all_at(&value.to_le_bytes(), offset.into()))
+        .with_context(|| format!("writing into {path}"))
 }
 
 /// Maps the BAR while `access` has the register's address.

@@ -59,6 +59,7 @@ pub struct Options {
     accelerator: Option<Topology>,
     accelerator_mib: u64,
     two_wires: bool,
+    hot_plug: bool,
 }
 
 impl Default for Options {
@@ -75,6 +76,7 @@ impl Default for Options {
             accelerator: None,
             accelerator_mib: ACCELERATOR_MIB,
             two_wires: false,
+            hot_plug: false,
         }
     }
 }
@@ -154,6 +156,14 @@ impl Options {
         self
     }
 
+    /// Has the guest's own driver of PCIe ports see to it when the host takes a device away. The
+    /// firmware would do so otherwise, with a driver that the guest does not have.
+    #[must_use]
+    pub fn hot_plug(mut self) -> Self {
+        self.hot_plug = true;
+        self
+    }
+
     /// Boots a guest with the images that the environment names, and sets both NICs up.
     pub fn boot(self, name: &str) -> Result<Testbed> {
         self.boot_images(Images::from_env()?, name)
@@ -168,6 +178,12 @@ impl Options {
         if self.two_wires {
             machine = machine.wire_count(2);
             peer.wire = FAR_WIRE;
+        }
+        if self.hot_plug {
+            machine = machine
+                .qemu_argument("-global")
+                .qemu_argument("ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off")
+                .kernel_parameter("pcie_ports=native");
         }
         if self.counted {
             machine = machine.counted().call_timeout(COUNTED_PATIENCE);

@@ -8,14 +8,14 @@ use protocol::{
     Ns,
     net::{DataSplit, Prefix},
     request::{
-        AddAddress, GetRss, LoadModule, MoveInterface, SetFeatures, SetMtu, SetRings, SetRss,
-        SetUp, UnloadModule, WaitCarrier, WaitInterface, WriteFile,
+        AddAddress, GetRss, ListInterfaces, LoadModule, MoveInterface, SetFeatures, SetMtu,
+        SetRings, SetRss, SetUp, UnloadModule, WaitCarrier, WaitInterface, WriteFile,
     },
 };
 use vm::{End, Guest, Topology, Verdict};
 
 use crate::{
-    Driver, Family, Options, Result, Station,
+    CaseError, Driver, Family, Options, Result, Station,
     station::{FAR_WIRE, WIRE},
 };
 
@@ -221,6 +221,23 @@ impl Testbed {
             carrier,
             timeout_ms: PATIENCE_MS,
         })?)
+    }
+
+    /// The PCI device of a NIC, while it has an interface.
+    pub fn pci_device(&self, station: Station) -> Result<String> {
+        let interfaces = self.guest.call(ListInterfaces { ns: station.ns })?;
+        let found = interfaces
+            .into_iter()
+            .find(|found| found.name == station.interface);
+        found
+            .and_then(|found| found.device)
+            .ok_or_else(|| CaseError::new(format!("{} has no PCI device", station.interface)))
+    }
+
+    /// Unplugs a NIC, from outside. The guest takes its time.
+    pub fn unplug(&self, station: Station) -> Result {
+        self.guest.unplug(station.wire, station.end)?;
+        Ok(())
     }
 
     /// Takes a NIC's link away, or gives it back, from outside.

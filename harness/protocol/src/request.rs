@@ -135,6 +135,7 @@ requests! {
     DetachXdp -> (),
     XdpRuns -> u64,
     XdpFeatures -> u64,
+    WriteConfig -> (),
     MarkWindow -> (),
     ReadMarks -> (),
     FindLeaks -> Option<String>,
@@ -653,6 +654,17 @@ pub struct WriteRegister {
     pub offset: u32,
     /// What to write.
     pub value: u32,
+}
+
+/// Writes a word in the configuration space of a PCI device.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WriteConfig {
+    /// Name of the device, for instance `0000:01:00.0`.
+    pub device: String,
+    /// Where, in bytes.
+    pub offset: u16,
+    /// What to write.
+    pub value: u16,
 }
 
 /// Executes a marker instruction, for the counter in QEMU: starts or ends a window.

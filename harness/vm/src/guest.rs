@@ -246,6 +246,16 @@ impl Guest {
             .map(drop)
     }
 
+    /// Unplugs the NIC at one end of a wire: QEMU asks the guest to let go of it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Monitor`].
+    pub fn unplug(&self, wire: Wire, end: End) -> Result<()> {
+        self.monitor("device_del", json!({ "id": wire.nic(end) }))
+            .map(drop)
+    }
+
     /// Executes any command of QEMU's monitor (QMP) and returns its value.
     ///
     /// # Errors
