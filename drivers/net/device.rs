@@ -111,6 +111,11 @@ pub trait Driver: Sized + Send + Sync {
     /// Takes note of a new MTU, which is within the registered limits (`ndo_change_mtu`).
     fn change_mtu(dev: Locked<'_, Self>, control: &mut Self::Control, mtu: u32) -> Result;
 
+    /// Gets the device to send again (`ndo_tx_timeout`): a TX queue was stopped for longer than the
+    /// core allows, which it has logged. Called while the interface is up. If nothing comes of it,
+    /// it is called again.
+    fn tx_timeout(dev: Locked<'_, Self>, control: &mut Self::Control);
+
     /// The features that can be used for `skb` of those in `features` (`ndo_features_check`).
     fn features_check(skb: &crate::skb::SkBuffRef<'_>, features: Features) -> Features;
 

@@ -9,6 +9,10 @@ use core::marker::PhantomData;
 
 use kernel::{
     error::from_result,
+    ffi::{
+        c_uint,
+        c_ulong, //
+    },
     prelude::*, //
 };
 use net_bindings as bindings;
@@ -29,6 +33,9 @@ use crate::{
     tx::Transmit, //
 };
 
+/// Work that waits for the instance lock (`netdev_work_sched()`).
+const TX_TIMEOUT: c_ulong = 1 << 0;
+
 /// The C operations of `T`.
 pub(crate) struct Table<T>(PhantomData<T>);
 
@@ -43,6 +50,8 @@ impl<T: Driver> Table<T> {
         ndo_validate_addr: Some(bindings::eth_validate_addr),
         ndo_change_mtu: Some(Self::change_mtu),
         ndo_get_stats64: Some(Self::stats64),
+        ndo_tx_timeout: Some(Self::tx_timeout),
+        ndo_work: Some(Self::work),
         ..pin_init::zeroed()
     };
 
@@ -171,6 +180,28 @@ impl<T: Driver> Table<T> {
             unsafe { bindings::net_shim_set_mtu(raw, mtu) };
             Ok(0)
         })
+    }
+
+    /// Runs in a timer, so the driver is asked later.
+    ///
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_tx_timeout`.
+    unsafe extern "C" fn tx_timeout(dev: *mut bindings::net_device, _queue: c_uint) {
+        // SAFETY: The core calls with a valid device, and cancels the work when it unregisters it.
+        unsafe { bindings::netdev_work_sched(dev, TX_TIMEOUT) };
+    }
+
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_work`.
+    unsafe extern "C" fn work(dev: *mut bindings::net_device, events: c_ulong) {
+        // SAFETY: The core holds the lock.
+        let (dev, control) = unsafe { Locked::<T>::new(dev) };
+
+        if events & TX_TIMEOUT != 0 && dev.is_running() {
+            T::tx_timeout(dev, control);
+        }
     }
 
     /// # Safety

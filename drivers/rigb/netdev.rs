@@ -423,6 +423,28 @@ impl<'bound> Adapter<'bound> {
         })
     }
 
+    /// Resets the device and starts the interface again, on new rings. What is bound stays bound.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::reconfigure`].
+    fn restart(dev: Locked<'_, Self>, control: &mut Control<'bound>) -> Result {
+        let rings = Rings::new(
+            dev,
+            0..control.in_use,
+            &control.settings,
+            control.program.as_ref(),
+        )?;
+
+        Self::halt(dev, control);
+        dev.device()
+            .driver()
+            .hw
+            .reset()
+            .and_then(|()| Self::start(dev, control, rings))
+            .inspect_err(|_| dev.device().set_carrier(false))
+    }
+
     /// Stops the interface and frees its rings.
     pub(crate) fn halt(dev: Locked<'_, Self>, control: &mut Control<'bound>) {
         let hw = &dev.device().driver().hw;
@@ -505,6 +527,15 @@ impl<'bound> Driver for Adapter<'bound> {
         };
 
         Self::reconfigure(dev, control, settings)
+    }
+
+    fn tx_timeout(dev: Locked<'_, Self>, control: &mut Control<'bound>) {
+        if let Err(error) = Self::restart(dev, control) {
+            dev_err!(
+                dev.device().driver().parent,
+                "not restarted after a transmit timeout: {error:?}\n"
+            );
+        }
     }
 
     fn features_check(skb: &SkBuffRef<'_>, features: Features) -> Features {

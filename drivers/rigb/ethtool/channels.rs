@@ -91,7 +91,11 @@ fn shrink<'bound>(
     dev.set_queues(rtnl, wanted.into())?;
     control.in_use = wanted;
     spread(dev, control);
-    Adapter::halt_pairs(dev, control, old);
+    Adapter::halt_pairs(dev, control, old.clone());
+    for index in old {
+        // The watchdog looks at all queues: one that stays stopped would time out.
+        dev.device().tx_queue(index.into()).start();
+    }
     Ok(())
 }
 

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A device that stops to send is reset, and all goes on.
+
+use cases::{Family, Result, Testbed};
+use protocol::{
+    Ns, Release, UdpSink, UdpSource,
+    request::{GetInterfaceQueueStats, ListQueues, ReadFile, WriteRegister},
+};
+
+const MIB: u64 = 1 << 20;
+
+/// Where transmit control is in the first BAR, whose bit 1 lets the device send (82576 datasheet,
+/// 8.12.1).
+const TRANSMIT_CONTROL: u32 = 0x400;
+
+/// How often a TX queue of the NIC under test has timed out.
+fn timeouts(bed: &Testbed) -> Result<u64> {
+    let mut sum = 0;
+    for queue in 0..2 {
+        let queues = format!("/sys/class/net/{}/queues", bed.local.interface);
+        let text = bed.guest.call(ReadFile {
+            ns: Ns::Local,
+            path: format!("{queues}/tx-{queue}/tx_timeout"),
+        })?;
+        sum += text.trim().parse::<u64>()?;
+    }
+    Ok(sum)
+}
+
+#[test]
+fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Result {
+    let bed = Testbed::devmem("transmit-timeout")?;
+    bed.guest.allow_log("NETDEV WATCHDOG");
+    let device = bed.pci_device(bed.local)?;
+    let counters = || {
+        bed.guest.call(GetInterfaceQueueStats {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+        })
+    };
+    let receive = bed.stream(bed.peer, bed.local, Family::V4);
+    let send = bed.stream(bed.local, bed.peer, Family::V6);
+    let mut bound = receive.devmem_sink(&bed, 1, 8 * MIB, Release::Immediate)?;
+    let incoming = receive.source(&bed, None, &[64 << 10], 0)?;
+    let mut sink = send.sink(&bed)?;
+    let outgoing = send.source(&bed, None, &[64 << 10], 0)?;
+    bound.wait_bytes(MIB)?;
+    sink.wait_bytes(MIB)?;
+    // Only a queue that is full times out. What TCP has on its way may not fill one.
+    let port = bed.port();
+    let datagrams = bed.guest.start(UdpSink {
+        ns: bed.peer.ns,
+        listen: bed.peer.socket(Family::V4, port),
+        seed: 7,
+    })?;
+    let filler = bed.guest.start(UdpSource {
+        ns: bed.local.ns,
+        bind: None,
+        connect: bed.peer.socket(Family::V4, port),
+        seed: 7,
+        datagrams: None,
+        size: 64,
+        batch: None,
+        pause_us: 200,
+    })?;
+
+    for time in 1..=2 {
+        let before = counters()?;
+        bed.guest.call(WriteRegister {
+            device: device.clone(),
+            offset: TRANSMIT_CONTROL,
+            value: 0,
+        })?;
+        bed.wait_until(time, || timeouts(&bed))?;
+        let after = counters()?;
+        let less = before.iter().filter(|(name, value)| after[*name] < **value);
+        assert_eq!(less.count(), 0, "{before:?} then {after:?}");
+        bed.wait_carrier_of(bed.local, true)?;
+        let queues = bed.guest.call(ListQueues {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+        })?;
+        assert!(
+            queues.iter().any(|queue| queue.dmabuf.is_some()),
+            "{queues:?}"
+        );
+        // It sends again, and both flows go on.
+        let now = bed.link_stats(bed.local)?;
+        bed.wait_until(now.tx_packets + 1000, || {
+            Ok(bed.link_stats(bed.local)?.tx_packets)
+        })?;
+        bed.wait_until(now.rx_packets + 1000, || {
+            Ok(bed.link_stats(bed.local)?.rx_packets)
+        })?;
+    }
+
+    filler.finish()?;
+    let report = datagrams.stop()?;
+    assert_eq!((report.corrupt, report.error), (0, None));
+    let (sent, report) = (incoming.finish()?, bound.join()?);
+    assert_eq!(
+        (report.bytes, report.mismatch, report.linear_bytes),
+        (sent.bytes, None, 0),
+        "{report:?} {sent:?}"
+    );
+    let (sent, report) = (outgoing.finish()?, sink.join()?);
+    assert_eq!(
+        (report.bytes, report.mismatch),
+        (sent.bytes, None),
+        "{report:?} {sent:?}"
+    );
+    bed.finish()?;
+    Ok(())
+}
