@@ -33,6 +33,9 @@ const PAUSE: Delta = Delta::from_micros(20);
 const RX_THRESHOLDS: u32 = regs::thresholds(8, 8, 1);
 const TX_THRESHOLDS: u32 = regs::thresholds(8, 1, 1);
 
+/// What a register of a device reads as that is not on the bus any more.
+const GONE: u32 = u32::MAX;
+
 /// A mapped 82576.
 pub(crate) struct Hw<'bound> {
     bar: pci::Bar<'bound, { regs::BAR_SIZE }>,
@@ -48,8 +51,8 @@ impl<'bound> Hw<'bound> {
 
     /// Reads a register. Costs a round trip over the bus: not for the packet path.
     pub(crate) fn read(&self, reg: Reg) -> u32 {
-        // Registers lie in the BAR; all ones is what a device that is gone reads as.
-        (&self.bar).try_read32(reg.offset()).unwrap_or(u32::MAX)
+        // Registers lie in the BAR, so this does not fail.
+        (&self.bar).try_read32(reg.offset()).unwrap_or(GONE)
     }
 
     /// Writes a register, after all earlier writes to memory, as `writel()` does.
@@ -64,12 +67,17 @@ impl<'bound> Hw<'bound> {
     }
 
     /// Waits until `done` holds for a register.
+    ///
+    /// # Errors
+    ///
+    /// `ETIMEDOUT`, and `ENODEV` if the device is gone: no register waited for reads as all ones.
     fn wait(&self, reg: Reg, done: impl Fn(u32) -> bool) -> Result {
         for _ in 0..TRIES {
-            if done(self.read(reg)) {
-                return Ok(());
+            match self.read(reg) {
+                GONE => return Err(ENODEV),
+                value if done(value) => return Ok(()),
+                _ => fsleep(PAUSE),
             }
-            fsleep(PAUSE);
         }
         Err(ETIMEDOUT)
     }
@@ -128,7 +136,7 @@ impl<'bound> Hw<'bound> {
     pub(crate) fn link_is_up(&self) -> bool {
         let status = self.read(regs::STATUS);
 
-        status != u32::MAX && status & regs::status::LU != 0
+        status != GONE && status & regs::status::LU != 0
     }
 
     /// Sets which frames pass the filters.
@@ -272,7 +280,7 @@ impl<'bound> Hw<'bound> {
         // CAST: There are at most 16 queues. The counter has 12 bits and clears on read.
         let drops = self.read(regs::rqdpc(queue as u16));
 
-        if drops == u32::MAX {
+        if drops == GONE {
             0
         } else {
             u64::from(drops & 0xfff)
@@ -342,7 +350,10 @@ impl<'bound> Hw<'bound> {
     /// ENABLE reads as 0 when the queue's last access is done; a device that is gone does none.
     fn quiesce(&self, reg: Reg, enable: u32) -> Result {
         self.modify(reg, enable, 0);
-        self.wait(reg, |value| value & enable == 0 || value == u32::MAX)
+        match self.wait(reg, |value| value & enable == 0) {
+            Err(error) if error == ENODEV => Ok(()),
+            result => result,
+        }
     }
 }
 
