@@ -11,6 +11,7 @@
 //! * [`offload`]: how a frame to send becomes descriptors.
 //! * [`ring`]: the indices of a descriptor ring.
 //! * [`rss`]: Toeplitz hash, hash key and redirection table.
+//! * [`filter`]: which multicast addresses and VLANs are received.
 //! * [`frame`]: how long a padded frame really is.
 //! * [`limits`]: the bounds of the device.
 //! * [`pci`]: how the device shows on the bus.
@@ -32,6 +33,7 @@
 )]
 #![forbid(unsafe_code)]
 
+pub mod filter;
 pub mod frame;
 pub mod limits;
 pub mod offload;

@@ -94,6 +94,9 @@ pub const MIN_TX_FRAME: u32 = 17;
 /// Unicast and multicast addresses that RAL and RAH filter exactly.
 pub const RECEIVE_ADDRESSES: u16 = 24;
 
+/// Of those, how many QEMU's model looks at.
+pub const RECEIVE_ADDRESSES_MODEL: u16 = 16;
+
 /// Registers of the multicast table: 4096 hash bits.
 pub const MULTICAST_TABLE: u16 = 128;
 

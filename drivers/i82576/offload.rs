@@ -105,6 +105,8 @@ pub struct Offload {
     packets: u32,
     tso: bool,
     ip_checksum: bool,
+    l4_checksum: bool,
+    vlan: bool,
 }
 
 impl Offload {
@@ -115,6 +117,8 @@ impl Offload {
         packets: 1,
         tso: false,
         ip_checksum: false,
+        l4_checksum: false,
+        vlan: false,
     };
 
     /// Fills in checksums, and segments; `None` if the device cannot
@@ -151,6 +155,40 @@ impl Offload {
             packets,
             tso,
             ip_checksum: tso && matches!(headers.ip, IpVersion::V4),
+            l4_checksum: true,
+            vlan: false,
+        })
+    }
+
+    /// Inserts a VLAN tag, too, into a frame with `mac_len` bytes before its network header; `None`
+    /// if the device cannot. Needs CTRL.VME.
+    #[inline]
+    pub const fn with_vlan(self, tag: u16, mac_len: u32) -> Option<Self> {
+        if mac_len > MAX_MAC_LEN as u32 {
+            return None;
+        }
+        let context = match self.context {
+            Some(context) => Context {
+                vlan: tag,
+                ..context
+            },
+            None => Context {
+                vlan: tag,
+                // CAST: Checked above.
+                mac_len: mac_len as u8,
+                ip_len: 0,
+                ip: None,
+                l4: L4::Udp,
+                l4_len: 0,
+                mss: 0,
+                queue_index: 0,
+            },
+        };
+
+        Some(Self {
+            context: Some(context),
+            vlan: true,
+            ..self
         })
     }
 
@@ -169,7 +207,7 @@ impl Offload {
     /// Whether the device fills in transport checksums.
     #[inline]
     pub const fn checksums(&self) -> bool {
-        self.context.is_some()
+        self.l4_checksum
     }
 
     /// Packets on the wire.
@@ -207,8 +245,8 @@ impl Offload {
             report_status: last,
             tso: self.tso,
             ip_checksum: self.ip_checksum,
-            l4_checksum: self.checksums(),
-            vlan: false,
+            l4_checksum: self.l4_checksum,
+            vlan: self.vlan,
             context: false,
             queue_index: 0,
         }

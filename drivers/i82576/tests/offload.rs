@@ -103,6 +103,41 @@ fn a_frame_without_offloads_is_sent_as_it_is() {
 }
 
 #[test]
+fn a_vlan_tag_takes_a_context_and_leaves_other_offloads_as_they_are() {
+    let tag = 0x6123;
+    let alone = Offload::NONE.with_vlan(tag, ETHERNET).expect("it fits");
+    let expected = Context {
+        vlan: tag,
+        mac_len: 14,
+        ..Context::default()
+    };
+    assert_eq!(alone.context(), Some(&expected));
+    assert!(!alone.checksums() && !alone.segments());
+    let data = alone.data(pieces(0x1000, 60)[0], 60, true);
+    assert!(data.vlan && !data.l4_checksum && !data.tso && !data.ip_checksum);
+
+    for (headers, segmentation) in [(&UDP6, None), (&TCP4, segmented(1448, 3))] {
+        let plain = Offload::new(headers, segmentation).expect("the device can");
+        let tagged = plain.with_vlan(tag, headers.network).expect("it fits");
+        let expected = plain.context().map(|context| Context {
+            vlan: tag,
+            ..*context
+        });
+        assert_eq!(tagged.context(), expected.as_ref());
+        let piece = pieces(0x1000, 60)[0];
+        let expected = Data {
+            vlan: true,
+            ..plain.data(piece, 60, true)
+        };
+        assert_eq!(tagged.data(piece, 60, true), expected);
+    }
+
+    let longest = u32::from(MAX_MAC_LEN);
+    assert!(Offload::NONE.with_vlan(tag, longest).is_some());
+    assert_eq!(Offload::NONE.with_vlan(tag, longest + 1), None);
+}
+
+#[test]
 fn a_checksum_is_asked_for_with_the_places_of_the_headers() {
     let offload = Offload::new(&UDP6, None).expect("the device can");
     let expected = Context {
