@@ -18,6 +18,7 @@ use kernel::{
 use net_bindings as bindings;
 
 use crate::{
+    rx_mode::RxMode,
     stats::LinkStats,
     tx::{
         Transmit,
@@ -47,6 +48,12 @@ impl Features {
     pub const RXCSUM: Self = Self(bindings::NET_SHIM_F_RXCSUM);
     /// The receive hash in the descriptor is passed on.
     pub const RXHASH: Self = Self(bindings::NET_SHIM_F_RXHASH);
+    /// VLAN tags are inserted on transmit.
+    pub const VLAN_INSERT: Self = Self(bindings::NET_SHIM_F_VLAN_INSERT);
+    /// VLAN tags are stripped on receive.
+    pub const VLAN_STRIP: Self = Self(bindings::NET_SHIM_F_VLAN_STRIP);
+    /// Only frames of VLANs that were asked for are received, and those without a tag.
+    pub const VLAN_FILTER: Self = Self(bindings::NET_SHIM_F_VLAN_FILTER);
     /// DMA from all of memory.
     pub const HIGHDMA: Self = Self(bindings::NET_SHIM_F_HIGHDMA);
 
@@ -77,15 +84,6 @@ impl Features {
     }
 }
 
-/// Which frames beside its own a device shall receive.
-#[derive(Copy, Clone, PartialEq, Eq)]
-pub struct RxMode {
-    /// All frames (`IFF_PROMISC`).
-    pub promiscuous: bool,
-    /// All multicast frames: asked for by `IFF_ALLMULTI`, or multicast addresses are set.
-    pub multicast: bool,
-}
-
 /// A network driver.
 ///
 /// `Self` is what all contexts may read; it lives as long as the device is registered.
@@ -102,8 +100,27 @@ pub trait Driver: Sized + Send + Sync {
     /// Takes the interface down (`ndo_stop`). On return the device does no DMA.
     fn stop(dev: Locked<'_, Self>, control: &mut Self::Control);
 
-    /// Sets which frames are received (`ndo_set_rx_mode_async`).
-    fn set_rx_mode(dev: Locked<'_, Self>, control: &mut Self::Control, mode: RxMode) -> Result;
+    /// Sets which frames are received (`ndo_set_rx_mode_async`). While the interface is down it
+    /// only has to be remembered.
+    fn set_rx_mode(dev: Locked<'_, Self>, control: &mut Self::Control, mode: &RxMode<'_>)
+        -> Result;
+
+    /// Receives frames of a VLAN, or does not any more (`ndo_vlan_rx_add_vid`). Called for a device
+    /// with [`Features::VLAN_FILTER`], with the RTNL and sometimes also the instance lock held.
+    fn set_vlan(&self, id: u16, receive: bool) -> Result;
+
+    /// Makes a set of features one that the device can have together (`ndo_fix_features`).
+    fn fix_features(features: Features) -> Features {
+        features
+    }
+
+    /// Turns features on and off (`ndo_set_features`); [`NetDevice::features`] are still the old
+    /// ones.
+    fn set_features(
+        dev: Locked<'_, Self>,
+        control: &mut Self::Control,
+        features: Features,
+    ) -> Result;
 
     /// Tells the device its MAC address, which the core has validated (`ndo_set_mac_address`).
     fn set_mac_address(dev: Locked<'_, Self>, control: &mut Self::Control, addr: &MacAddress);
@@ -192,6 +209,12 @@ impl<T: Driver> NetDevice<T> {
         let queues = unsafe { (*self.private()).tx.as_ref() };
 
         queues.get(index).map(UnsafeCell::get)
+    }
+
+    /// The features in use now.
+    pub fn features(&self) -> Features {
+        // SAFETY: By the type invariant the device is valid.
+        Features::from_raw(unsafe { bindings::net_shim_features(self.as_raw()) })
     }
 
     /// The MAC address.

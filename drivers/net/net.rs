@@ -32,6 +32,7 @@ pub mod napi;
 pub mod page_pool;
 pub mod queue;
 pub mod registration;
+pub mod rx_mode;
 pub mod skb;
 pub mod spsc;
 pub mod stats;

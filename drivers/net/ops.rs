@@ -23,7 +23,10 @@ use crate::{
         Features,
         Locked,
         MacAddress,
-        NetDevice,
+        NetDevice, //
+    },
+    rx_mode::{
+        Addresses,
         RxMode, //
     },
     skb::{
@@ -46,6 +49,10 @@ impl<T: Driver> Table<T> {
         ndo_start_xmit: Some(Self::start_xmit),
         ndo_features_check: Some(Self::features_check),
         ndo_set_rx_mode_async: Some(Self::set_rx_mode),
+        ndo_vlan_rx_add_vid: Some(Self::add_vlan),
+        ndo_vlan_rx_kill_vid: Some(Self::remove_vlan),
+        ndo_fix_features: Some(Self::fix_features),
+        ndo_set_features: Some(Self::set_features),
         ndo_set_mac_address: Some(Self::set_mac_address),
         ndo_validate_addr: Some(bindings::eth_validate_addr),
         ndo_change_mtu: Some(Self::change_mtu),
@@ -127,19 +134,74 @@ impl<T: Driver> Table<T> {
     /// Only the core may call it, as `ndo_set_rx_mode_async`.
     unsafe extern "C" fn set_rx_mode(
         dev: *mut bindings::net_device,
-        _uc: *mut bindings::netdev_hw_addr_list,
+        uc: *mut bindings::netdev_hw_addr_list,
         mc: *mut bindings::netdev_hw_addr_list,
     ) -> c_int {
         // SAFETY: The core calls with a valid device and snapshots of its lists.
-        let (flags, multicast) = unsafe { ((*dev).flags, (*mc).count > 0) };
+        let (flags, unicast, multicast) =
+            unsafe { ((*dev).flags, Addresses::of(uc), Addresses::of(mc)) };
         let mode = RxMode {
             promiscuous: flags & bindings::net_device_flags_IFF_PROMISC != 0,
-            multicast: multicast || flags & bindings::net_device_flags_IFF_ALLMULTI != 0,
+            all_multicast: flags & bindings::net_device_flags_IFF_ALLMULTI != 0,
+            unicast,
+            multicast,
         };
         // SAFETY: The core holds the lock.
         let (dev, control) = unsafe { Locked::<T>::new(dev) };
 
-        from_result(|| T::set_rx_mode(dev, control, mode).map(|()| 0))
+        from_result(|| T::set_rx_mode(dev, control, &mode).map(|()| 0))
+    }
+
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_vlan_rx_add_vid`.
+    unsafe extern "C" fn add_vlan(
+        dev: *mut bindings::net_device,
+        _proto: bindings::__be16,
+        id: u16,
+    ) -> c_int {
+        // SAFETY: The core calls with a device of `T`. The protocol is that of the one filter
+        // which drivers can offer.
+        let dev = unsafe { NetDevice::<T>::from_raw(dev) };
+
+        from_result(|| dev.driver().set_vlan(id, true).map(|()| 0))
+    }
+
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_vlan_rx_kill_vid`.
+    unsafe extern "C" fn remove_vlan(
+        dev: *mut bindings::net_device,
+        _proto: bindings::__be16,
+        id: u16,
+    ) -> c_int {
+        // SAFETY: As above.
+        let dev = unsafe { NetDevice::<T>::from_raw(dev) };
+
+        from_result(|| dev.driver().set_vlan(id, false).map(|()| 0))
+    }
+
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_fix_features`.
+    unsafe extern "C" fn fix_features(
+        _dev: *mut bindings::net_device,
+        features: bindings::netdev_features_t,
+    ) -> bindings::netdev_features_t {
+        T::fix_features(Features::from_raw(features)).as_raw()
+    }
+
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_set_features`.
+    unsafe extern "C" fn set_features(
+        dev: *mut bindings::net_device,
+        features: bindings::netdev_features_t,
+    ) -> c_int {
+        // SAFETY: The core holds the lock.
+        let (dev, control) = unsafe { Locked::<T>::new(dev) };
+
+        from_result(|| T::set_features(dev, control, Features::from_raw(features)).map(|()| 0))
     }
 
     /// # Safety

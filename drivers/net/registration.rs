@@ -107,7 +107,12 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
             (*raw).min_mtu = config.min_mtu;
             (*raw).max_mtu = config.max_mtu;
             (*raw).hw_features = config.features.as_raw();
-            (*raw).vlan_features = features.without(Features::RXHASH).as_raw();
+            (*raw).vlan_features = features
+                .without(Features::RXHASH)
+                .without(Features::VLAN_INSERT)
+                .without(Features::VLAN_STRIP)
+                .without(Features::VLAN_FILTER)
+                .as_raw();
             (*raw).features = features.as_raw();
             bindings::net_shim_set_priv_flags(raw, config.netmem_tx);
             // NAPIs are spread over processors, and go on where users put them.

@@ -65,6 +65,30 @@ pub struct Received {
     pub hash: Hash,
 }
 
+/// What a device must do to a frame that it sends.
+#[derive(Copy, Clone)]
+pub struct Wants(u32);
+
+impl Wants {
+    /// Nothing.
+    #[inline]
+    pub fn nothing(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Fill in a TCP or UDP checksum; segment, perhaps.
+    #[inline]
+    pub fn checksum(self) -> bool {
+        self.0 & bindings::NET_SHIM_SKB_CHECKSUM != 0
+    }
+
+    /// Insert a VLAN tag.
+    #[inline]
+    pub fn vlan_tag(self) -> bool {
+        self.0 & bindings::NET_SHIM_SKB_VLAN != 0
+    }
+}
+
 /// A view of an skb that somebody else owns.
 pub struct SkBuffRef<'a>(NonNull<bindings::sk_buff>, PhantomData<&'a ()>);
 
@@ -119,6 +143,20 @@ impl SkBuffRef<'_> {
     pub fn needs_checksum(&self) -> bool {
         // SAFETY: The skb is valid.
         unsafe { bindings::net_shim_skb_csum_partial(self.as_raw()) }
+    }
+
+    /// What the device must do to the frame.
+    #[inline]
+    pub fn wants(&self) -> Wants {
+        // SAFETY: The skb is valid.
+        Wants(unsafe { bindings::net_shim_skb_wants(self.as_raw()) })
+    }
+
+    /// The VLAN tag to insert, priority and DEI included, if [`Wants::vlan_tag`].
+    #[inline]
+    pub fn vlan_tag(&self) -> u16 {
+        // SAFETY: The skb is valid.
+        unsafe { bindings::net_shim_skb_vlan_tag(self.as_raw()) }
     }
 
     /// Where the checksum is, in bytes from the transport header.
@@ -278,6 +316,13 @@ impl SkBuff {
 
         let _ = netmem.into_raw();
         Ok(())
+    }
+
+    /// Notes the VLAN tag, priority and DEI included, that the device has stripped.
+    #[inline]
+    pub fn set_vlan_tag(&mut self, tag: u16) {
+        // SAFETY: The skb is ours.
+        unsafe { bindings::net_shim_skb_set_vlan_tag(self.as_raw(), tag) };
     }
 
     /// Appends zeroes up to `len` bytes; `None`, and the skb is gone, if there is no memory.

@@ -136,7 +136,7 @@ fn probe<'bound>(
     // SAFETY: As above.
     unsafe { vectors.handle(pairs, c"rigb-link", link)? };
 
-    let adapter = Adapter::new(vectors, pdev.as_ref(), hw, stats);
+    let adapter = Adapter::new(vectors, pdev.as_ref(), hw, stats)?;
 
     // SAFETY: The registration goes into the driver's data, which is dropped at unbind.
     unsafe { netdev.register(adapter, control) }

@@ -2,6 +2,8 @@
 
 //! The device's registers: all of what is done to the device as a whole.
 
+mod filter;
+
 use i82576::{
     limits,
     regs::{
@@ -20,11 +22,6 @@ use kernel::{
         Delta, //
     }, //
 };
-use net::device::{
-    MacAddress,
-    RxMode, //
-};
-
 /// How often a register is looked at before the driver gives up, and how long it waits between.
 const TRIES: u32 = 1000;
 const PAUSE: Delta = Delta::from_micros(20);
@@ -119,38 +116,11 @@ impl<'bound> Hw<'bound> {
         Ok(())
     }
 
-    /// The MAC address that the device filters for.
-    pub(crate) fn mac_address(&self) -> MacAddress {
-        regs::rah::decode(self.read(regs::ral(0)), self.read(regs::rah(0))).unwrap_or_default()
-    }
-
-    /// Filters for another MAC address.
-    pub(crate) fn set_mac_address(&self, addr: &MacAddress) {
-        let (low, high) = regs::rah::encode(*addr);
-
-        self.write(regs::ral(0), low);
-        self.write(regs::rah(0), high);
-    }
-
     /// Returns whether the link is up.
     pub(crate) fn link_is_up(&self) -> bool {
         let status = self.read(regs::STATUS);
 
         status != GONE && status & regs::status::LU != 0
-    }
-
-    /// Sets which frames pass the filters.
-    pub(crate) fn set_rx_mode(&self, mode: RxMode) {
-        let mut set = 0;
-
-        if mode.promiscuous {
-            set |= regs::rctl::UPE | regs::rctl::MPE;
-        }
-        // All multicast or none: the hash filter would only save what the core drops anyway.
-        if mode.multicast {
-            set |= regs::rctl::MPE;
-        }
-        self.modify(regs::RCTL, regs::rctl::UPE | regs::rctl::MPE, set);
     }
 
     /// Programs hash key, indirection table, and what is hashed.
@@ -194,7 +164,7 @@ impl<'bound> Hw<'bound> {
         self.write(regs::TIPG, regs::tipg::DEFAULT);
         self.modify(
             regs::RCTL,
-            regs::rctl::SBP | regs::rctl::LBM_MASK | regs::rctl::VFE,
+            regs::rctl::SBP | regs::rctl::LBM_MASK,
             regs::rctl::EN | regs::rctl::BAM | regs::rctl::LPE | regs::rctl::SECRC,
         );
         self.modify(

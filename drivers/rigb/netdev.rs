@@ -5,6 +5,7 @@
 use core::ops::Range;
 
 use i82576::{
+    filter::Table,
     limits,
     ring,
     rss, //
@@ -14,20 +15,24 @@ use kernel::{
         Bound,
         Device, //
     },
+    new_mutex,
     prelude::*,
-    sync::Arc, //
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
 };
 use net::{
     device::{
         Driver,
         Features,
         Locked,
-        MacAddress,
-        RxMode, //
+        MacAddress, //
     },
     ethtool::Coalesce,
     irq::Vectors,
     napi,
+    rx_mode::RxMode,
     skb::SkBuffRef,
     stats::LinkStats,
     xdp::Program, //
@@ -35,6 +40,7 @@ use net::{
 
 use crate::{
     ethtool::coalesce,
+    filter::Filter,
     hw::Hw,
     rx,
     stats::QueueStats,
@@ -58,6 +64,9 @@ pub(crate) struct Adapter<'bound> {
     pub(crate) parent: &'bound Device<Bound>,
     pub(crate) hw: Arc<Hw<'bound>>,
     pub(crate) stats: KVec<Arc<QueueStats>>,
+    /// The VLANs that were asked for. Not of the control state: the core sets them without the
+    /// instance lock.
+    vlans: Arc<Mutex<Table>>,
 }
 
 /// A queue pair's NAPI.
@@ -179,7 +188,7 @@ pub(crate) struct Control<'bound> {
     pub(crate) hash_fields: rss::HashFields,
     /// What the queues run.
     pub(crate) program: Option<Program>,
-    mode: RxMode,
+    filter: Filter,
 }
 
 /// Rings of some queue pairs that follow one another, allocated and not started.
@@ -210,10 +219,7 @@ impl<'bound> Control<'bound> {
             table: rss::IndirectionTable::spread(in_use),
             hash_fields: rss::HashFields::ALL,
             program: None,
-            mode: RxMode {
-                promiscuous: false,
-                multicast: false,
-            },
+            filter: Filter::NONE,
         })
     }
 
@@ -291,20 +297,24 @@ impl<'bound> Adapter<'bound> {
     pub(crate) const FEATURES: Features = Features::TSO
         .with(Features::TSO6)
         .with(Features::RXCSUM)
-        .with(Features::RXHASH);
+        .with(Features::RXHASH)
+        .with(Features::VLAN_INSERT)
+        .with(Features::VLAN_STRIP)
+        .with(Features::VLAN_FILTER);
 
     pub(crate) fn new(
         vectors: Vectors<'bound, Interrupt<'bound>>,
         parent: &'bound Device<Bound>,
         hw: Arc<Hw<'bound>>,
         stats: KVec<Arc<QueueStats>>,
-    ) -> Self {
-        Self {
+    ) -> Result<Self> {
+        Ok(Self {
             _vectors: vectors,
             parent,
             hw,
             stats,
-        }
+            vlans: Arc::pin_init(new_mutex!(Table::EMPTY), GFP_KERNEL)?,
+        })
     }
 
     /// Starts the interface on `rings`.
@@ -320,7 +330,7 @@ impl<'bound> Adapter<'bound> {
         control.program_rss(hw);
         hw.set_max_frame(limits::frame_len(control.settings.mtu));
         hw.start();
-        hw.set_rx_mode(control.mode);
+        Self::start_filters(dev, control);
 
         let started = Self::start_pairs(dev, control, rings);
 
@@ -337,6 +347,16 @@ impl<'bound> Adapter<'bound> {
         hw.enable_interrupts(control.pairs.len() as u32);
         control.poll_pairs(0..control.in_use);
         Ok(())
+    }
+
+    /// Tells the device, which may have been reset, which frames to receive.
+    fn start_filters(dev: Locked<'_, Self>, control: &Control<'bound>) {
+        let features = dev.device().features();
+        let adapter = dev.device().driver();
+
+        adapter.hw.set_vlan_tags(features);
+        adapter.hw.set_vlans(&adapter.vlans.lock());
+        adapter.hw.set_filter(&control.filter, features);
     }
 
     /// Starts the queue pairs that `rings` are for. On an error some may be running.
@@ -510,9 +530,46 @@ impl<'bound> Driver for Adapter<'bound> {
         dev.device().set_carrier(false);
     }
 
-    fn set_rx_mode(dev: Locked<'_, Self>, control: &mut Control<'bound>, mode: RxMode) -> Result {
-        control.mode = mode;
-        dev.device().driver().hw.set_rx_mode(mode);
+    fn set_rx_mode(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        mode: &RxMode<'_>,
+    ) -> Result {
+        control.filter.set(mode);
+        dev.device()
+            .driver()
+            .hw
+            .set_filter(&control.filter, dev.device().features());
+        Ok(())
+    }
+
+    fn set_vlan(&self, id: u16, receive: bool) -> Result {
+        let mut vlans = self.vlans.lock();
+
+        vlans.set(id, receive);
+        self.hw.set_vlans(&vlans);
+        Ok(())
+    }
+
+    fn fix_features(features: Features) -> Features {
+        // One bit of the device is for both.
+        if features.contains(Features::VLAN_STRIP) {
+            features.with(Features::VLAN_INSERT)
+        } else {
+            features.without(Features::VLAN_INSERT)
+        }
+    }
+
+    fn set_features(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        features: Features,
+    ) -> Result {
+        let hw = &dev.device().driver().hw;
+
+        // The packet path looks at the others itself.
+        hw.set_vlan_tags(features);
+        hw.set_filter(&control.filter, features);
         Ok(())
     }
 

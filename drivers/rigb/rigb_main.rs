@@ -6,6 +6,7 @@
 //!
 //! - [`driver`]: which PCI devices, and what probe does;
 //! - [`hw`]: the device's registers;
+//! - [`filter`]: which frames it receives;
 //! - [`netdev`]: the interface goes up and down, and what state it has;
 //! - [`vector`]: one interrupt, one NAPI, one queue pair;
 //! - [`rx`] and [`tx`]: the two paths of a packet;
@@ -16,6 +17,7 @@
 
 mod driver;
 mod ethtool;
+mod filter;
 mod hw;
 mod netdev;
 mod queues;

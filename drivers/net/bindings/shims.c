@@ -31,7 +31,7 @@ void net_shim_set_netdev_dev(struct net_device *dev, struct device *parent)
 
 void net_shim_set_priv_flags(struct net_device *dev, bool netmem_tx)
 {
-	dev->priv_flags |= IFF_LIVE_ADDR_CHANGE;
+	dev->priv_flags |= IFF_LIVE_ADDR_CHANGE | IFF_UNICAST_FLT;
 	dev->netmem_tx = netmem_tx ? NETMEM_TX_DMA : NETMEM_TX_NONE;
 }
 
@@ -238,6 +238,23 @@ bool net_shim_skb_add_rx_frag(const struct page_pool *pool, struct sk_buff *skb,
 bool net_shim_skb_csum_partial(const struct sk_buff *skb)
 {
 	return skb->ip_summed == CHECKSUM_PARTIAL;
+}
+
+/* What the device has to do to @skb beside sending it: NET_SHIM_SKB_*. */
+u32 net_shim_skb_wants(const struct sk_buff *skb)
+{
+	return (skb->ip_summed == CHECKSUM_PARTIAL ? NET_SHIM_SKB_CHECKSUM : 0) |
+	       (skb_vlan_tag_present(skb) ? NET_SHIM_SKB_VLAN : 0);
+}
+
+u16 net_shim_skb_vlan_tag(const struct sk_buff *skb)
+{
+	return skb_vlan_tag_get(skb);
+}
+
+void net_shim_skb_set_vlan_tag(struct sk_buff *skb, u16 tag)
+{
+	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), tag);
 }
 
 /* Hands up what the device says of a frame, and the frame. */

@@ -20,6 +20,8 @@ enum { NET_SHIM_SKB_PAD = L1_CACHE_BYTES > 32 ? L1_CACHE_BYTES : 32 };
 
 enum { NET_SHIM_CACHE_BYTES = SMP_CACHE_BYTES };
 
+enum { NET_SHIM_SKB_CHECKSUM = 1 << 0, NET_SHIM_SKB_VLAN = 1 << 1 };
+
 /* net_device */
 void *net_shim_netdev_priv(const struct net_device *dev);
 void net_shim_set_netdev_dev(struct net_device *dev, struct device *parent);
@@ -65,6 +67,9 @@ unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb);
 bool net_shim_skb_add_rx_frag(const struct page_pool *pool, struct sk_buff *skb, netmem_ref netmem,
 			      u32 off, u32 size, u32 truesize);
 bool net_shim_skb_csum_partial(const struct sk_buff *skb);
+u32 net_shim_skb_wants(const struct sk_buff *skb);
+u16 net_shim_skb_vlan_tag(const struct sk_buff *skb);
+void net_shim_skb_set_vlan_tag(struct sk_buff *skb, u16 tag);
 void net_shim_skb_receive(struct napi_struct *napi, struct net_device *dev, struct sk_buff *skb,
 			  u16 queue, bool csum_verified, u32 hash, u32 hash_type);
 u16 net_shim_skb_queue_mapping(const struct sk_buff *skb);

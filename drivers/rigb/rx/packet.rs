@@ -99,7 +99,7 @@ impl Packet {
         features: Features,
         with: &Maker<'_, '_>,
     ) -> Option<(SkBuff, Received)> {
-        let Self::Assembling(skb) = self else {
+        let Self::Assembling(mut skb) = self else {
             return None;
         };
         let unreadable = with.pools.unreadable();
@@ -128,6 +128,9 @@ impl Packet {
             hash => Hash::L3(hash),
         };
 
+        if write_back.vlan_packet() {
+            skb.set_vlan_tag(write_back.vlan_tag());
+        }
         stats.rx_packets.add(1);
         Some((
             skb,

@@ -55,9 +55,25 @@ fn headers(skb: &SkBuffRef<'_>) -> Option<Headers> {
 ///
 /// `ENOMEM`, and `EINVAL` for what [`supported`] should have kept away.
 pub(super) fn prepare(skb: &mut SkBuff) -> Result<Offload> {
-    if !skb.needs_checksum() {
+    let wants = skb.wants();
+    if wants.nothing() {
         return Ok(Offload::NONE);
     }
+    let offload = if wants.checksum() {
+        checksum(skb)?
+    } else {
+        Offload::NONE
+    };
+
+    if wants.vlan_tag() {
+        let tagged = offload.with_vlan(skb.vlan_tag(), skb.network_offset());
+        return tagged.ok_or(EINVAL);
+    }
+    Ok(offload)
+}
+
+/// Checksums, and segmentation if the frame is to be segmented.
+fn checksum(skb: &mut SkBuff) -> Result<Offload> {
     let segmentation = skb.segmentation().map(|gso| Segmentation {
         mss: gso.mss,
         segments: gso.segments,
@@ -79,6 +95,6 @@ pub(crate) fn supported(skb: &SkBuffRef<'_>, features: Features) -> Features {
     match headers(skb) {
         Some(headers) if headers.can_segment() => features,
         Some(headers) if headers.can_checksum() => features.without(SEGMENTATION),
-        _ => features.without(CHECKSUMS.with(SEGMENTATION)),
+        _ => features.without(CHECKSUMS.with(SEGMENTATION).with(Features::VLAN_INSERT)),
     }
 }

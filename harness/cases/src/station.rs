@@ -56,6 +56,22 @@ impl Station {
         v6: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2),
     };
 
+    /// The same station on the VLAN that [`crate::Testbed::add_vlan`] makes: its interface there has
+    /// addresses of its own.
+    #[must_use]
+    pub fn on_vlan(self) -> Self {
+        let ([.., v4], [.., v6]) = (self.v4.octets(), self.v6.octets());
+        Self {
+            interface: match self.end {
+                End::Local => "vlan0",
+                End::Peer => "vlan1",
+            },
+            v4: Ipv4Addr::new(198, 51, 100, v4),
+            v6: Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, v6.into()),
+            ..self
+        }
+    }
+
     /// Its address.
     #[must_use]
     pub fn address(&self, family: Family) -> IpAddr {

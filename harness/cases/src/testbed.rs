@@ -8,8 +8,8 @@ use protocol::{
     Ns,
     net::{DataSplit, Prefix},
     request::{
-        AddAddress, GetRss, ListInterfaces, LoadModule, MoveInterface, SetFeatures, SetMtu,
-        SetRings, SetRss, SetUp, UnloadModule, WaitCarrier, WaitInterface, WriteFile,
+        AddAddress, AddVlan, GetRss, ListInterfaces, LoadModule, MoveInterface, SetFeatures,
+        SetMtu, SetRings, SetRss, SetUp, UnloadModule, WaitCarrier, WaitInterface, WriteFile,
     },
 };
 use vm::{End, Guest, Topology, Verdict};
@@ -201,6 +201,21 @@ impl Testbed {
                     length,
                 },
             })?;
+        }
+        Ok(())
+    }
+
+    /// Puts both stations on a VLAN, too ([`Station::on_vlan`]).
+    pub fn add_vlan(&self, id: u16) -> Result {
+        for station in self.stations() {
+            let on_vlan = station.on_vlan();
+            self.guest.call(AddVlan {
+                ns: station.ns,
+                interface: station.name(),
+                name: on_vlan.name(),
+                id,
+            })?;
+            self.set_up_station(on_vlan)?;
         }
         Ok(())
     }

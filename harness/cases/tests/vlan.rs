@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! VLANs: tags inserted, stripped and filtered by the device, or left to the kernel.
+
+use cases::{Family, Result, Testbed};
+use protocol::{
+    DevmemSink, Memory, Release,
+    net::QueueKind,
+    request::{GetFeatures, SendFrame},
+};
+
+const MIB: u64 = 1 << 20;
+const ID: u16 = 100;
+
+/// Frames that are sent to see whether they come in; more than come in unasked meanwhile.
+const FRAMES: u64 = 20;
+
+/// By their kernel names: strip, insert, filter.
+const STRIP: &str = "rx-vlan-hw-parse";
+const INSERT: &str = "tx-vlan-hw-insert";
+const FILTER: &str = "rx-vlan-filter";
+
+/// Whether the device lets in frames with the tag of VLAN `id`.
+fn lets_in(bed: &Testbed, id: u16) -> Result<bool> {
+    const LONG: usize = 1000;
+    let frame = |tag: &[u8], payload: usize| {
+        let addresses = [bed.local.mac().0, bed.peer.mac().0].concat();
+        bed.guest.call(SendFrame {
+            ns: bed.peer.ns,
+            interface: bed.peer.name(),
+            // An EtherType that nobody listens to (IEEE 802, local experimental).
+            frame: [&addresses, tag, &[0x88, 0xb5], &vec![0; payload]].concat(),
+        })
+    };
+    let [id_high, id_low] = id.to_be_bytes();
+    let before = bed.link_stats(bed.local)?;
+    for _ in 0..FRAMES {
+        frame(&[0x81, 0, id_high, id_low], 46)?;
+    }
+    for _ in 0..FRAMES {
+        frame(&[], LONG)?;
+    }
+    // They come in one after the other: when the last and long ones have, all have.
+    let long = FRAMES * LONG as u64;
+    bed.wait_until(before.rx_bytes + long, || {
+        Ok(bed.link_stats(bed.local)?.rx_bytes)
+    })?;
+    let came = bed.link_stats(bed.local)?.rx_packets - before.rx_packets;
+    Ok(came >= FRAMES + FRAMES / 2)
+}
+
+#[test]
+fn tags_are_handled_by_the_device_or_by_the_kernel_and_traffic_passes() -> Result {
+    let bed = Testbed::options().boot("vlan")?;
+    bed.add_vlan(ID)?;
+    let [local, peer] = bed.stations().map(|station| station.on_vlan());
+    let active = |name: &str| -> Result<bool> {
+        let features = bed.guest.call(GetFeatures {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+        })?;
+        Ok(features.active.iter().any(|active| active == name))
+    };
+
+    for on in [true, false, true] {
+        bed.set_features(bed.local, &[(STRIP, on)])?;
+        // One bit of the device is for both.
+        assert_eq!((active(STRIP)?, active(INSERT)?), (on, on));
+        let tso = bed.statistic(bed.local, "tx_tso")?;
+        for family in Family::BOTH {
+            bed.stream(local, peer, family)
+                .transfer(&bed, 2 * MIB, &[64 << 10])?;
+            bed.stream(peer, local, family)
+                .transfer(&bed, 2 * MIB, &[64 << 10])?;
+        }
+        assert!(bed.statistic(bed.local, "tx_tso")? > tso, "segmented");
+    }
+    // Without the kernel's help on the other side, too.
+    bed.set_features(bed.peer, &[(STRIP, false), ("rx-checksum", false)])?;
+    bed.stream(local, peer, Family::V4)
+        .transfer(&bed, 2 * MIB, &[64 << 10])?;
+
+    for what in ["as it was", "down and up"] {
+        assert!(lets_in(&bed, ID)?, "the VLAN that was asked for, {what}");
+        assert!(!lets_in(&bed, ID + 1)?, "another, {what}");
+        bed.set_interface(bed.local, false)?;
+        bed.set_interface(bed.local, true)?;
+        bed.set_interface(local, true)?;
+        bed.wait_carrier(true)?;
+    }
+    bed.set_features(bed.local, &[(FILTER, false)])?;
+    assert!(lets_in(&bed, ID + 1)?, "the filter is off");
+    bed.set_features(bed.local, &[(FILTER, true)])?;
+    assert!(!lets_in(&bed, ID + 1)?, "the filter is on again");
+    bed.stream(peer, local, Family::V4)
+        .transfer(&bed, 2 * MIB, &[64 << 10])?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn payload_of_a_vlan_reaches_the_dma_buf_with_the_tag_stripped_or_not() -> Result {
+    let bed = Testbed::devmem("vlan-devmem")?;
+    bed.add_vlan(ID)?;
+    let [local, peer] = bed.stations().map(|station| station.on_vlan());
+
+    for strip in [true, false] {
+        bed.set_features(bed.local, &[(STRIP, strip)])?;
+        for family in Family::BOTH {
+            let stream = bed.stream(peer, local, family);
+            let split = bed.statistic(bed.local, "rx_split")?;
+            let before = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
+            let sink = bed.guest.start(DevmemSink {
+                ns: local.ns,
+                // The VLAN's interface has no queues of its own.
+                interface: bed.local.name(),
+                queues: vec![1],
+                memory: Memory::Udmabuf,
+                dmabuf_bytes: 8 * MIB,
+                rx_page_size: None,
+                listen: stream.to.socket(family, stream.port),
+                seed: stream.seed,
+                verify: true,
+                report: false,
+                release: Release::Immediate,
+            })?;
+            let source = stream.source(&bed, Some(4 * MIB), &[64 << 10], 0)?.join()?;
+            let report = sink.join()?;
+            assert_eq!(
+                (report.bytes, report.mismatch, report.linear_bytes),
+                (4 * MIB, None, 0),
+                "{family:?}, strip {strip}: {report:?} {source:?}"
+            );
+            assert!(bed.statistic(bed.local, "rx_split")? > split);
+            let after = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
+            assert!(after[1] - before[1] >= 4 * MIB / 9000, "{after:?}");
+        }
+    }
+    bed.finish()?;
+    Ok(())
+}
