@@ -2,9 +2,11 @@
 
 //! What the driver says of checksums is true: frames made by hand, with right ones and wrong ones.
 
-use cases::{Family, Frame, Result, Testbed};
+use std::net::IpAddr;
+
+use cases::{CaseError, Family, Frame, Result, Station, Testbed};
 use protocol::{
-    Memory, Payload, UdpSink,
+    Memory, Payload, UdpSink, UdpSource,
     net::{DataSplit, QueueKind},
 };
 
@@ -101,6 +103,84 @@ fn a_datagram_with_a_wrong_checksum_is_not_delivered() -> Result {
             (1, 0, 0),
             "only the right one was delivered: {report:?}"
         );
+    }
+    bed.finish()?;
+    Ok(())
+}
+
+/// The source port from which a datagram's checksum comes out as 0 when it is computed, so that the
+/// device must send its complement: 0 is for "none" (RFC 768, RFC 8200 section 8.1).
+fn port_of_checksum_zero(
+    from: Station,
+    to: Station,
+    family: Family,
+    port: u16,
+    datagram: &[u8],
+) -> Option<u16> {
+    let octets = |station: Station| match station.address(family) {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    };
+    let length = datagram.len() as u32 + 8;
+    let words = [octets(from), octets(to), datagram.to_vec()].concat();
+    let sum: u32 = words
+        .chunks(2)
+        .map(|pair| u32::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)])))
+        .sum();
+    // Protocol 17, and the length twice: in the pseudo header and in UDP's own.
+    let sum = sum + 17 + 2 * length + u32::from(port);
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = (folded & 0xffff) + (folded >> 16);
+    u16::try_from(0xffff - folded)
+        .ok()
+        .filter(|&port| port != 0)
+}
+
+#[test]
+fn a_checksum_that_comes_out_as_zero_is_sent_as_its_complement() -> Result {
+    let bed = Testbed::options().boot("checksum-zero")?;
+    bed.set_features(bed.peer, &[("rx-checksum", false)])?;
+
+    let seed = 7;
+    let mut datagram = vec![0; PAYLOAD.len()];
+    // As `UdpSource` makes the first: number 0 and the seed's payload.
+    Payload::new(seed).fill(0, &mut datagram[8..]);
+
+    for family in Family::BOTH {
+        let ports = (0..20).map(|_| bed.port());
+        let mut found = ports.filter_map(|port| {
+            let source = port_of_checksum_zero(bed.local, bed.peer, family, port, &datagram)?;
+            (source > 1024).then_some((port, source))
+        });
+        let (port, source) = found
+            .next()
+            .ok_or_else(|| CaseError::new("no port makes the checksum 0"))?;
+        let checksums = bed.statistic(bed.local, "tx_csum")?;
+        let mut sink = bed.guest.start(UdpSink {
+            ns: bed.peer.ns,
+            listen: bed.peer.socket(family, port),
+            seed,
+        })?;
+        let sent = bed.guest.start(UdpSource {
+            ns: bed.local.ns,
+            bind: Some(bed.local.socket(family, source)),
+            connect: bed.peer.socket(family, port),
+            seed,
+            datagrams: Some(1),
+            size: datagram.len() as u32,
+            batch: None,
+            pause_us: 0,
+        })?;
+        assert_eq!(sent.join()?.error, None);
+        // Over IPv6 the kernel drops a datagram whose checksum is 0.
+        sink.wait_bytes(1)?;
+        let report = sink.stop()?;
+        assert_eq!(
+            (report.received, report.corrupt),
+            (1, 0),
+            "{family:?} {report:?}"
+        );
+        assert!(bed.statistic(bed.local, "tx_csum")? > checksums);
     }
     bed.finish()?;
     Ok(())
