@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use cases::{Family, Result, Testbed};
 use protocol::{
-    Memory, Ns,
+    Memory, Ns, Release,
     net::{DataSplit, Napi, Threading},
-    request::{ListNapis, ReadFile, SetNapi, WriteFile},
+    request::{ListNapis, ReadFile, SetChannels, SetNapi, WriteFile},
 };
 
 const MIB: u64 = 1 << 20;
@@ -131,6 +131,67 @@ fn threads_stay_over_down_and_up_and_cannot_be_turned_off_while_down() -> Result
     assert_eq!(threading()?, [(Some(Threading::Thread), true); 2]);
     set_threading(&bed, false)?;
     assert_eq!(threading()?, [(Some(Threading::Softirq), false); 2]);
+
+    // The same while there are fewer queue pairs.
+    let channels = |combined| {
+        bed.guest.call(SetChannels {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            combined,
+        })
+    };
+    for (on, threads) in [(true, Threading::Thread), (false, Threading::Softirq)] {
+        set_threading(&bed, !on)?;
+        channels(1)?;
+        set_threading(&bed, on)?;
+        channels(2)?;
+        assert_eq!(threading()?, [(Some(threads), on); 2]);
+    }
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn device_memory_is_received_in_threads_and_by_busy_polling() -> Result {
+    let bytes = 16 * MIB;
+    let bed = Testbed::devmem("napi-polling")?;
+    let sysctl = |name: &str, value: u32| {
+        bed.guest.call(WriteFile {
+            ns: Ns::Local,
+            path: format!("/proc/sys/net/core/{name}"),
+            contents: value.to_string(),
+        })
+    };
+    // Sockets that are made from now on poll the NAPI that their packets came from.
+    let busy = |on| sysctl("busy_read", if on { 50 } else { 0 });
+
+    for what in ["threads", "busy polling", "both", "a thread that polls on"] {
+        set_threading(&bed, what == "threads" || what == "both")?;
+        busy(what == "busy polling" || what == "both")?;
+        if what == "a thread that polls on" {
+            for napi in napis(&bed)? {
+                bed.guest.call(SetNapi {
+                    ns: bed.local.ns,
+                    id: napi.id,
+                    threading: Some(Threading::BusyThread),
+                    defer_hard_irqs: None,
+                    gro_flush_timeout: None,
+                })?;
+            }
+        }
+        for family in Family::BOTH {
+            let stream = bed.stream(bed.peer, bed.local, family);
+            // Both ends of a binding restart the queue, whose NAPI is polled like this.
+            let sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Immediate)?;
+            let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?;
+            let (report, source) = (sink.join()?, source.join()?);
+            assert_eq!(
+                (report.bytes, report.mismatch, report.linear_bytes),
+                (bytes, None, 0),
+                "{what}, {family:?}: {report:?} {source:?}"
+            );
+        }
+    }
     bed.finish()?;
     Ok(())
 }
