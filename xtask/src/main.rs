@@ -17,6 +17,7 @@ mod kernel;
 mod llvm;
 mod module;
 mod packages;
+mod pahole;
 mod plugin;
 mod project;
 mod qemu;

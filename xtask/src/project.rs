@@ -45,14 +45,9 @@ impl Project {
         Ok(project)
     }
 
-    /// A file or folder that xtask makes in the checkout. The debug kernel's are kept apart:
-    /// modules of one kernel don't suit the other.
+    /// A file or folder that xtask makes in the checkout, for the kernel in question.
     pub(crate) fn out(&self, name: &str) -> PathBuf {
-        let folder = match self.kernel.debug {
-            true => "target/nobounce/debug",
-            false => "target/nobounce",
-        };
-        self.root.join(folder).join(name)
+        self.root.join(self.kernel.flavour().folder()).join(name)
     }
 
     /// The log of one step.

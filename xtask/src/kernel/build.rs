@@ -14,21 +14,14 @@ use serde::{Deserialize, Serialize};
 
 use super::config::Config;
 use super::toolchain::Toolchain;
-use super::{Kernel, progress, tree};
+use super::{Flavour, Kernel, progress, tree};
 use crate::hash;
 use crate::project::Project;
 use crate::tools;
 use crate::ui::{self, Step};
 
-/// The configuration, from the root of the checkout.
-const FRAGMENTS: &[&str] = &["qemu/kernel/base.config"];
-/// The debug kernel's.
-const DEBUG_FRAGMENTS: &[&str] = &["qemu/kernel/base.config", "qemu/kernel/debug.config"];
 /// Changes when the way of building does, so that old builds aren't taken.
 const RECIPE: &str = "1";
-/// What a build folder takes, and one of the debug kernel.
-const SPACE: u64 = 600_000_000;
-const DEBUG_SPACE: u64 = 1_500_000_000;
 /// How many lines make prints for a whole build, until one was counted here.
 const OBJECTS: u64 = 2100;
 
@@ -51,12 +44,13 @@ struct Stamp {
 /// full, or make fails.
 pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Result<Kernel> {
     let rustc = tools::rustc()?;
-    let debug = project.kernel.debug;
-    let toolchain = match debug {
-        true => Toolchain::clang(project)?,
-        false => Toolchain::gcc(project)?,
+    let flavour = project.kernel.flavour();
+    let toolchain = match flavour {
+        Flavour::Plain => Toolchain::gcc(project)?,
+        Flavour::Debug => Toolchain::clang(project)?,
+        Flavour::Selftests => Toolchain::gcc(project)?.with_pahole(project)?,
     };
-    let fragments = if debug { DEBUG_FRAGMENTS } else { FRAGMENTS };
+    let fragments = flavour.fragments();
     let fragment = read_all(project, fragments)?;
     let key = hash::of_parts(&[
         RECIPE,
@@ -73,8 +67,9 @@ pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Re
 
     let lib_src = tools::rust_lib_src(project, &rustc)?;
     if !folder.is_dir() {
-        let space = if debug { DEBUG_SPACE } else { SPACE };
-        project.cache.require_space(space, "a kernel build")?;
+        project
+            .cache
+            .require_space(flavour.space(), "a kernel build")?;
         fs::create_dir_all(&folder)
             .with_context(|| format!("can't create {}", folder.display()))?;
     }
@@ -106,8 +101,7 @@ pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Re
     let config = Config::read(&folder.join(".config"))?;
     check_fragment(&Config::parse(&fragment), &config, fragments, project)?;
 
-    let counter = if debug { "objects-debug" } else { "objects" };
-    let counted = project.cache.path("kernel").join(counter);
+    let counted = project.cache.path("kernel").join(flavour.counter());
     let expected = fs::read_to_string(&counted)
         .ok()
         .and_then(|text| text.trim().parse().ok())

@@ -5,6 +5,7 @@
 
 mod build;
 mod config;
+mod flavour;
 mod progress;
 mod source;
 mod toolchain;
@@ -19,6 +20,7 @@ use crate::project::Project;
 
 use self::toolchain::Toolchain;
 
+pub(crate) use flavour::Flavour;
 pub(crate) use source::fetch;
 pub(crate) use tree::make;
 
@@ -40,6 +42,22 @@ pub(crate) struct KernelArgs {
     /// for it is in target/nobounce/debug
     #[arg(long, global = true)]
     pub(crate) debug: bool,
+    /// Take the kernel for the kernel's own driver selftests: the same source,
+    /// with what they use (qemu/kernel/selftests.config); what is made for it
+    /// is in target/nobounce/selftests
+    #[arg(long, global = true, conflicts_with = "debug")]
+    pub(crate) selftests: bool,
+}
+
+impl KernelArgs {
+    /// Which of the kernels that are built of one source.
+    pub(crate) fn flavour(&self) -> Flavour {
+        match (self.debug, self.selftests) {
+            (true, _) => Flavour::Debug,
+            (_, true) => Flavour::Selftests,
+            _ => Flavour::Plain,
+        }
+    }
 }
 
 /// A kernel that modules can be built against.
@@ -72,12 +90,14 @@ pub(crate) enum Use {
 /// What is missing, with the way out: see the messages of `tree` and `build`.
 pub(crate) fn prepare(project: &Project, wanted: Use) -> Result<Kernel> {
     match tree::find(&project.kernel)? {
-        tree::Found::Built(build) if project.kernel.debug => bail!(
-            "--debug builds a kernel with nobounce's configuration, and {} is built already: use \
-             it without --debug, or set KDIR alone to a source tree without a .config",
-            build.display()
-        ),
-        tree::Found::Built(build) => tree::open(project, &build, wanted),
+        tree::Found::Built(build) => match project.kernel.flavour().option() {
+            Some(option) => bail!(
+                "{option} builds a kernel with nobounce's configuration, and {} is built already: \
+                 use it without {option}, or set KDIR alone to a source tree without a .config",
+                build.display()
+            ),
+            None => tree::open(project, &build, wanted),
+        },
         tree::Found::Source(source) => build::build(project, &source, None),
         tree::Found::None => {
             let source = source::fetch(project)?;

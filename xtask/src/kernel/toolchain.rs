@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use super::config::Config;
 use crate::cmd::Cmd;
 use crate::llvm::{self, BINDGEN_ENV};
+use crate::pahole;
 use crate::project::Project;
 use crate::tools;
 
@@ -16,7 +17,7 @@ use crate::tools;
 pub(crate) struct Toolchain {
     variables: Vec<String>,
     bindgen: PathBuf,
-    /// The compiler's version, as it says it.
+    /// The compiler's version, as it says it, and that of pahole.
     pub(super) compiler: String,
 }
 
@@ -29,6 +30,15 @@ impl Toolchain {
             bindgen,
             compiler: Cmd::new("gcc").arg("--version").output()?,
         })
+    }
+
+    /// The same, and pahole from the cache.
+    pub(super) fn with_pahole(mut self, project: &Project) -> Result<Self> {
+        let pahole = pahole::prepare(project)?;
+        let program = pahole.program.display();
+        self.variables.push(format!("PAHOLE={program}"));
+        self.compiler.push_str(&pahole.version);
+        Ok(self)
     }
 
     /// clang from the cache.

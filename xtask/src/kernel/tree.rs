@@ -211,7 +211,7 @@ mod tests {
         KernelArgs {
             kdir: kdir.map(Path::to_path_buf),
             kbuild_output: output.map(Path::to_path_buf),
-            debug: false,
+            ..KernelArgs::default()
         }
     }
 

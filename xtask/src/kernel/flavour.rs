@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The kernels that are built of one source, and how they differ.
+
+/// One of the kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flavour {
+    /// What the cases run on and figures are measured with.
+    Plain,
+    /// With whatever finds a driver's bugs, built by clang.
+    Debug,
+    /// With what the kernel's own driver selftests use.
+    Selftests,
+}
+
+impl Flavour {
+    /// Its configuration, from the root of the checkout. What comes later wins.
+    pub(super) fn fragments(self) -> &'static [&'static str] {
+        match self {
+            Self::Plain => &["qemu/kernel/base.config"],
+            Self::Debug => &["qemu/kernel/base.config", "qemu/kernel/debug.config"],
+            Self::Selftests => &["qemu/kernel/base.config", "qemu/kernel/selftests.config"],
+        }
+    }
+
+    /// Bytes that a build folder takes. Types for BPF come from debug information, which is large.
+    pub(super) fn space(self) -> u64 {
+        match self {
+            Self::Plain => 600_000_000,
+            Self::Debug => 1_500_000_000,
+            Self::Selftests => 2_800_000_000,
+        }
+    }
+
+    /// The file that remembers how many objects were made.
+    pub(super) fn counter(self) -> &'static str {
+        match self {
+            Self::Plain => "objects",
+            Self::Debug => "objects-debug",
+            Self::Selftests => "objects-selftests",
+        }
+    }
+
+    /// The folder, in the checkout, of what is made for it: modules of one kernel don't suit
+    /// another.
+    pub(crate) fn folder(self) -> &'static str {
+        match self {
+            Self::Plain => "target/nobounce",
+            Self::Debug => "target/nobounce/debug",
+            Self::Selftests => "target/nobounce/selftests",
+        }
+    }
+
+    /// The option that asks for it.
+    pub(super) fn option(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Debug => Some("--debug"),
+            Self::Selftests => Some("--selftests"),
+        }
+    }
+}
