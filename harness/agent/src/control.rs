@@ -19,7 +19,7 @@ use protocol::{
     frame::{self, FrameError},
 };
 
-use crate::{dispatch, failure, files, init, jobs::Jobs};
+use crate::{children, dispatch, failure, files, init, jobs::Jobs};
 
 /// Where messages to the host go; also the panic hook needs it.
 static OUTBOX: OnceLock<Mutex<File>> = OnceLock::new();
@@ -127,7 +127,7 @@ fn answer_calls(input: File) -> Result<Last> {
             return Ok(Last::PowerOff);
         }
         answer_in_thread(call, Arc::clone(&jobs));
-        init::reap_orphans();
+        children::reap();
     }
     Ok(Last::Closed)
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{
     deferred, device, ethtool, failure, faults, files, interfaces, jobs::Jobs, leaks, marker,
-    modules, netdev, netns, packet, ping, registers, rtnetlink,
+    modules, netdev, netns, packet, ping, registers, root, rtnetlink,
 };
 
 /// Who this is.
@@ -283,6 +283,7 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         }
         R::FindLeaks(_) => reply::<request::FindLeaks>(leaks::find()?),
         R::ListModuleSymbols(_) => reply::<request::ListModuleSymbols>(modules::symbols()?),
+        R::MountRoot(r) => reply::<protocol::program::MountRoot>(root::set_up(&r)?),
         R::StartJob(r) => reply::<request::StartJob>(jobs.start(r.job, r.process)?),
         R::Tell(r) => reply::<request::Tell>(jobs.tell(r.job, &r.command)?),
         R::Join(r) => reply::<request::Join>(jobs.join(r.job)?),

@@ -86,12 +86,6 @@ fn write_table(table: &[(&str, &str)]) -> Result<()> {
     Ok(())
 }
 
-/// Collects exited children: jobs' processes, and orphans of the kernel's helpers, which end here.
-pub(crate) fn reap_orphans() {
-    use rustix::process::{WaitOptions, wait};
-    while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
-}
-
 /// Turns the machine off. QEMU exits then.
 pub(crate) fn power_off() -> ! {
     rustix::fs::sync();

@@ -7,6 +7,7 @@
 //! shell and no other program: an initramfs with this binary as `/init` is the whole user space.
 //! A job that shall be killed runs in a second process of the same program.
 
+mod children;
 mod control;
 mod deferred;
 mod device;
@@ -26,6 +27,7 @@ mod netns;
 mod packet;
 mod ping;
 mod registers;
+mod root;
 mod rtnetlink;
 mod xdp;
 

@@ -2,7 +2,7 @@
 
 //! What a testbed is made of, and how it boots.
 
-use std::{sync::atomic::AtomicU16, time::Duration};
+use std::{path::PathBuf, sync::atomic::AtomicU16, time::Duration};
 
 use protocol::net::DataSplit;
 use vm::{Accelerator, Images, Machine, Topology};
@@ -60,6 +60,7 @@ pub struct Options {
     accelerator_mib: u64,
     two_wires: bool,
     hot_plug: bool,
+    disk: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -77,6 +78,7 @@ impl Default for Options {
             accelerator_mib: ACCELERATOR_MIB,
             two_wires: false,
             hot_plug: false,
+            disk: None,
         }
     }
 }
@@ -164,6 +166,13 @@ impl Options {
         self
     }
 
+    /// Adds a disk with this image: see [`Machine::disk`].
+    #[must_use]
+    pub fn disk(mut self, image: impl Into<PathBuf>) -> Self {
+        self.disk = Some(image.into());
+        self
+    }
+
     /// Boots a guest with the images that the environment names, and sets both NICs up.
     pub fn boot(self, name: &str) -> Result<Testbed> {
         self.boot_images(Images::from_env()?, name)
@@ -184,6 +193,9 @@ impl Options {
                 .qemu_argument("-global")
                 .qemu_argument("ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off")
                 .kernel_parameter("pcie_ports=native");
+        }
+        if let Some(disk) = self.disk {
+            machine = machine.disk(disk);
         }
         if self.counted {
             machine = machine.counted().call_timeout(COUNTED_PATIENCE);

@@ -13,6 +13,7 @@ use crate::{
         PacedWireReport, Restarts, RestartsReport,
     },
     payload::Mismatch,
+    program::{Program, ProgramReport},
     zcrx::{ZcrxSink, ZcrxSinkReport},
 };
 
@@ -72,6 +73,7 @@ jobs! {
     MeasuredSource -> MeasuredSourceReport,
     Restarts -> RestartsReport,
     PacedWire -> PacedWireReport,
+    Program -> ProgramReport,
 }
 
 /// What a running job can be told with [`crate::Tell`].
@@ -98,7 +100,7 @@ pub enum Command {
     /// [`DevmemSource`] with [`Fill::Host`]: the dma-buf holds the stream, send it.
     Go,
     /// Kill the process that the job runs in, if it has one of its own
-    /// ([`crate::StartJob::process`]).
+    /// ([`crate::StartJob::process`]), or the [`Program`] that the job is.
     Kill,
 }
 
@@ -136,6 +138,11 @@ pub enum Event {
         stream_offset: u64,
         /// Bytes.
         len: u64,
+    },
+    /// [`Program`]: it printed a line.
+    Line {
+        /// Without its end.
+        text: String,
     },
     /// The job ended; [`crate::Join`] returns at once.
     Ended,

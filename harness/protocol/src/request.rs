@@ -21,6 +21,7 @@ use crate::{
         Channels, DataSplit, Features, FlowKind, HashFields, Interface, LinkStats, Mac, Module,
         Napi, PagePool, Prefix, Queue, QueueStats, Rings, Rss, Threading,
     },
+    program::MountRoot,
     xdp::{AttachXdp, DetachXdp, ExchangeFrames, XdpFeatures, XdpRuns},
 };
 
@@ -142,6 +143,7 @@ requests! {
     FreeDeferred -> (),
     Inject -> Injected,
     ListModuleSymbols -> Vec<Symbol>,
+    MountRoot -> (),
     StartJob -> JobId,
     Tell -> (),
     Join -> serde_json::Value,

@@ -83,6 +83,7 @@ pub struct Machine {
     pub(crate) cpus: u32,
     pub(crate) wires: u8,
     pub(crate) accelerator_mib: Option<u64>,
+    pub(crate) disk: Option<PathBuf>,
     pub(crate) topology: Topology,
     pub(crate) snap_length: u32,
     pub(crate) kernel_parameters: Vec<String>,
@@ -104,6 +105,7 @@ impl Machine {
             cpus: 2,
             wires: 1,
             accelerator_mib: None,
+            disk: None,
             topology: Topology::default(),
             snap_length: 128,
             kernel_parameters: Vec::new(),
@@ -140,6 +142,13 @@ impl Machine {
     #[must_use]
     pub fn accelerator_memory_mib(mut self, mib: u64) -> Self {
         self.accelerator_mib = Some(mib);
+        self
+    }
+
+    /// Adds a disk, `/dev/vda`, with this image, which is only read.
+    #[must_use]
+    pub fn disk(mut self, image: impl Into<PathBuf>) -> Self {
+        self.disk = Some(image.into());
         self
     }
 

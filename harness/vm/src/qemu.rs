@@ -85,6 +85,15 @@ pub(crate) fn arguments(
     arguments.add("-chardev", format!("socket,id=monitor,fd={}", fds.monitor));
     arguments.add("-mon", "chardev=monitor,mode=control");
 
+    if let Some(disk) = &machine.disk {
+        let file = path(disk);
+        arguments.add(
+            "-drive",
+            format!("if=none,id=disk,format=raw,readonly=on,file={file}"),
+        );
+        arguments.add("-device", "virtio-blk-pci,drive=disk");
+    }
+
     let mut ports = Ports::new(machine.topology, &mut arguments);
     for wire in machine.wires() {
         add_wire(&mut arguments, &mut ports, wire, run, machine.snap_length);

@@ -15,6 +15,7 @@ mod measured_window;
 mod memory;
 mod paced_wire;
 mod process;
+mod program;
 mod report;
 mod restarts;
 mod switch;
@@ -101,6 +102,7 @@ impl Jobs {
             Job::MeasuredSink(spec) => measured_sink::set_up(id, spec),
             Job::MeasuredSource(spec) => measured_source::set_up(id, spec),
             Job::PacedWire(spec) => paced_wire::set_up(&spec),
+            Job::Program(spec) => program::set_up(id, spec),
             Job::Restarts(spec) => restarts::set_up(spec),
         }?;
         let thread = thread::Builder::new()

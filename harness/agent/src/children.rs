@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Processes. PID 1 is everybody's parent in the end, so all of them are reaped in one place, where
+//! those that somebody waits for leave their status.
+
+use std::{
+    collections::HashMap,
+    io,
+    process::{Command, Stdio},
+    sync::Mutex,
+    thread,
+    time::Duration,
+};
+
+use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
+
+use crate::control::lock;
+
+/// How often it is looked whether a process ended.
+const INTERVAL: Duration = Duration::from_millis(10);
+
+/// Those that are waited for, and how they ended.
+static WAITED: Mutex<Option<HashMap<Pid, Option<WaitStatus>>>> = Mutex::new(None);
+
+/// Collects exited processes: jobs' processes, and orphans, which end here.
+pub(crate) fn reap() {
+    let mut waited = lock(&WAITED);
+    while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+        let slot = waited.as_mut().and_then(|waited| waited.get_mut(&pid));
+        if let Some(slot) = slot {
+            *slot = Some(status);
+        }
+    }
+}
+
+/// A process that is waited for.
+pub(crate) struct Child {
+    pub(crate) pid: Pid,
+}
+
+impl Child {
+    /// Starts a process that reads nothing.
+    pub(crate) fn spawn(command: &mut Command) -> io::Result<Self> {
+        // Nobody reaps meanwhile.
+        let mut waited = lock(&WAITED);
+        let child = command.stdin(Stdio::null()).spawn()?;
+        let pid = Pid::from_child(&child);
+        waited.get_or_insert_default().insert(pid, None);
+        Ok(Self { pid })
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(self) -> WaitStatus {
+        loop {
+            reap();
+            let mut waited = lock(&WAITED);
+            let waited = waited.get_or_insert_default();
+            if let Some(Some(status)) = waited.get(&self.pid).copied() {
+                waited.remove(&self.pid);
+                return status;
+            }
+            thread::sleep(INTERVAL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(script: &str) -> WaitStatus {
+        let child = Child::spawn(Command::new("sh").args(["-c", script])).unwrap();
+        // Whoever comes first: the status is for the one that waits.
+        thread::sleep(Duration::from_millis(50));
+        reap();
+        child.wait()
+    }
+
+    #[test]
+    fn a_child_that_somebody_else_reaps_leaves_its_status() {
+        assert_eq!(run("exit 3").exit_status(), Some(3));
+        assert_eq!(run("kill -KILL $$").terminating_signal(), Some(9));
+    }
+}
