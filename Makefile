@@ -17,12 +17,13 @@ xtask = @command -v cargo >/dev/null || { \
 	env -u KDIR -u KBUILD_OUTPUT $(if $(KDIR),KDIR='$(abspath $(KDIR))') \
 	$(if $(KBUILD_OUTPUT),KBUILD_OUTPUT='$(abspath $(KBUILD_OUTPUT))') cargo xtask
 
-.PHONY: help run test test-debug bench bench-check module check doc clean
+.PHONY: help run test test-debug kselftest bench bench-check module check doc clean
 
 help:
 	@echo 'make run      set up, build, boot a guest and run the demonstration'
 	@echo 'make test     run the host tests and the end-to-end cases'
 	@echo 'make test-debug  run the end-to-end cases on a debug kernel: KASAN, lockdep, kmemleak …'
+	@echo "make kselftest  run the kernel's own driver selftests on rigb, in guests"
 	@echo 'make bench    measure what the processor does for a byte, next to the C driver'
 	@echo '              (bench-check: fail when a committed figure got worse)'
 	@echo 'make module   build rigb.ko and ivshmem_mem.ko; with KDIR= or KBUILD_OUTPUT='
@@ -37,7 +38,7 @@ help:
 	@echo
 	@echo 'cargo xtask --help        every step, each usable alone'
 
-run test bench bench-check check doc clean:
+run test kselftest bench bench-check check doc clean:
 	$(xtask) $@
 
 test-debug:

@@ -18,10 +18,28 @@ use crate::ui::Step;
 
 /// Where Debian keeps its public keys (package `debian-archive-keyring`).
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// The suites to look in. Priorities are apt's: backports only when asked.
-const SUITES: &str = "trixie trixie-backports";
-/// The suite with the newest packages.
-const BACKPORTS: &str = "trixie-backports";
+/// The suites of one state.
+struct Suites {
+    /// The folder in the cache.
+    folder: &'static str,
+    /// Where packages are looked for. Priorities are apt's: backports only when asked.
+    all: &'static str,
+    /// The one of them to ask for.
+    newest: &'static str,
+}
+
+/// Where programs come from that run on the machine.
+const BACKPORTS: Suites = Suites {
+    folder: "apt",
+    all: "trixie trixie-backports",
+    newest: "trixie-backports",
+};
+/// Where programs come from that run in a guest, as new as its kernel.
+const FORKY: Suites = Suites {
+    folder: "apt-forky",
+    all: "forky",
+    newest: "forky",
+};
 
 /// What a machine without Debian's packages can do.
 const OWN_PARTS: &str = "name your own parts instead: KDIR=/path/to/linux (or KBUILD_OUTPUT=), \
@@ -29,6 +47,7 @@ const OWN_PARTS: &str = "name your own parts instead: KDIR=/path/to/linux (or KB
 
 /// The private apt state. Its lists are fetched when the first package is asked for.
 pub(crate) struct Apt {
+    suites: Suites,
     dir: PathBuf,
     log: PathBuf,
     lists: OnceCell<()>,
@@ -37,9 +56,19 @@ pub(crate) struct Apt {
 impl Apt {
     /// The state in the project's cache; nothing is run yet.
     pub(crate) fn new(project: &Project) -> Self {
+        Self::of(project, BACKPORTS)
+    }
+
+    /// The same, of the suite that programs in a guest come from.
+    pub(crate) fn forky(project: &Project) -> Self {
+        Self::of(project, FORKY)
+    }
+
+    fn of(project: &Project, suites: Suites) -> Self {
         Self {
-            dir: project.cache.path("apt"),
-            log: project.log("apt"),
+            dir: project.cache.path(suites.folder),
+            log: project.log(suites.folder),
+            suites,
             lists: OnceCell::new(),
         }
     }
@@ -73,7 +102,7 @@ impl Apt {
         let downloads = cache.scratch(&format!("deb-{package}"))?;
         let wanted = match version {
             Some(version) => format!("{package}={version}"),
-            None => format!("{package}/{BACKPORTS}"),
+            None => format!("{package}/{}", self.suites.newest),
         };
         step.detail(&format!("downloading {wanted}"));
         self.run("apt-get")
@@ -98,7 +127,7 @@ impl Apt {
         Ok(version.trim().to_owned())
     }
 
-    /// Downloads packages, of the backports suite where it has them, and everything that they
+    /// Downloads packages, of the newest suite where it has them, and everything that they
     /// need, as on a machine with nothing installed, and unpacks all of it into `into`.
     ///
     /// # Errors
@@ -113,11 +142,12 @@ impl Apt {
     ) -> Result<()> {
         let names: Vec<&str> = packages.iter().map(AsRef::as_ref).collect();
         self.update(step)?;
-        let downloads = cache.scratch(&format!("deb-{}", names.join("-")))?;
+        let first = names.first().context("no package is named")?;
+        let downloads = cache.scratch(&format!("deb-{first}"))?;
         fs::create_dir_all(downloads.join("partial"))?;
         self.run("apt-get")
             .args(["install", "--download-only", "--yes"])
-            .args(["--no-install-recommends", "-t", BACKPORTS])
+            .args(["--no-install-recommends", "-t", self.suites.newest])
             .args(&names)
             .arg("-o")
             .arg(format!("Dir::Cache::archives={}", downloads.display()))
@@ -180,7 +210,10 @@ impl Apt {
             fs::create_dir_all(self.dir.join(sub))
                 .with_context(|| format!("can't create {}", self.dir.display()))?;
         }
-        fs::write(self.dir.join("debian.sources"), sources(mirror))?;
+        fs::write(
+            self.dir.join("debian.sources"),
+            sources(mirror, self.suites.all),
+        )?;
         fs::write(self.dir.join("apt.conf"), configuration(&self.dir))?;
         // An empty status: dependencies are resolved as if nothing were installed.
         fs::write(self.dir.join("status"), "")?;
@@ -204,9 +237,9 @@ impl Apt {
 
 /// `Targets: Packages` leaves out translations, contents and AppStream data.
 /// Old snapshots of a mirror are fine: versions are checked by those who ask.
-fn sources(mirror: &str) -> String {
+fn sources(mirror: &str, suites: &str) -> String {
     format!(
-        "Types: deb\nURIs: {mirror}\nSuites: {SUITES}\nComponents: main\nArchitectures: amd64\n\
+        "Types: deb\nURIs: {mirror}\nSuites: {suites}\nComponents: main\nArchitectures: amd64\n\
          Targets: Packages\nCheck-Valid-Until: no\nSigned-By: {KEYRING}\n"
     )
 }
@@ -334,7 +367,7 @@ mod tests {
 
     #[test]
     fn packages_are_only_taken_signed_and_nothing_of_the_system_is_written() {
-        let sources = sources("http://m.example/debian");
+        let sources = sources("http://m.example/debian", "trixie");
         assert!(
             sources.contains("Signed-By: /usr/share/keyrings/"),
             "{sources}"

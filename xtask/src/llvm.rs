@@ -66,6 +66,11 @@ impl Llvm {
             .collect()
     }
 
+    /// clang, which also compiles for BPF.
+    pub(crate) fn clang(&self) -> PathBuf {
+        self.script("clang")
+    }
+
     fn script(&self, tool: &str) -> PathBuf {
         self.root.join("bin").join(tool)
     }

@@ -3,7 +3,6 @@
 //! `bench`: what the processor does for a byte, by driver and way.
 
 mod check;
-mod document;
 mod figures;
 mod measure;
 mod page;
@@ -22,6 +21,7 @@ use clap::Args;
 use vm::Images;
 
 use crate::cache::CacheLock;
+use crate::document;
 use crate::guest;
 use crate::project::Project;
 use crate::ui::{self, Step};
@@ -130,7 +130,7 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
     let json = output(project, options.json.as_deref(), "figures.json")?;
     check::write(&json, &figures)?;
     ui::note(&format!("figures: {}", json.display()));
-    let versions = document::versions(project, &bench.images, options.window);
+    let versions = versions(project, &bench.images, options.window);
     if options.document {
         let committed = check::committed(project);
         let figures = match options.only {
@@ -138,7 +138,8 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
             None => figures.clone(),
         };
         check::write(&committed, &figures)?;
-        document::write(project, &versions, &table::tables(&figures))?;
+        let text = format!("{versions}.\n\n{}", table::tables(&figures));
+        document::write(project, "performance.md", "bench", &text)?;
     }
     show(project, &figures, options, &versions)
 }
@@ -151,6 +152,16 @@ fn output(project: &Project, named: Option<&Path>, name: &str) -> Result<PathBuf
     let dir = project.out("bench");
     fs::create_dir_all(&dir).with_context(|| format!("can't create {}", dir.display()))?;
     Ok(dir.join(name))
+}
+
+/// What was measured with.
+fn versions(project: &Project, images: &Images, window: u64) -> String {
+    format!(
+        "Commit {}, Linux {}, QEMU {}; windows of {window} MiB",
+        document::commit(project),
+        images.kernel_release,
+        images.qemu.version
+    )
 }
 
 /// Prints tables and writes the page.

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Puts what commands write into pages of `Documentation/`, between marks.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+
+use crate::cmd::Cmd;
+use crate::project::Project;
+
+const END: &str = "<!-- end -->";
+
+/// Replaces what is between the marks of `page` for `cargo xtask <command> --document`.
+///
+/// # Errors
+///
+/// When the file cannot be read or written, or has no marks.
+pub(crate) fn write(project: &Project, page: &str, command: &str, text: &str) -> Result<()> {
+    let path = project.root.join("Documentation").join(page);
+    let old =
+        fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    let new = replace(&old, &begin(command), text.trim_end())
+        .with_context(|| format!("{} has no marks for the tables", path.display()))?;
+    fs::write(&path, new).with_context(|| format!("can't write {}", path.display()))
+}
+
+/// The checkout's commit.
+pub(crate) fn commit(project: &Project) -> String {
+    let commit = Cmd::new("git")
+        .args(["describe", "--always", "--dirty", "--abbrev=12"])
+        .dir(&project.root)
+        .output()
+        .unwrap_or_else(|_| "unknown".to_owned());
+    commit.trim().to_owned()
+}
+
+fn begin(command: &str) -> String {
+    format!("<!-- begin: written by `cargo xtask {command} --document` -->")
+}
+
+fn replace(text: &str, begin: &str, new: &str) -> Option<String> {
+    let (before, rest) = text.split_once(begin)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!("{before}{begin}\n\n{new}\n\n{END}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_between_the_marks_is_replaced() {
+        let begin = begin("bench");
+        let text = format!("before\n{begin}\nold\n{END}\nafter\n");
+        let once = replace(&text, &begin, "new").unwrap();
+        assert_eq!(once, format!("before\n{begin}\n\nnew\n\n{END}\nafter\n"));
+        assert_eq!(replace(&once, &begin, "new").unwrap(), once);
+        assert_eq!(replace("no marks", &begin, "new"), None);
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The tests.
+
+use anyhow::{Result, bail};
+
+/// A test program of the kernel's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Test {
+    /// Its name, without `.py`.
+    pub(super) name: &'static str,
+    /// Where it is, from the folder of all selftests.
+    pub(super) folder: &'static str,
+    /// Whether it runs when none is named.
+    pub(super) required: bool,
+    /// What it has the kernel complain about, on purpose.
+    pub(super) provokes: &'static [&'static str],
+}
+
+const NET: &str = "drivers/net";
+const HW: &str = "drivers/net/hw";
+
+/// What a fault that was asked for prints.
+const FAULT: &[&str] = &["Call Trace:", "RIP:", "page allocation failure"];
+
+const fn required(folder: &'static str, name: &'static str) -> Test {
+    Test {
+        name,
+        folder,
+        required: true,
+        provokes: &[],
+    }
+}
+
+const fn more(folder: &'static str, name: &'static str) -> Test {
+    Test {
+        required: false,
+        ..required(folder, name)
+    }
+}
+
+const TESTS: &[Test] = &[
+    required(NET, "ping"),
+    required(NET, "hds"),
+    required(NET, "queues"),
+    required(NET, "stats"),
+    required(NET, "ring_reconfig"),
+    required(NET, "napi_id"),
+    required(NET, "napi_threaded"),
+    required(HW, "irq"),
+    required(HW, "csum"),
+    required(HW, "tso"),
+    required(NET, "gro"),
+    required(HW, "rss_api"),
+    required(HW, "rss_drv"),
+    required(HW, "rss_input_xfrm"),
+    required(HW, "toeplitz"),
+    Test {
+        provokes: FAULT,
+        ..required(HW, "pp_alloc_fail")
+    },
+    required(NET, "xdp"),
+    more(HW, "uso"),
+    more(HW, "xsk_reconfig"),
+    more(HW, "gro_hw"),
+    more(HW, "xdp_metadata"),
+    more(HW, "nic_timestamp"),
+    more(HW, "rss_flow_label"),
+    more(HW, "rss_ctx"),
+    more(HW, "ntuple"),
+    more(HW, "devmem"),
+    more(HW, "iou-zcrx"),
+    more(HW, "nk_devmem"),
+    more(HW, "nk_netns"),
+    more(HW, "nk_qlease"),
+    more(HW, "userns_devmem"),
+    more(HW, "ipsec_vxlan"),
+    more(NET, "so_txtime"),
+    more(NET, "shaper"),
+    more(NET, "macsec"),
+    more(NET, "psp"),
+    more(NET, "netpoll_basic"),
+];
+
+/// The tests with these names; without any, the required ones, or all.
+///
+/// # Errors
+///
+/// When there is no such test; names those that are.
+pub(super) fn choose(names: &[String], all: bool) -> Result<Vec<Test>> {
+    if names.is_empty() {
+        let wanted = |test: &&Test| all || test.required;
+        return Ok(TESTS.iter().filter(wanted).copied().collect());
+    }
+    let mut chosen = Vec::new();
+    for name in names {
+        let plain = name.rsplit('/').next().unwrap_or(name);
+        let plain = plain.strip_suffix(".py").unwrap_or(plain);
+        match TESTS.iter().find(|test| test.name == plain) {
+            Some(test) => chosen.push(*test),
+            None => {
+                let known: Vec<_> = TESTS.iter().map(|test| test.name).collect();
+                bail!("there is no test {name}; there are {}", known.join(", "));
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+/// The place of a test among all, for tables.
+pub(super) fn place(name: &str) -> usize {
+    let found = TESTS.iter().position(|test| test.name == name);
+    found.unwrap_or(TESTS.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_chosen_by_name_or_file_name() {
+        let chosen = choose(&["irq".to_owned(), "drivers/net/ping.py".to_owned()], false).unwrap();
+        let names: Vec<_> = chosen.iter().map(|test| test.name).collect();
+        assert_eq!(names, ["irq", "ping"]);
+        let error = choose(&["pong".to_owned()], false).unwrap_err().to_string();
+        assert!(error.contains("pong") && error.contains("ping"), "{error}");
+    }
+
+    #[test]
+    fn without_names_the_required_ones_run() {
+        let required = choose(&[], false).unwrap();
+        assert_eq!(required.len(), 17);
+        assert!(choose(&[], true).unwrap().len() > 30);
+    }
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Runs one test in a guest of its own, so that none stands in what another
+//! left behind, and what the kernel complained about is one test's doing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use cases::{CaseError, Driver, Family, Testbed};
+use protocol::program::{MountRoot, ProgramReport};
+use protocol::{Command, Event, Program};
+use vm::{Error, Images, scan::Finding};
+
+use super::image::{SELFTESTS, SOURCE};
+use super::ktap::{self, Case, Verdict, WHOLE};
+use super::list::Test;
+
+/// Where the image is mounted in the guest.
+const ROOT: &str = "/selftests";
+/// What the tests call the peer's namespace.
+const PEER: &str = "peer";
+/// The name of what the kernel's log has.
+const LOG: &str = "(kernel log)";
+/// A network for the tests that put a namespace behind the NIC.
+const PREFIX: &str = "2001:db8:2::/64";
+/// Processors, and so queues: several tests want more than two.
+const CPUS: u32 = 4;
+const MEMORY_MIB: u64 = 1536;
+/// How long a test may say nothing. It is there to end a hang: an emulated guest on a busy machine
+/// is slow.
+const SILENCE: Duration = Duration::from_secs(420);
+/// How long a test may take that goes on speaking.
+const PATIENCE: Duration = Duration::from_secs(2400);
+/// How long it may take to end when it is told to: it cleans up.
+const GRACE: Duration = Duration::from_secs(60);
+
+/// Boots, runs the test, and returns its sub-cases. What befalls the guest, or is in the kernel's
+/// log, is a case that failed.
+pub(super) fn run(
+    images: &Images,
+    image: &Path,
+    driver: Driver,
+    test: Test,
+    on_line: &mut dyn FnMut(&str),
+) -> Vec<Case> {
+    let mut cases = Vec::new();
+    if let Err(error) = try_run(images, image, driver, test, on_line, &mut cases) {
+        cases.push(failed(&complaint(&error)));
+    }
+    cases
+}
+
+fn failed(reason: &str) -> Case {
+    Case {
+        name: WHOLE.to_owned(),
+        verdict: Verdict::Fail,
+        reason: reason.to_owned(),
+    }
+}
+
+/// The lines of an error that say what happened, without where the logs are.
+fn complaint(error: &CaseError) -> String {
+    let text = error.to_string();
+    let lines: Vec<&str> = text.lines().map(str::trim).take(2).collect();
+    lines.join(" ")
+}
+
+/// What the kernel complained about first, in a line.
+fn log_case(finding: &Finding) -> Case {
+    let line = finding.text.lines().next().unwrap_or_default();
+    let line = line.split_once("] ").map_or(line, |(_, text)| text);
+    Case {
+        name: LOG.to_owned(),
+        verdict: Verdict::Fail,
+        reason: format!("{}: {}", finding.kind, line.trim()),
+    }
+}
+
+fn try_run(
+    images: &Images,
+    image: &Path,
+    driver: Driver,
+    test: Test,
+    on_line: &mut dyn FnMut(&str),
+    cases: &mut Vec<Case>,
+) -> cases::Result<()> {
+    let bed = Testbed::options()
+        .driver(driver)
+        .cpus(CPUS)
+        .memory_mib(MEMORY_MIB)
+        .disk(image)
+        .boot_images(
+            images.clone(),
+            &format!("kselftest-{}-{}", driver.name(), test.name),
+        )?;
+    for pattern in test.provokes {
+        bed.guest.allow_log(pattern);
+    }
+    bed.guest.call(MountRoot {
+        device: "/dev/vda".to_owned(),
+        directory: ROOT.to_owned(),
+        peer: PEER.to_owned(),
+    })?;
+    let mut output = Vec::new();
+    let ran = program(&bed, test, on_line, &mut output);
+    let log = bed.guest.directory().join("output.log");
+    // The lines that matter are in the result.
+    let _ = fs::write(log, output.join("\n"));
+    let (found, whole) = ktap::parse(test.name, &output);
+    cases.extend(found);
+    let ended = ran?;
+    if let Some(hung) = ended.hung {
+        cases.push(failed(&hung));
+    } else if !whole && cases.iter().all(|case| case.verdict != Verdict::Fail) {
+        cases.push(failed(&format!(
+            "it did less than it planned: {:?}",
+            ended.report
+        )));
+    }
+    if let Err(Error::KernelComplained { findings, .. }) = bed.guest.check_log() {
+        cases.extend(findings.first().map(log_case));
+        return Ok(());
+    }
+    bed.finish()?;
+    Ok(())
+}
+
+/// How a test ended.
+struct Ended {
+    report: ProgramReport,
+    /// Why it was ended, when it did not end by itself.
+    hung: Option<String>,
+}
+
+fn program(
+    bed: &Testbed,
+    test: Test,
+    on_line: &mut dyn FnMut(&str),
+    output: &mut Vec<String>,
+) -> cases::Result<Ended> {
+    let mut job = bed.guest.start(Program {
+        root: ROOT.to_owned(),
+        directory: format!("{SOURCE}/{SELFTESTS}/{}", test.folder),
+        command: vec!["/usr/bin/python3".to_owned(), format!("./{}.py", test.name)],
+        environment: environment(bed),
+    })?;
+    let start = Instant::now();
+    let mut heard = start;
+    let mut hung = None;
+    let mut told = 0;
+    let mut limit = SILENCE;
+    while !job.ended() {
+        match job.next_event(Duration::from_secs(1))? {
+            Some(Event::Line { text }) => {
+                on_line(&text);
+                output.push(text);
+                if hung.is_none() {
+                    heard = Instant::now();
+                }
+            }
+            _ if heard.elapsed() < limit && start.elapsed() < PATIENCE => {}
+            _ if told == 0 => {
+                hung = Some(format!("hung: ended after {} s", start.elapsed().as_secs()));
+                (told, heard, limit) = (1, Instant::now(), GRACE);
+                // It may have ended meanwhile.
+                let _ = job.tell(Command::Stop);
+            }
+            _ if told == 1 && heard.elapsed() >= limit => {
+                (told, heard) = (2, Instant::now());
+                let _ = job.tell(Command::Kill);
+            }
+            _ if told == 2 && heard.elapsed() >= limit => {
+                return Err(CaseError::new("it hung and could not be killed"));
+            }
+            _ => {}
+        }
+    }
+    let report = job.join()?;
+    Ok(Ended { report, hung })
+}
+
+/// What drivers/net/README.rst of the selftests wants, and what a shell would have.
+fn environment(bed: &Testbed) -> BTreeMap<String, String> {
+    let address = |station: cases::Station, family| station.address(family).to_string();
+    [
+        ("NETIF", bed.local.name()),
+        ("LOCAL_V4", address(bed.local, Family::V4)),
+        ("LOCAL_V6", address(bed.local, Family::V6)),
+        ("REMOTE_V4", address(bed.peer, Family::V4)),
+        ("REMOTE_V6", address(bed.peer, Family::V6)),
+        ("REMOTE_TYPE", "netns".to_owned()),
+        ("REMOTE_ARGS", PEER.to_owned()),
+        ("LOCAL_PREFIX_V6", PREFIX.to_owned()),
+        ("PATH", "/usr/sbin:/usr/bin".to_owned()),
+        ("HOME", "/root".to_owned()),
+        ("LC_ALL", "C.UTF-8".to_owned()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `kselftest`: the kernel's own driver selftests, unmodified.
+
+mod image;
+mod ktap;
+mod list;
+mod machine;
+mod outcome;
+mod root;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use cases::Driver;
+use clap::{Args, ValueEnum};
+use vm::Images;
+
+use crate::cache::CacheLock;
+use crate::document;
+use crate::guest;
+use crate::kernel::{self, Use};
+use crate::project::Project;
+use crate::ui::Step;
+
+use self::list::Test;
+use self::outcome::Outcome;
+
+/// What to run and where to write it.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The driver of both NICs
+    #[arg(long, value_enum, default_value_t = DriverName::Rigb, conflicts_with = "document")]
+    driver: DriverName,
+    /// Run tests, too, that need what the emulated NIC does not have
+    #[arg(long)]
+    all: bool,
+    /// Write the results as JSON: test, case, result, reason, driver
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Run all tests with both drivers, and write their results to Documentation/
+    /// anew; with tests named, only theirs
+    #[arg(long)]
+    document: bool,
+    /// Only these tests, such as `ping`
+    #[arg(value_name = "TEST")]
+    tests: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DriverName {
+    Rigb,
+    Igb,
+}
+
+impl From<DriverName> for Driver {
+    fn from(name: DriverName) -> Self {
+        match name {
+            DriverName::Rigb => Self::Rigb,
+            DriverName::Igb => Self::Igb,
+        }
+    }
+}
+
+/// Runs tests, a line for each, and compares them with the committed results or writes those anew.
+///
+/// # Errors
+///
+/// Those of the preparation, and when a sub-case does not pass that is said to.
+pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Result<()> {
+    let tests = list::choose(&options.tests, options.all || options.document)?;
+    let images = guest::prepare(project)?;
+    let image = image::prepare(project, &kernel::prepare(project, Use::Guest)?)?;
+    // The guests only read what is in the cache.
+    drop(lock);
+    let drivers = match options.document {
+        true => vec![Driver::Rigb, Driver::Igb],
+        false => vec![options.driver.into()],
+    };
+    let mut outcomes = Vec::new();
+    for test in tests {
+        for driver in &drivers {
+            outcomes.extend(run_one(&images, &image, *driver, test));
+            if let Some(path) = &options.json {
+                outcome::write(path, &outcomes)?;
+            }
+        }
+    }
+    println!("{}", table::counts(outcomes.iter()));
+    let committed = outcome::committed(project);
+    let old = match committed.is_file() {
+        true => outcome::read(&committed)?,
+        false => Vec::new(),
+    };
+    if !options.document {
+        return outcome::compare(&old, &outcomes);
+    }
+    let all = outcome::replace(old, &outcomes);
+    outcome::write(&committed, &all)?;
+    let text = format!(
+        "Commit {}, Linux {}, QEMU {}.\n\n{}",
+        document::commit(project),
+        images.kernel_release,
+        images.qemu.version,
+        table::tables(&all)
+    );
+    document::write(project, "selftests.md", "kselftest", &text)
+}
+
+fn run_one(images: &Images, image: &Path, driver: Driver, test: Test) -> Vec<Outcome> {
+    let step = Step::begin("kselftest", &format!("{} on {}", test.name, driver.name()));
+    let cases = machine::run(images, image, driver, test, &mut |line| {
+        step.detail(&format!("{}: {line}", test.name));
+    });
+    let outcomes: Vec<Outcome> = cases
+        .into_iter()
+        .map(|case| Outcome {
+            test: test.name.to_owned(),
+            case: case.name,
+            result: case.verdict,
+            reason: case.reason,
+            driver: driver.name().to_owned(),
+        })
+        .collect();
+    step.done(&format!(
+        "{} on {}: {}",
+        test.name,
+        driver.name(),
+        table::counts(outcomes.iter())
+    ));
+    outcomes
+}
