@@ -34,6 +34,9 @@ pub const RING_MULTIPLE: u16 = 8;
 /// Longest frame in bytes, header and FCS included (9.5 KiB); the most RLPML may be set to.
 pub const MAX_FRAME: u32 = 0x2600;
 
+/// Bytes of the receive packet buffer, that all queues share, after a reset.
+pub const RX_PACKET_BUFFER: u32 = 64 * 1024;
+
 /// Bytes of an Ethernet header without a VLAN tag.
 pub const ETHERNET_HEADER: u32 = 14;
 

@@ -420,6 +420,12 @@ impl<T: Driver> DeviceRef<T> {
         unsafe { set_carrier(self.as_raw(), up) };
     }
 
+    /// Says in the log whether the link is up. May be called from any context.
+    pub fn log_link(&self, up: bool) {
+        // SAFETY: The memory is valid.
+        unsafe { bindings::net_shim_log_link(self.as_raw(), up) };
+    }
+
     /// TX queue `index`, for flow control from a completion path.
     pub fn tx_queue(&self, index: u32) -> TxQueue<'_> {
         // SAFETY: The memory is valid as long as `self` is.

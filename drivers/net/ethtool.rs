@@ -9,8 +9,11 @@
 
 mod channels;
 mod coalesce;
+mod diagnostics;
+mod link;
 mod rings;
 mod rss;
+mod standard;
 mod statistics;
 
 use core::marker::PhantomData;
@@ -27,6 +30,19 @@ pub use self::{
         Coalesce,
         Coalescing, //
     },
+    diagnostics::{
+        Diagnostics,
+        Light,
+        WakeOnLan,
+        MESSAGE_LINK, //
+    },
+    link::{
+        Link,
+        LinkModes,
+        LinkSettings,
+        Pause,
+        Up, //
+    },
     rings::{
         HeaderSplit,
         RingParams,
@@ -38,6 +54,15 @@ pub use self::{
         HashFields,
         Rss,
         RSS_KEY_LEN, //
+    },
+    standard::{
+        ControlStats,
+        MacStats,
+        PauseStats,
+        SizeErrors,
+        SizeStats,
+        Sizes,
+        StandardStatistics, //
     },
     statistics::Statistics,
 };
@@ -62,9 +87,29 @@ impl ExtAck<'_> {
 }
 
 /// A driver's ethtool operations, all together.
-pub trait Ethtool: RingParams + Channels + Coalescing + Rss + Statistics {}
+pub trait Ethtool:
+    RingParams
+    + Channels
+    + Coalescing
+    + Rss
+    + LinkSettings
+    + Statistics
+    + StandardStatistics
+    + Diagnostics
+{
+}
 
-impl<T: RingParams + Channels + Coalescing + Rss + Statistics> Ethtool for T {}
+impl<T> Ethtool for T where
+    T: RingParams
+        + Channels
+        + Coalescing
+        + Rss
+        + LinkSettings
+        + Statistics
+        + StandardStatistics
+        + Diagnostics
+{
+}
 
 /// The C operations of `T`.
 pub(crate) struct Table<T>(PhantomData<T>);
@@ -77,6 +122,12 @@ impl<T: Ethtool> Table<T> {
                 | bindings::ethtool_supported_ring_param_ETHTOOL_RING_USE_HDS_THRS,
         op_needs_rtnl: bindings::NET_SHIM_OPS_NEED_RTNL,
         get_link: Some(bindings::ethtool_op_get_link),
+        get_link_ksettings: Some(Self::get_link_ksettings),
+        set_link_ksettings: Some(Self::set_link_ksettings),
+        nway_reset: Some(Self::nway_reset),
+        get_pauseparam: Some(Self::get_pauseparam),
+        set_pauseparam: Some(Self::set_pauseparam),
+        get_pause_stats: Some(Self::get_pause_stats),
         get_ringparam: Some(Self::get_ringparam),
         set_ringparam: Some(Self::set_ringparam),
         get_channels: Some(Self::get_channels),
@@ -95,6 +146,17 @@ impl<T: Ethtool> Table<T> {
         get_sset_count: Some(Self::get_sset_count),
         get_strings: Some(Self::get_strings),
         get_ethtool_stats: Some(Self::get_ethtool_stats),
+        get_eth_mac_stats: Some(Self::get_eth_mac_stats),
+        get_eth_ctrl_stats: Some(Self::get_eth_ctrl_stats),
+        get_rmon_stats: Some(Self::get_rmon_stats),
+        get_regs_len: Some(Self::get_regs_len),
+        get_regs: Some(Self::get_regs),
+        self_test: Some(Self::self_test),
+        set_phys_id: Some(Self::set_phys_id),
+        get_wol: Some(Self::get_wol),
+        get_msglevel: Some(Self::get_msglevel),
+        set_msglevel: Some(Self::set_msglevel),
+        get_ts_info: Some(bindings::ethtool_op_get_ts_info),
         ..pin_init::zeroed()
     };
 }

@@ -31,6 +31,7 @@ use crate::{
     stats::QueueStats,
     vector::{
         Interrupt,
+        LinkWatch,
         QueuePair,
         Unmask, //
     },
@@ -128,15 +129,17 @@ fn probe<'bound>(
         control.add_pair(napi)?;
         stats.push(counters, GFP_KERNEL)?;
     }
+    let watch = Arc::new(LinkWatch::new(), GFP_KERNEL)?;
     let link = Interrupt::Link {
         hw: hw.clone(),
         dev: dev.clone(),
         vector: pairs,
+        watch: watch.clone(),
     };
     // SAFETY: As above.
     unsafe { vectors.handle(pairs, c"rigb-link", link)? };
 
-    let adapter = Adapter::new(vectors, pdev.as_ref(), hw, stats)?;
+    let adapter = Adapter::new(vectors, pdev.as_ref(), hw, stats, watch)?;
 
     // SAFETY: The registration goes into the driver's data, which is dropped at unbind.
     unsafe { netdev.register(adapter, control) }

@@ -4,6 +4,10 @@
 
 mod channels;
 pub(crate) mod coalesce;
+mod diagnostics;
+mod link;
 mod rings;
 mod rss;
+mod self_test;
+mod standard;
 mod statistics;

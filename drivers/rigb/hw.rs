@@ -3,6 +3,7 @@
 //! The device's registers: all of what is done to the device as a whole.
 
 mod filter;
+mod link;
 
 use i82576::{
     limits,
@@ -95,7 +96,7 @@ impl<'bound> Hw<'bound> {
 
         self.modify(regs::CTRL_EXT, 0, regs::ctrl_ext::DRV_LOAD);
         self.modify(regs::CTRL, 0, regs::ctrl::SLU);
-        self.phy_write(regs::phy::CONTROL, regs::phy::CR_AUTONEG)
+        self.restart_autoneg()
     }
 
     /// Makes the device stop all DMA at once, for when a queue does not stop by itself. The
@@ -105,15 +106,6 @@ impl<'bound> Hw<'bound> {
         if self.reset().is_err() {
             pr_err!("the device does not come out of reset\n");
         }
-    }
-
-    fn phy_write(&self, register: u8, value: u16) -> Result {
-        self.write(regs::MDIC, regs::mdic::write(register, value));
-        self.wait(regs::MDIC, |value| value & regs::mdic::READY != 0)?;
-        if self.read(regs::MDIC) & regs::mdic::ERROR != 0 {
-            return Err(EIO);
-        }
-        Ok(())
     }
 
     /// Returns whether the link is up.
@@ -174,6 +166,22 @@ impl<'bound> Hw<'bound> {
         );
     }
 
+    /// Leads what is sent back in, inside the device. The link's speed is forced for that time.
+    pub(crate) fn begin_loopback(&self) {
+        self.modify(
+            regs::CTRL,
+            regs::ctrl::SPEED_MASK,
+            regs::ctrl::FRCSPD | regs::ctrl::FRCDPLX | regs::ctrl::SPEED_1000 | regs::ctrl::FD,
+        );
+        self.modify(regs::RCTL, regs::rctl::LBM_MASK, regs::rctl::LBM_MAC);
+    }
+
+    /// Sends on the wire again, at what speed the PHY negotiates.
+    pub(crate) fn end_loopback(&self) {
+        self.modify(regs::RCTL, regs::rctl::LBM_MASK, 0);
+        self.modify(regs::CTRL, regs::ctrl::FRCSPD | regs::ctrl::FRCDPLX, 0);
+    }
+
     /// Lets no frame in any more.
     pub(crate) fn stop_receiving(&self) {
         self.modify(regs::RCTL, regs::rctl::EN, 0);
@@ -232,6 +240,11 @@ impl<'bound> Hw<'bound> {
         self.write(regs::EIAM, 0);
         // Post the writes.
         self.read(regs::STATUS);
+    }
+
+    /// Has the interrupt of a vector come.
+    pub(crate) fn trigger(&self, vector: u32) {
+        self.write(regs::EICS, 1 << vector);
     }
 
     /// Unmasks one vector.

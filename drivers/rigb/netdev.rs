@@ -29,7 +29,10 @@ use net::{
         Locked,
         MacAddress, //
     },
-    ethtool::Coalesce,
+    ethtool::{
+        Coalesce,
+        Pause, //
+    },
     irq::Vectors,
     napi,
     rx_mode::RxMode,
@@ -39,6 +42,7 @@ use net::{
 };
 
 use crate::{
+    counters::Counters,
     ethtool::coalesce,
     filter::Filter,
     hw::Hw,
@@ -47,6 +51,7 @@ use crate::{
     tx,
     vector::{
         Interrupt,
+        LinkWatch,
         QueuePair, //
     },
 };
@@ -67,6 +72,7 @@ pub(crate) struct Adapter<'bound> {
     /// The VLANs that were asked for. Not of the control state: the core sets them without the
     /// instance lock.
     vlans: Arc<Mutex<Table>>,
+    pub(crate) link: Arc<LinkWatch>,
 }
 
 /// A queue pair's NAPI.
@@ -189,6 +195,10 @@ pub(crate) struct Control<'bound> {
     /// What the queues run.
     pub(crate) program: Option<Program>,
     filter: Filter,
+    pub(crate) pause: Pause,
+    pub(crate) counters: Counters,
+    /// What the lights showed before they were used to find the port.
+    pub(crate) saved_lights: u32,
 }
 
 /// Rings of some queue pairs that follow one another, allocated and not started.
@@ -220,6 +230,12 @@ impl<'bound> Control<'bound> {
             hash_fields: rss::HashFields::ALL,
             program: None,
             filter: Filter::NONE,
+            pause: Pause {
+                rx: false,
+                tx: false,
+            },
+            counters: Counters::default(),
+            saved_lights: 0,
         })
     }
 
@@ -307,12 +323,14 @@ impl<'bound> Adapter<'bound> {
         parent: &'bound Device<Bound>,
         hw: Arc<Hw<'bound>>,
         stats: KVec<Arc<QueueStats>>,
+        link: Arc<LinkWatch>,
     ) -> Result<Self> {
         Ok(Self {
             _vectors: vectors,
             parent,
             hw,
             stats,
+            link,
             vlans: Arc::pin_init(new_mutex!(Table::EMPTY), GFP_KERNEL)?,
         })
     }
@@ -329,6 +347,7 @@ impl<'bound> Adapter<'bound> {
         hw.set_mac_address(&dev.device().mac_address());
         control.program_rss(hw);
         hw.set_max_frame(limits::frame_len(control.settings.mtu));
+        hw.set_flow_control(control.pause.rx, control.pause.tx);
         hw.start();
         Self::start_filters(dev, control);
 

@@ -12,9 +12,11 @@
 //! - [`rx`] and [`tx`]: the two paths of a packet;
 //! - [`queues`]: single RX queues are restarted, which binds them to device memory;
 //! - [`xdp`]: XDP programs come and go;
-//! - [`ethtool`]: rings, header split, channels, RSS;
+//! - [`ethtool`]: what users see and set through ethtool;
+//! - [`counters`]: what the device counts;
 //! - [`stats`]: what is counted.
 
+mod counters;
 mod driver;
 mod ethtool;
 mod filter;

@@ -8,16 +8,24 @@ use kernel::{
         Handler,
         IrqReturn, //
     },
-    sync::Arc, //
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    }, //
 };
 use net::{
     device::DeviceRef,
     dim::Dim,
+    ethtool::MESSAGE_LINK,
     napi::{
         self,
         Outcome,
         Scheduler, //
     },
+    stats::SharedCounter, //
 };
 
 use crate::{
@@ -110,16 +118,57 @@ pub(crate) enum Interrupt<'bound> {
         hw: Arc<Hw<'bound>>,
         dev: DeviceRef<Adapter<'bound>>,
         vector: u32,
+        watch: Arc<LinkWatch>,
     },
+}
+
+/// What others know of the link's interrupt, and tell it.
+pub(crate) struct LinkWatch {
+    interrupts: SharedCounter,
+    messages: Atomic<u32>,
+}
+
+impl LinkWatch {
+    pub(crate) fn new() -> Self {
+        Self {
+            interrupts: SharedCounter::new(),
+            messages: Atomic::new(0),
+        }
+    }
+
+    /// How often the interrupt came.
+    pub(crate) fn interrupts(&self) -> u64 {
+        self.interrupts.get()
+    }
+
+    /// What is said in the log (`NETIF_MSG_*`). There is not much to say: only of the link.
+    pub(crate) fn messages(&self) -> u32 {
+        self.messages.load(Relaxed)
+    }
+
+    pub(crate) fn set_messages(&self, level: u32) {
+        self.messages.store(level, Relaxed);
+    }
 }
 
 impl Handler for Interrupt<'_> {
     fn handle(&self) -> IrqReturn {
         match self {
             Self::Queue(napi) => napi.schedule(),
-            Self::Link { hw, dev, vector } => {
+            Self::Link {
+                hw,
+                dev,
+                vector,
+                watch,
+            } => {
+                watch.interrupts.add(1);
                 if hw.link_causes() & icr::LSC != 0 {
-                    dev.set_carrier(hw.link_is_up());
+                    let up = hw.link_is_up();
+
+                    dev.set_carrier(up);
+                    if watch.messages() & MESSAGE_LINK != 0 {
+                        dev.log_link(up);
+                    }
                 }
                 hw.unmask(*vector);
             }

@@ -70,6 +70,45 @@ pub mod status {
     }
 }
 
+/// Flow control.
+pub mod fc {
+    use crate::limits::RX_PACKET_BUFFER;
+
+    /// FCAL and FCAH: the address that pause frames are sent to, 01:80:c2:00:00:01.
+    pub const ADDRESS_LOW: u32 = 0x00c2_8001;
+    /// See [`ADDRESS_LOW`].
+    pub const ADDRESS_HIGH: u32 = 0x0000_0100;
+    /// FCT: the EtherType of MAC control frames.
+    pub const ETHERTYPE: u32 = 0x8808;
+    /// FCTTV: for how long the other side shall pause, in units of 512 bits; the longest.
+    pub const PAUSE_TIME: u32 = 0xffff;
+    /// FCRTL: end the pause when the packet buffer is below the threshold.
+    pub const XONE: u32 = 1 << 31;
+
+    /// FCRTL and FCRTH, in bytes: pause before two frames of `max_frame` bytes, the one on its way
+    /// and the one that the other side sends meanwhile, would not fit in the packet buffer, and go
+    /// on as soon as they do. Both are multiples of 16.
+    #[inline]
+    pub const fn thresholds(max_frame: u32) -> (u32, u32) {
+        let high = (RX_PACKET_BUFFER - 2 * max_frame) & !0xf;
+        ((high - 16) | XONE, high)
+    }
+}
+
+/// What the port's four lights show, a byte for each.
+pub mod ledctl {
+    /// Mode: on.
+    pub const ON: u32 = 0xe;
+    /// Mode: off.
+    pub const OFF: u32 = 0xf;
+
+    /// All lights on or off, none blinking.
+    #[inline]
+    pub const fn all(on: bool) -> u32 {
+        (if on { ON } else { OFF }) * 0x0101_0101
+    }
+}
+
 /// Extended device control.
 pub mod ctrl_ext {
     /// Physical function reset done: virtual functions may go on.

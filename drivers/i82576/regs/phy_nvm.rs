@@ -145,6 +145,22 @@ pub mod phy {
     /// Control: reset; clears itself.
     pub const CR_RESET: u16 = 0x8000;
 
+    /// Advertisement: this is IEEE 802.3.
+    pub const ADV_IEEE_802_3: u16 = 0x0001;
+    /// Advertisement and partner's ability: 10 Mb/s, half duplex.
+    pub const ADV_10_HALF: u16 = 0x0020;
+    /// Advertisement and partner's ability: 10 Mb/s, full duplex.
+    pub const ADV_10_FULL: u16 = 0x0040;
+    /// Advertisement and partner's ability: 100 Mb/s, half duplex.
+    pub const ADV_100_HALF: u16 = 0x0080;
+    /// Advertisement and partner's ability: 100 Mb/s, full duplex.
+    pub const ADV_100_FULL: u16 = 0x0100;
+
+    /// 1000BASE-T control: advertise full duplex.
+    pub const GIG_FULL: u16 = 0x0200;
+    /// 1000BASE-T status: the partner can do full duplex.
+    pub const GIG_PARTNER_FULL: u16 = 0x0800;
+
     /// Status: link is up.
     pub const SR_LINK: u16 = 0x0004;
     /// Status: autonegotiation is complete.

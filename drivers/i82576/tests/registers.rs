@@ -4,7 +4,7 @@
 //! `igb_regs.h`.
 
 use i82576::limits;
-use i82576::regs::{self, Reg};
+use i82576::regs::{self, fc, ledctl, Reg};
 use proptest::prelude::*;
 
 type Offset = fn(u16) -> Reg;
@@ -326,4 +326,20 @@ proptest! {
         prop_assert_eq!(regs::rah::decode(low, high), Some(mac));
         prop_assert_eq!(regs::rah::decode(low, high & !regs::rah::AV), None);
     }
+}
+
+#[test]
+fn pause_thresholds_leave_room_for_two_frames() {
+    let (low, high) = fc::thresholds(limits::MAX_FRAME);
+    assert_eq!(high % 16, 0);
+    assert_eq!(low & !fc::XONE, high - 16);
+    assert_ne!(low & fc::XONE, 0);
+    assert!(high + 2 * limits::MAX_FRAME <= limits::RX_PACKET_BUFFER);
+    assert!(high + 2 * limits::MAX_FRAME + 16 > limits::RX_PACKET_BUFFER);
+}
+
+#[test]
+fn all_four_lights_go_on_and_off_and_none_blinks() {
+    assert_eq!(ledctl::all(true), 0x0e0e_0e0e);
+    assert_eq!(ledctl::all(false), 0x0f0f_0f0f);
 }

@@ -39,6 +39,8 @@ static const unsigned int NET_SHIM_MAX_SKB_FRAGS = MAX_SKB_FRAGS;
 static const unsigned int NET_SHIM_RSS_HASH_TOP = ETH_RSS_HASH_TOP;
 static const unsigned int NET_SHIM_OPS_NEED_RTNL =
 	ETHTOOL_OP_NEEDS_RTNL_GLINK | ETHTOOL_OP_NEEDS_RTNL_SCHANNELS;
+static const unsigned int NET_SHIM_SPEED_UNKNOWN = (unsigned int)SPEED_UNKNOWN;
+static const unsigned int NET_SHIM_MSG_LINK = NETIF_MSG_LINK;
 static const unsigned int NET_SHIM_COALESCE_RX_USECS = ETHTOOL_COALESCE_RX_USECS;
 static const unsigned int NET_SHIM_COALESCE_USE_ADAPTIVE_RX =
 	ETHTOOL_COALESCE_USE_ADAPTIVE_RX;

@@ -70,6 +70,11 @@ u64 net_shim_features(const struct net_device *dev)
 	return READ_ONCE(dev->features);
 }
 
+void net_shim_log_link(const struct net_device *dev, bool up)
+{
+	netdev_info(dev, "link is %s\n", up ? "up" : "down");
+}
+
 struct netdev_queue *net_shim_get_tx_queue(const struct net_device *dev, unsigned int idx)
 {
 	return netdev_get_tx_queue(dev, idx);

@@ -34,6 +34,8 @@ bool net_shim_is_valid_ether_addr(const u8 *addr);
 void net_shim_set_mtu(struct net_device *dev, unsigned int mtu);
 u64 net_shim_features(const struct net_device *dev);
 
+void net_shim_log_link(const struct net_device *dev, bool up);
+
 /* TX queues */
 struct netdev_queue *net_shim_get_tx_queue(const struct net_device *dev, unsigned int idx);
 void net_shim_tx_lock_bh(struct netdev_queue *txq);

@@ -5,7 +5,10 @@
 use kernel::prelude::*;
 use net_bindings as bindings;
 
-use super::Table;
+use super::{
+    Diagnostics,
+    Table, //
+};
 use crate::device::{
     Driver,
     NetDevice, //
@@ -20,7 +23,16 @@ pub trait Statistics: Driver {
     fn statistic(&self, index: usize) -> u64;
 }
 
-impl<T: Statistics> Table<T> {
+/// The strings of a set, where the driver has any.
+fn strings<T: Statistics + Diagnostics>(set: u32) -> Option<&'static [&'static CStr]> {
+    match set {
+        bindings::ethtool_stringset_ETH_SS_STATS => Some(T::STATISTICS),
+        bindings::ethtool_stringset_ETH_SS_TEST => Some(T::TESTS),
+        _ => None,
+    }
+}
+
+impl<T: Statistics + Diagnostics> Table<T> {
     /// # Safety
     ///
     /// Only the core may call it, as `get_sset_count`.
@@ -28,11 +40,10 @@ impl<T: Statistics> Table<T> {
         _dev: *mut bindings::net_device,
         set: c_int,
     ) -> c_int {
-        if set.unsigned_abs() == bindings::ethtool_stringset_ETH_SS_STATS {
+        match strings::<T>(set.unsigned_abs()) {
             // CAST: A short list.
-            T::STATISTICS.len() as c_int
-        } else {
-            EOPNOTSUPP.to_errno()
+            Some(strings) => strings.len() as c_int,
+            None => EOPNOTSUPP.to_errno(),
         }
     }
 
@@ -44,11 +55,9 @@ impl<T: Statistics> Table<T> {
         set: u32,
         mut data: *mut u8,
     ) {
-        if set == bindings::ethtool_stringset_ETH_SS_STATS {
-            for name in T::STATISTICS {
-                // SAFETY: The core has room for as many strings as `get_sset_count` says.
-                unsafe { bindings::net_shim_ethtool_puts(&mut data, name.as_char_ptr()) };
-            }
+        for name in strings::<T>(set).unwrap_or_default() {
+            // SAFETY: The core has room for as many strings as `get_sset_count` says.
+            unsafe { bindings::net_shim_ethtool_puts(&mut data, name.as_char_ptr()) };
         }
     }
 

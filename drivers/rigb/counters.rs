@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The device's own counters, added up: it clears them when they are read.
+//!
+//! They are read when somebody asks. Those of 32 bits stick at their maximum, so that whoever wants
+//! the numbers of a line at full load asks once in an hour.
+
+use i82576::regs::{
+    self,
+    Reg, //
+};
+
+use crate::hw::Hw;
+
+/// Sizes of frames that the device counts apart, from and to, in bytes with FCS.
+pub(crate) const SIZES: [(u16, u16); 6] = [
+    (64, 64),
+    (65, 127),
+    (128, 255),
+    (256, 511),
+    (512, 1023),
+    // CAST: The longest frame is 9.5 KiB.
+    (1024, i82576::limits::MAX_FRAME as u16),
+];
+
+const RX_SIZES: [Reg; SIZES.len()] = [
+    regs::PRC64,
+    regs::PRC127,
+    regs::PRC255,
+    regs::PRC511,
+    regs::PRC1023,
+    regs::PRC1522,
+];
+
+const TX_SIZES: [Reg; SIZES.len()] = [
+    regs::PTC64,
+    regs::PTC127,
+    regs::PTC255,
+    regs::PTC511,
+    regs::PTC1023,
+    regs::PTC1522,
+];
+
+/// Defines counters of 32 bits, each with its register.
+macro_rules! counters {
+    ($($name:ident: $reg:ident,)*) => {
+        /// What the device has counted since it was probed.
+        #[derive(Default)]
+        pub(crate) struct Counters {
+            $(pub(crate) $name: u64,)*
+            pub(crate) rx_octets: u64,
+            pub(crate) tx_octets: u64,
+            pub(crate) rx_sizes: [u64; SIZES.len()],
+            pub(crate) tx_sizes: [u64; SIZES.len()],
+        }
+
+        impl Counters {
+            /// Adds what was counted since the last time.
+            pub(crate) fn update(&mut self, hw: &Hw<'_>) {
+                // All ones is what a device that is gone reads as.
+                if hw.read(regs::STATUS) == u32::MAX {
+                    return;
+                }
+                $(self.$name += u64::from(hw.read(regs::$reg));)*
+                self.rx_octets += wide(hw, regs::GORCL, regs::GORCH);
+                self.tx_octets += wide(hw, regs::GOTCL, regs::GOTCH);
+                for (sizes, registers) in [
+                    (&mut self.rx_sizes, &RX_SIZES),
+                    (&mut self.tx_sizes, &TX_SIZES),
+                ] {
+                    for (sum, reg) in sizes.iter_mut().zip(registers) {
+                        *sum += u64::from(hw.read(*reg));
+                    }
+                }
+            }
+        }
+    };
+}
+
+counters! {
+    crc_errors: CRCERRS,
+    alignment_errors: ALGNERRC,
+    single_collisions: SCC,
+    excessive_collisions: ECOL,
+    multiple_collisions: MCC,
+    late_collisions: LATECOL,
+    deferred: DC,
+    no_carrier_sense: TNCRS,
+    length_errors: RLEC,
+    xon_received: XONRXC,
+    xon_sent: XONTXC,
+    xoff_received: XOFFRXC,
+    xoff_sent: XOFFTXC,
+    unsupported_control: FCRUC,
+    rx_frames: GPRC,
+    rx_broadcast: BPRC,
+    rx_multicast: MPRC,
+    tx_frames: GPTC,
+    undersize: RUC,
+    fragments: RFC,
+    oversize: ROC,
+    jabbers: RJC,
+    tx_multicast: MPTC,
+    tx_broadcast: BPTC,
+}
+
+/// A counter of two registers, of which reading the high one clears both.
+fn wide(hw: &Hw<'_>, low: Reg, high: Reg) -> u64 {
+    let low = u64::from(hw.read(low));
+
+    low | u64::from(hw.read(high)) << 32
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What helps to find out what is wrong: registers, lights, and how much the driver says. The tests
+//! are in [`super::self_test`].
+
+use i82576::regs::{
+    self,
+    Reg, //
+};
+use kernel::prelude::*;
+use net::{
+    device::Locked,
+    ethtool::{
+        Diagnostics,
+        Light,
+        WakeOnLan, //
+    },
+};
+
+use super::self_test;
+use crate::netdev::{
+    Adapter,
+    Control, //
+};
+
+/// Registers of the device as a whole that nothing happens to when they are read.
+const GLOBAL: [Reg; 40] = [
+    regs::CTRL,
+    regs::STATUS,
+    regs::CTRL_EXT,
+    regs::EECD,
+    regs::MDIC,
+    regs::LEDCTL,
+    regs::FCAL,
+    regs::FCAH,
+    regs::FCT,
+    regs::FCTTV,
+    regs::FCRTL,
+    regs::FCRTH,
+    regs::FCRTV,
+    regs::VET,
+    regs::RCTL,
+    regs::TCTL,
+    regs::TCTL_EXT,
+    regs::TIPG,
+    regs::RXPBS,
+    regs::TXPBS,
+    regs::DTXCTL,
+    regs::RXCSUM,
+    regs::RLPML,
+    regs::RFCTL,
+    regs::MRQC,
+    regs::VT_CTL,
+    regs::WUC,
+    regs::WUFC,
+    regs::MANC,
+    regs::GCR,
+    regs::SWSM,
+    regs::FWSM,
+    regs::IMS,
+    regs::GPIE,
+    regs::EIMS,
+    regs::EIAC,
+    regs::EIAM,
+    regs::IVAR_MISC,
+    regs::ral(0),
+    regs::rah(0),
+];
+
+/// Registers of each queue.
+const QUEUE: [fn(u16) -> Reg; 15] = [
+    regs::srrctl,
+    regs::rdbal,
+    regs::rdbah,
+    regs::rdlen,
+    regs::rdh,
+    regs::rdt,
+    regs::rxdctl,
+    regs::psrtype,
+    regs::tdbal,
+    regs::tdbah,
+    regs::tdlen,
+    regs::tdh,
+    regs::tdt,
+    regs::txdctl,
+    // Of the vector with the queue's number.
+    regs::eitr,
+];
+
+/// Queues of which registers are dumped: all.
+const QUEUES: usize = i82576::limits::MAX_RX_QUEUES as usize;
+
+/// The registers of a dump, in its order.
+fn dump() -> impl Iterator<Item = Reg> {
+    // CAST: There are 16 queues.
+    let queues = (0..QUEUES as u16).flat_map(|queue| QUEUE.map(|register| register(queue)));
+
+    Iterator::chain(GLOBAL.into_iter(), queues)
+}
+
+impl<'bound> Diagnostics for Adapter<'bound> {
+    const REGISTERS_VERSION: u32 = 1;
+    const REGISTERS: usize = GLOBAL.len() + QUEUES * QUEUE.len();
+
+    fn registers(dev: Locked<'_, Self>, _control: &mut Control<'bound>, out: &mut [u32]) {
+        let hw = &dev.device().driver().hw;
+
+        for (to, register) in out.iter_mut().zip(dump()) {
+            *to = hw.read(register);
+        }
+    }
+
+    const TESTS: &'static [&'static CStr] = &self_test::NAMES;
+
+    fn self_test(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        offline: bool,
+        results: &mut [u64],
+    ) -> Result {
+        self_test::run(dev, control, offline, results)
+    }
+
+    fn set_light(dev: Locked<'_, Self>, control: &mut Control<'bound>, light: Light) {
+        let hw = &dev.device().driver().hw;
+
+        match light {
+            Light::Begin => control.saved_lights = hw.lights(),
+            Light::On => hw.set_lights(true),
+            Light::Off => hw.set_lights(false),
+            Light::End => hw.restore_lights(control.saved_lights),
+        }
+    }
+
+    /// The driver arms nothing that wakes the system.
+    fn wake_on_lan(_control: &Control<'bound>) -> WakeOnLan {
+        WakeOnLan::default()
+    }
+
+    fn message_level(&self) -> u32 {
+        self.link.messages()
+    }
+
+    fn set_message_level(&self, level: u32) {
+        self.link.set_messages(level);
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The link: what is negotiated, and flow control.
+//!
+//! 1000BASE-T has to be negotiated, so the driver always negotiates, and offers less if the user
+//! wants a lower speed. Flow control is not negotiated: what the user says is done.
+
+use i82576::regs::phy;
+use kernel::prelude::*;
+use net::{
+    device::Locked,
+    ethtool::{
+        Link,
+        LinkModes,
+        LinkSettings,
+        Pause,
+        Up, //
+    },
+};
+
+use crate::netdev::{
+    Adapter,
+    Control, //
+};
+
+/// Modes of 10 and 100 Mb/s and their bits, the same in [`phy::AUTONEG_ADV`] and
+/// [`phy::LP_ABILITY`].
+const MODES: [(LinkModes, u16); 4] = [
+    (LinkModes::HALF_10, phy::ADV_10_HALF),
+    (LinkModes::FULL_10, phy::ADV_10_FULL),
+    (LinkModes::HALF_100, phy::ADV_100_HALF),
+    (LinkModes::FULL_100, phy::ADV_100_FULL),
+];
+
+/// What says nothing of speed and duplex, and is always so.
+const FIXED: LinkModes = LinkModes::AUTONEG.with(LinkModes::TWISTED_PAIR);
+
+/// The modes whose bits are set in the registers of one side.
+fn modes(slow: u16, gigabit: bool) -> LinkModes {
+    let first = if gigabit {
+        LinkModes::FULL_1000
+    } else {
+        LinkModes::NONE
+    };
+
+    MODES.into_iter().fold(first, |modes, (mode, bit)| {
+        if slow & bit != 0 {
+            modes.with(mode)
+        } else {
+            modes
+        }
+    })
+}
+
+impl<'bound> LinkSettings for Adapter<'bound> {
+    fn link(dev: Locked<'_, Self>, _control: &mut Control<'bound>) -> Result<Link> {
+        let hw = &dev.device().driver().hw;
+        let now = hw.negotiation()?;
+        let up = hw
+            .link_speed()
+            .map(|(speed, full_duplex)| Up { speed, full_duplex });
+
+        Ok(Link {
+            up,
+            supported: modes(u16::MAX, true).with(FIXED),
+            advertised: modes(now.advertised, now.gigabit & phy::GIG_FULL != 0).with(FIXED),
+            partner: modes(
+                now.partner,
+                now.gigabit_partner & phy::GIG_PARTNER_FULL != 0,
+            ),
+        })
+    }
+
+    fn advertise(
+        dev: Locked<'_, Self>,
+        _control: &mut Control<'bound>,
+        wanted: LinkModes,
+    ) -> Result {
+        let slow = MODES
+            .into_iter()
+            .filter(|(mode, _)| wanted.contains(*mode))
+            .fold(0, |bits, (_, bit)| bits | bit);
+        let gigabit = if wanted.contains(LinkModes::FULL_1000) {
+            phy::GIG_FULL
+        } else {
+            0
+        };
+
+        if slow == 0 && gigabit == 0 {
+            return Err(EINVAL);
+        }
+        dev.device().driver().hw.advertise(slow, gigabit)?;
+        look_at_link(dev);
+        Ok(())
+    }
+
+    fn restart_autoneg(dev: Locked<'_, Self>, _control: &mut Control<'bound>) -> Result {
+        dev.device().driver().hw.restart_autoneg()?;
+        look_at_link(dev);
+        Ok(())
+    }
+
+    fn pause(control: &Control<'bound>) -> Pause {
+        control.pause
+    }
+
+    fn set_pause(dev: Locked<'_, Self>, control: &mut Control<'bound>, pause: Pause) {
+        control.pause = pause;
+        dev.device()
+            .driver()
+            .hw
+            .set_flow_control(pause.rx, pause.tx);
+    }
+}
+
+/// Tells the core that there is no link while it is negotiated: QEMU's model raises no interrupt
+/// for that, only when the link is there.
+fn look_at_link(dev: Locked<'_, Adapter<'_>>) {
+    let hw = &dev.device().driver().hw;
+
+    if !dev.is_running() {
+        return;
+    }
+    dev.device().set_carrier(hw.link_is_up());
+    // Its interrupt may have come between the two.
+    if hw.link_is_up() {
+        dev.device().set_carrier(true);
+    }
+}

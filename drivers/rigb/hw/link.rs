@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The link: PHY, flow control, and the port's lights.
+
+use i82576::{
+    limits,
+    regs::{
+        self,
+        fc,
+        ledctl,
+        mdic,
+        phy, //
+    }, //
+};
+use kernel::prelude::*;
+
+use super::Hw;
+
+/// What the other side offers, and what this side does: the PHY's registers.
+pub(crate) struct Negotiation {
+    /// 10 and 100 Mb/s.
+    pub(crate) advertised: u16,
+    /// 1000 Mb/s.
+    pub(crate) gigabit: u16,
+    /// 10 and 100 Mb/s; nothing while that is not known.
+    pub(crate) partner: u16,
+    /// 1000 Mb/s, likewise.
+    pub(crate) gigabit_partner: u16,
+}
+
+impl Hw<'_> {
+    /// Waits for the end of an operation on the PHY.
+    fn phy_wait(&self) -> Result<u16> {
+        self.wait(regs::MDIC, |value| value & mdic::READY != 0)?;
+        match mdic::decode(self.read(regs::MDIC)) {
+            mdic::Outcome::Done(value) => Ok(value),
+            _ => Err(EIO),
+        }
+    }
+
+    pub(super) fn phy_write(&self, register: u8, value: u16) -> Result {
+        self.write(regs::MDIC, mdic::write(register, value));
+        self.phy_wait().map(|_| ())
+    }
+
+    fn phy_read(&self, register: u8) -> Result<u16> {
+        self.write(regs::MDIC, mdic::read(register));
+        self.phy_wait()
+    }
+
+    /// Starts negotiation again.
+    pub(crate) fn restart_autoneg(&self) -> Result {
+        self.phy_write(phy::CONTROL, phy::CR_AUTONEG)
+    }
+
+    /// Offers these speeds, and negotiates again.
+    pub(crate) fn advertise(&self, advertised: u16, gigabit: u16) -> Result {
+        self.phy_write(phy::AUTONEG_ADV, advertised | phy::ADV_IEEE_802_3)?;
+        self.phy_write(phy::GIG_CONTROL, gigabit)?;
+        self.restart_autoneg()
+    }
+
+    /// What is negotiated.
+    pub(crate) fn negotiation(&self) -> Result<Negotiation> {
+        let known = self.phy_read(phy::STATUS)? & phy::SR_AUTONEG_COMPLETE != 0;
+        let partner = |register| {
+            if known {
+                self.phy_read(register)
+            } else {
+                Ok(0)
+            }
+        };
+
+        Ok(Negotiation {
+            advertised: self.phy_read(phy::AUTONEG_ADV)?,
+            gigabit: self.phy_read(phy::GIG_CONTROL)?,
+            partner: partner(phy::LP_ABILITY)?,
+            gigabit_partner: partner(phy::GIG_STATUS)?,
+        })
+    }
+
+    /// Speed in Mb/s, and whether duplex is full, of a link that is up.
+    pub(crate) fn link_speed(&self) -> Option<(u32, bool)> {
+        let status = self.read(regs::STATUS);
+
+        (status != u32::MAX && status & regs::status::LU != 0)
+            .then(|| (regs::status::speed(status), status & regs::status::FD != 0))
+    }
+
+    /// Obeys pause frames, and sends some when the packet buffer fills up. As queues drop what they
+    /// have no descriptor for, that is only when the bus does not keep up.
+    pub(crate) fn set_flow_control(&self, rx: bool, tx: bool) {
+        let (low, high) = if tx {
+            fc::thresholds(limits::MAX_FRAME)
+        } else {
+            (0, 0)
+        };
+        let bit = |wanted, bit| if wanted { bit } else { 0 };
+
+        self.write(regs::FCAL, fc::ADDRESS_LOW);
+        self.write(regs::FCAH, fc::ADDRESS_HIGH);
+        self.write(regs::FCT, fc::ETHERTYPE);
+        self.write(regs::FCTTV, fc::PAUSE_TIME);
+        self.write(regs::FCRTV, fc::PAUSE_TIME / 2);
+        self.write(regs::FCRTL, low);
+        self.write(regs::FCRTH, high);
+        self.modify(
+            regs::CTRL,
+            regs::ctrl::RFCE | regs::ctrl::TFCE,
+            bit(rx, regs::ctrl::RFCE) | bit(tx, regs::ctrl::TFCE),
+        );
+    }
+
+    /// What the port's lights show.
+    pub(crate) fn lights(&self) -> u32 {
+        self.read(regs::LEDCTL)
+    }
+
+    /// Turns all lights of the port on or off.
+    pub(crate) fn set_lights(&self, on: bool) {
+        self.write(regs::LEDCTL, ledctl::all(on));
+    }
+
+    /// Has the lights show what they did.
+    pub(crate) fn restore_lights(&self, saved: u32) {
+        self.write(regs::LEDCTL, saved);
+    }
+}

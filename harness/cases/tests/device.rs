@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What users see of the device and its link, and what they set: link modes, flow control,
+//! standard statistics, registers, tests.
+
+use std::collections::BTreeMap;
+
+use cases::{Family, Result, Testbed};
+use protocol::{
+    Memory,
+    ethtool::{
+        DumpRegisters, GetDriverInfo, GetLinkModes, GetMessageLevel, GetPause, GetStandardStats,
+        GetTimestamping, GetWakeOnLan, Identify, LinkModeChange, LinkModes, Pause, SelfTest,
+        SetLinkModes, SetMessageLevel, SetPause, SetWakeOnLan, StandardStats, TestSelf,
+    },
+    request::{GetFeatures, ListInterfaces, ReadRegister},
+};
+
+const MIB: u64 = 1 << 20;
+
+const EINVAL: i32 = 22;
+const EOPNOTSUPP: i32 = 95;
+
+/// Registers, by their offset in the first BAR.
+const CTRL: u32 = 0;
+const LEDCTL: u32 = 0xe00;
+
+fn device(bed: &Testbed) -> Result<String> {
+    let interfaces = bed.guest.call(ListInterfaces { ns: bed.local.ns })?;
+    let local = interfaces.into_iter().find(|i| i.name == bed.local.name());
+    Ok(local.and_then(|i| i.device).expect("it is a PCI device"))
+}
+
+/// A register, read past the driver.
+fn register(bed: &Testbed, offset: u32) -> Result<u32> {
+    Ok(bed.guest.call(ReadRegister {
+        device: device(bed)?,
+        offset,
+    })?)
+}
+
+fn link_modes(bed: &Testbed) -> Result<LinkModes> {
+    Ok(bed.guest.call(GetLinkModes {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+    })?)
+}
+
+fn set_link(bed: &Testbed, change: LinkModeChange) -> Option<i32> {
+    let set = bed.guest.call(SetLinkModes {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        change,
+    });
+    set.err().map(|error| error.errno().unwrap_or(0))
+}
+
+fn advertise(modes: &[&str]) -> LinkModeChange {
+    LinkModeChange {
+        autoneg: Some(true),
+        advertise: Some(modes.iter().map(|&mode| mode.to_owned()).collect()),
+        ..LinkModeChange::default()
+    }
+}
+
+#[test]
+fn the_link_is_negotiated_and_what_is_offered_is_the_users_choice() -> Result {
+    let bed = Testbed::options().boot("device-link")?;
+    let all = |offered: &[&str]| -> BTreeMap<String, bool> {
+        let modes = [
+            "10baseT/Half",
+            "10baseT/Full",
+            "100baseT/Half",
+            "100baseT/Full",
+            "1000baseT/Full",
+        ];
+        let fixed = [("Autoneg", true), ("TP", true)].map(|(name, on)| (name.to_owned(), on));
+        let modes = modes.map(|mode| (mode.to_owned(), offered.contains(&mode)));
+        modes.into_iter().chain(fixed).collect()
+    };
+    let everything = [
+        "10baseT/Half",
+        "10baseT/Full",
+        "100baseT/Half",
+        "100baseT/Full",
+        "1000baseT/Full",
+    ];
+    let link = link_modes(&bed)?;
+    assert_eq!(link.autoneg, Some(true));
+    assert_eq!((link.speed, link.full_duplex), (Some(1000), Some(true)));
+    assert_eq!(link.modes, all(&everything));
+
+    // QEMU's link stays at 1000 Mb/s; what is offered is in the PHY all the same.
+    for offered in [
+        &["100baseT/Full", "10baseT/Half"][..],
+        &["1000baseT/Full"],
+        &everything,
+    ] {
+        let with_fixed: Vec<_> = offered.iter().copied().chain(["Autoneg", "TP"]).collect();
+        assert_eq!(set_link(&bed, advertise(&with_fixed)), None);
+        assert_eq!(link_modes(&bed)?.modes, all(offered));
+        bed.wait_carrier(true)?;
+    }
+    let before = link_modes(&bed)?;
+    for (wrong, errno) in [
+        (advertise(&["Autoneg", "TP"]), EINVAL),
+        (advertise(&["Autoneg", "TP", "10000baseT/Full"]), EINVAL),
+        (
+            LinkModeChange {
+                autoneg: Some(false),
+                speed: Some(100),
+                full_duplex: Some(true),
+                ..LinkModeChange::default()
+            },
+            EOPNOTSUPP,
+        ),
+    ] {
+        assert_eq!(set_link(&bed, wrong.clone()), Some(errno), "{wrong:?}");
+    }
+    assert_eq!(link_modes(&bed)?.modes, before.modes);
+
+    bed.set_link(bed.local, false)?;
+    bed.wait_carrier_of(bed.local, false)?;
+    let link = link_modes(&bed)?;
+    assert_eq!((link.speed, link.full_duplex), (None, None));
+    bed.set_link(bed.local, true)?;
+    bed.wait_carrier_of(bed.local, true)?;
+
+    // Flow control is what the user says, also after down and up.
+    let pause = || {
+        bed.guest.call(GetPause {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+        })
+    };
+    let set_pause = |pause| {
+        let set = bed.guest.call(SetPause {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            pause,
+        });
+        set.err().map(|error| error.errno().unwrap_or(0))
+    };
+    let flow = |rx, tx| Pause {
+        autoneg: Some(false),
+        rx: Some(rx),
+        tx: Some(tx),
+        rx_frames: Some(0),
+        tx_frames: Some(0),
+    };
+    assert_eq!(pause()?, flow(false, false));
+    for (rx, tx) in [(true, false), (true, true), (false, true)] {
+        assert_eq!(set_pause(flow(rx, tx)), None);
+        assert_eq!(pause()?, flow(rx, tx));
+        let ctrl = register(&bed, CTRL)?;
+        assert_eq!((ctrl & 1 << 27 != 0, ctrl & 1 << 28 != 0), (rx, tx));
+    }
+    let negotiated = Pause {
+        autoneg: Some(true),
+        ..Pause::default()
+    };
+    assert_eq!(set_pause(negotiated), Some(EOPNOTSUPP));
+    bed.set_interface(bed.local, false)?;
+    bed.set_interface(bed.local, true)?;
+    bed.wait_carrier(true)?;
+    assert_eq!(pause()?, flow(false, true));
+    assert_eq!(register(&bed, CTRL)? >> 27 & 3, 2);
+    bed.stream(bed.peer, bed.local, Family::V4)
+        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.finish()?;
+    Ok(())
+}
+
+/// The count of a standard statistic.
+fn count(stats: &StandardStats, group: &str, id: u16) -> u64 {
+    let mut counters = stats.counters.iter();
+    let found = counters.find(|(of, number, _)| (of.as_str(), *number) == (group, id));
+    found.expect("it is counted").2
+}
+
+#[test]
+fn the_device_counts_frames_by_the_standards() -> Result {
+    // `ETHTOOL_A_STATS_ETH_MAC_*`
+    const TX_FRAMES: u16 = 0;
+    const RX_FRAMES: u16 = 3;
+    const TX_OCTETS: u16 = 6;
+    const RX_OCTETS: u16 = 12;
+
+    let bed = Testbed::options().boot("device-standard")?;
+    let stats = || {
+        bed.guest.call(GetStandardStats {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+        })
+    };
+    let sizes = |sizes: &[(u32, u32, u64)]| sizes.iter().map(|(_, _, n)| *n).sum::<u64>();
+    let before = stats()?;
+    bed.stream(bed.peer, bed.local, Family::V4)
+        .transfer(&bed, 4 * MIB, &[64 << 10])?;
+    let packets = bed.link_stats(bed.local)?;
+    let after = stats()?;
+
+    let grown = |id| count(&after, "eth-mac", id) - count(&before, "eth-mac", id);
+    assert!(grown(RX_FRAMES) > 2800, "4 MiB in frames of 1500 bytes");
+    assert!(grown(RX_OCTETS) > 4 * MIB && grown(RX_OCTETS) < 5 * MIB);
+    assert!(grown(TX_FRAMES) > 20, "acknowledgements");
+    assert!(grown(TX_OCTETS) >= 64 * grown(TX_FRAMES));
+    // Every frame is of one size, and the driver saw it.
+    let rx = count(&after, "eth-mac", RX_FRAMES);
+    assert!(rx >= packets.rx_packets, "{after:?}, {packets:?}");
+    // QEMU's wire carries frames that silicon would have padded; they are too short for the sizes.
+    let undersize = count(&after, "rmon", 0);
+    assert_eq!(sizes(&after.rx_sizes) + undersize, rx, "{after:?}");
+    assert_eq!(after.rx_sizes[0].0, 64);
+    assert_eq!(after.rx_sizes.len(), 6);
+    let large = after.rx_sizes[5].2 - before.rx_sizes[5].2;
+    assert!(large > 2700, "segments: {after:?}");
+    assert!(count(&after, "rmon", 3) == 0, "no jabbers");
+    assert_eq!(count(&after, "eth-ctrl", 0), 0, "no pause frames");
+
+    // They outlive the interface's going down.
+    bed.set_interface(bed.local, false)?;
+    bed.set_interface(bed.local, true)?;
+    let later = stats()?;
+    for ((group, id, count), (.., now)) in after.counters.iter().zip(&later.counters) {
+        assert!(now >= count, "{group} {id} went from {count} to {now}");
+    }
+    bed.finish()?;
+    Ok(())
+}
+
+fn test(bed: &Testbed, offline: bool) -> Result<SelfTest> {
+    Ok(bed.guest.call(TestSelf {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        offline,
+    })?)
+}
+
+#[test]
+fn the_device_tests_itself_and_goes_on() -> Result {
+    let bed = Testbed::devmem("device-test")?;
+    for offline in [false, true] {
+        let found = test(&bed, offline)?;
+        assert_eq!(found.results.len(), 4, "{found:?}");
+        assert!(
+            found.results.values().all(|&result| result == 0),
+            "{found:?}"
+        );
+        assert!(!found.failed);
+    }
+
+    // A bound queue stays bound over it.
+    bed.wait_carrier(true)?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let mut tests = 0;
+    let received = stream.receive_devmem(&bed, 1, 4 * MIB, 4 * MIB, |_| {
+        if tests == 0 {
+            let found = test(&bed, true).expect("the test runs");
+            assert!(!found.failed, "{found:?}");
+        }
+        tests += 1;
+    })?;
+    assert_eq!(received.verified, 4 * MIB);
+    let bound = bed.bind(bed.local, 1, Memory::Udmabuf, 4 * MIB)?;
+    assert!(!test(&bed, true)?.failed);
+    bound.stop()?;
+
+    // What is wrong is found: here, that there is no link.
+    bed.set_link(bed.local, false)?;
+    bed.wait_carrier_of(bed.local, false)?;
+    let found = test(&bed, false)?;
+    assert!(found.failed, "{found:?}");
+    assert_eq!(found.results["Link test (online)"], 1);
+    bed.set_link(bed.local, true)?;
+    bed.wait_carrier_of(bed.local, true)?;
+
+    // Also while the interface is down, and it stays down.
+    bed.set_interface(bed.local, false)?;
+    let found = test(&bed, true)?;
+    for name in ["Register test (offline)", "Interrupt test (offline)"] {
+        assert_eq!(found.results[name], 0, "{found:?}");
+    }
+    bed.set_interface(bed.local, true)?;
+    bed.wait_carrier(true)?;
+    bed.stream(bed.peer, bed.local, Family::V6)
+        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
+    let bed = Testbed::options().boot("device-shows")?;
+    let (ns, interface) = (bed.local.ns, || bed.local.name());
+    let info = bed.guest.call(GetDriverInfo {
+        ns,
+        interface: interface(),
+    })?;
+    assert_eq!(
+        (info.driver.as_str(), info.bus_info),
+        ("rigb", device(&bed)?)
+    );
+
+    // The first registers of the dump are CTRL and STATUS, and those of RX queue 0 have its length.
+    let dump = bed.guest.call(DumpRegisters {
+        ns,
+        interface: interface(),
+    })?;
+    assert_eq!((dump.version, dump.words.len()), (1, 40 + 16 * 15));
+    assert_eq!(dump.words[0], register(&bed, CTRL)?);
+    assert_eq!(dump.words[1], register(&bed, 8)?);
+    assert_eq!(dump.words[40 + 3], 1024 * 16, "RDLEN");
+
+    // The light blinks, and shows then what it did before.
+    let before = register(&bed, LEDCTL)?;
+    bed.guest.call(Identify {
+        ns,
+        interface: interface(),
+        seconds: 1,
+    })?;
+    assert_eq!(register(&bed, LEDCTL)?, before);
+
+    let level = || {
+        bed.guest.call(GetMessageLevel {
+            ns,
+            interface: bed.local.name(),
+        })
+    };
+    for wanted in [4, 0] {
+        bed.guest.call(SetMessageLevel {
+            ns,
+            interface: interface(),
+            level: wanted,
+        })?;
+        assert_eq!(level()?, wanted);
+    }
+
+    // Time stamps are software's, and nothing wakes the system.
+    let stamps = bed.guest.call(GetTimestamping {
+        ns,
+        interface: interface(),
+    })?;
+    // SOF_TIMESTAMPING_{TX,RX}_SOFTWARE and SOF_TIMESTAMPING_SOFTWARE.
+    assert_eq!(
+        (stamps.sources, stamps.clock),
+        (1 << 1 | 1 << 3 | 1 << 4, None)
+    );
+    let wol = bed.guest.call(GetWakeOnLan {
+        ns,
+        interface: interface(),
+    })?;
+    assert_eq!((wol.supported, wol.on), (0, 0));
+    let refused = bed.guest.call(SetWakeOnLan {
+        ns,
+        interface: interface(),
+        options: 1 << 5,
+    });
+    assert_eq!(refused.err().and_then(|e| e.errno()), Some(EOPNOTSUPP));
+
+    // QEMU's model has no filters, as a read of them shows.
+    let features = bed.guest.call(GetFeatures {
+        ns,
+        interface: interface(),
+    })?;
+    let ntuple = "rx-ntuple-filter".to_owned();
+    assert!(!features.active.contains(&ntuple) && !features.changeable.contains(&ntuple));
+    bed.finish()?;
+    Ok(())
+}
