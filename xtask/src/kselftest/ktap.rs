@@ -111,17 +111,18 @@ fn reason(said: &[&str]) -> String {
             .trim()
             .to_owned();
     };
-    let mut reason = error.trim().to_owned();
-    for word in ["CMD", "STDERR"] {
-        let line = after
-            .iter()
-            .map(|line| line.trim())
-            .find(|line| line.starts_with(word));
-        if let Some(line) = line {
-            reason = format!("{reason}; {line}");
-        }
-    }
-    reason
+    // Of a program that failed: its command, and what it said, to the end.
+    let command = after.iter().find(|line| line.starts_with("CMD"));
+    let words = after
+        .iter()
+        .skip_while(|line| !line.trim().starts_with("STDERR"));
+    std::iter::once(&error)
+        .chain(command)
+        .chain(words)
+        .map(|line| line.trim())
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// `package.module.Name: message`, as Python ends a trace.
@@ -183,13 +184,14 @@ mod tests {
              # Exception|   File \"/x/ksft.py\", line 1, in ksft_run\n\
              # Exception| net.lib.py.utils.CmdExitFailure: Command failed\n\
              # Exception| CMD: ethtool -L nic0 combined 1\n# Exception|   EXIT: 1\n\
-             # Exception|   STDERR: netlink error: Operation not supported\nnot ok 1 rings.a\n",
+             # Exception|   STDERR: netlink error\n# Exception|           not supported\n\
+             # Exception| \nnot ok 1 rings.a\n",
         );
         let (cases, _) = parse("rings", &output);
         assert_eq!(
             cases[0].reason,
             "net.lib.py.utils.CmdExitFailure: Command failed; CMD: ethtool -L nic0 combined 1; \
-             STDERR: netlink error: Operation not supported"
+             STDERR: netlink error; not supported"
         );
     }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use cases::{CaseError, Driver, Family, Testbed};
 use protocol::program::{MountRoot, ProgramReport};
+use protocol::request::SetChannels;
 use protocol::{Command, Event, Program};
 use vm::{Error, Images, scan::Finding};
 
@@ -97,6 +98,13 @@ fn try_run(
         )?;
     for pattern in test.provokes {
         bed.guest.allow_log(pattern);
+    }
+    if let Some(combined) = test.channels {
+        bed.guest.call(SetChannels {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            combined,
+        })?;
     }
     bed.guest.call(MountRoot {
         device: "/dev/vda".to_owned(),

@@ -43,6 +43,9 @@ pub(crate) struct Options {
     /// anew; with tests named, only theirs
     #[arg(long)]
     document: bool,
+    /// Run nothing, and take the results of such files
+    #[arg(long, value_name = "FILE", conflicts_with = "tests")]
+    from: Vec<PathBuf>,
     /// Only these tests, such as `ping`
     #[arg(value_name = "TEST")]
     tests: Vec<String>,
@@ -79,9 +82,13 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
         false => vec![options.driver.into()],
     };
     let mut outcomes = Vec::new();
-    for test in tests {
+    for file in &options.from {
+        outcomes.extend(outcome::read(file)?);
+    }
+    let runs = tests.iter().filter(|_| options.from.is_empty());
+    for test in runs {
         for driver in &drivers {
-            outcomes.extend(run_one(&images, &image, *driver, test));
+            outcomes.extend(run_one(&images, &image, *driver, *test));
             if let Some(path) = &options.json {
                 outcome::write(path, &outcomes)?;
             }
@@ -98,9 +105,13 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
     }
     let all = outcome::replace(old, &outcomes);
     outcome::write(&committed, &all)?;
+    // Files don't say what their results are of.
+    let commit = match options.from.is_empty() && options.tests.is_empty() {
+        true => document::commit(project),
+        false => format!("{} or before it", document::commit(project)),
+    };
     let text = format!(
-        "Commit {}, Linux {}, QEMU {}.\n\n{}",
-        document::commit(project),
+        "Commit {commit}, Linux {}, QEMU {}.\n\n{}",
         images.kernel_release,
         images.qemu.version,
         table::tables(&all)

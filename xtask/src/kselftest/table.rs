@@ -78,7 +78,10 @@ fn line(case: &str, of_test: &[&Outcome]) -> String {
         (true, false) => format!("igb: {}", cell(theirs)),
         (false, false) => format!("{}; igb: {}", cell(ours), cell(theirs)),
     };
-    format!("| {} | {rigb} | {igb} | {reason} |\n", cell(case))
+    format!(
+        "| `{}` | {rigb} | {igb} | {reason} |\n",
+        case.replace('|', "\\|")
+    )
 }
 
 fn word(verdict: Verdict) -> &'static str {
@@ -127,7 +130,7 @@ mod tests {
         ]);
         assert!(text.contains("| irq | 1 pass | 1 fail |"), "{text}");
         assert!(
-            text.contains("| move\\|it | pass | **fail** | igb: Check failed |"),
+            text.contains("| `move\\|it` | pass | **fail** | igb: Check failed |"),
             "{text}"
         );
     }
