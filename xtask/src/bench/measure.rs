@@ -30,7 +30,7 @@ const ACCELERATOR_MIB: u64 = 256;
 const RING: u32 = 4096;
 /// Sent before the window, so that it finds buffers and windows grown: with less, page pools take
 /// memory for what comes to wait in the socket.
-const BEFORE: u64 = 192 << 20;
+const BEFORE: u64 = 128 << 20;
 /// Sent after it, so that the sender does not run dry before its end: a receiver that takes all that
 /// there is at once begins and ends its window as many bytes late.
 const AFTER: u64 = 32 << 20;
