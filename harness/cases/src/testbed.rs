@@ -255,6 +255,18 @@ impl Testbed {
         Ok(())
     }
 
+    /// Waits until a NIC is unplugged.
+    pub fn wait_unplugged(&self, station: Station) -> Result {
+        let plugged = || self.guest.is_plugged(station.wire, station.end);
+        self.wait_until(1, || Ok(u64::from(!plugged()?)))?;
+        Ok(())
+    }
+
+    /// Plugs a NIC in that was unplugged.
+    pub fn plug(&self, station: Station) -> Result {
+        Ok(self.guest.plug(station.wire, station.end)?)
+    }
+
     /// Takes a NIC's link away, or gives it back, from outside.
     pub fn set_link(&self, station: Station, up: bool) -> Result {
         Ok(self.guest.set_link(station.wire, station.end, up)?)

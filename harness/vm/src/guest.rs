@@ -256,6 +256,36 @@ impl Guest {
             .map(drop)
     }
 
+    /// Whether there is a NIC at one end of a wire.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Monitor`].
+    pub fn is_plugged(&self, wire: Wire, end: End) -> Result<bool> {
+        let list = self.monitor("qom-list", json!({ "path": "/machine/peripheral" }))?;
+        let name = wire.nic(end);
+        let devices = list.as_array().into_iter().flatten();
+        Ok(devices
+            .into_iter()
+            .any(|device| device["name"] == name.as_str()))
+    }
+
+    /// Plugs in the NIC at one end of a wire, which was unplugged.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Monitor`].
+    pub fn plug(&self, wire: Wire, end: End) -> Result<()> {
+        let nic = json!({
+            "driver": "igb",
+            "id": wire.nic(end),
+            "bus": wire.port(end),
+            "netdev": wire.netdev(end),
+            "mac": wire.mac(end).to_string(),
+        });
+        self.monitor("device_add", nic).map(drop)
+    }
+
     /// Executes any command of QEMU's monitor (QMP) and returns its value.
     ///
     /// # Errors

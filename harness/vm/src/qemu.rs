@@ -233,6 +233,13 @@ mod tests {
         };
         assert_eq!(starting("hubport").len(), 4);
         assert_eq!(all.iter().filter(|a| a.ends_with("hubid=1")).count(), 2);
+        // Where they are put when they are plugged in again.
+        for wire in [Wire(0), Wire(1)] {
+            for end in End::BOTH {
+                let device = format!("igb,id={},bus={},", wire.nic(end), wire.port(end));
+                assert_eq!(starting(&device).len(), 1, "{all:?}");
+            }
+        }
         for prefix in ["igb,", "pcie-root-port,"] {
             let mut found = starting(prefix);
             assert_eq!(found.len(), 4);

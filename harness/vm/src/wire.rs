@@ -36,6 +36,11 @@ impl Wire {
         format!("net{}-{}", self.0, end.number())
     }
 
+    /// The port that it is behind: those of wires come first, in their order.
+    pub(crate) fn port(self, end: End) -> String {
+        format!("port{}", 2 * self.0 + end.number() - 1)
+    }
+
     /// File name of the capture of what crosses the wire.
     pub(crate) fn pcap(self) -> String {
         format!("wire{}.pcap", self.0)

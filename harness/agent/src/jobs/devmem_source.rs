@@ -186,6 +186,9 @@ impl Source<'_> {
             self.report.error = Some(error).filter(|_| !self.switch.stopped());
         }
         self.report.retransmits = tcp::retransmits(stream);
+        if self.switch.stopped() {
+            tcp::give_up(stream);
+        }
         self.report.elapsed_ns = self.meter.elapsed_ns();
         self.report
     }

@@ -129,6 +129,12 @@ pub(super) fn deliver(stream: &TcpStream, switch: &Switch) -> Result<bool, Failu
     }
 }
 
+/// What is in flight goes when the connection is closed, and nobody waits for its peer.
+pub(super) fn give_up(stream: &TcpStream) {
+    // A socket that is no connection any more has nothing in flight.
+    let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
+}
+
 /// Segments of this connection that were sent more than once.
 pub(super) fn retransmits(stream: &TcpStream) -> u32 {
     // SAFETY: `tcp_info` consists of integers, for which zero is a value.

@@ -6,15 +6,19 @@ use std::fmt::{self, Display, Formatter};
 
 use cases::{Result, Testbed};
 use protocol::{
-    Command, Memory, Query,
+    Command, Memory, Ns, Query,
     net::DataSplit,
-    request::{SetChannels, SetRings, UnloadModule},
+    request::{SetChannels, SetRings, UnloadModule, WriteConfig, WriteFile},
 };
 
 use crate::{
     PAIRS,
     state::{MIB, QUEUE, Scene, State},
 };
+
+/// Where the command register is in the configuration space (PCI specification, 6.2.2): without any
+/// bit, the device answers no access to its memory, and makes none.
+const COMMAND: u16 = 4;
 
 /// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +48,10 @@ pub(crate) enum Event {
     QueueRestart,
     /// The driver is unloaded.
     Unload,
+    /// The host takes the NIC out of its slot, and the guest lets go of it first.
+    Removal,
+    /// The NIC is gone before the guest knows.
+    SurpriseRemoval,
 }
 
 /// What came of it.
@@ -53,6 +61,8 @@ pub(crate) enum Happened {
     Done,
     /// It was refused with this errno.
     Refused(i32),
+    /// There is no interface any more, since the driver is gone.
+    DriverGone,
     /// There is no NIC any more.
     NicGone,
     /// There is no owner any more.
@@ -61,7 +71,7 @@ pub(crate) enum Happened {
 
 impl Event {
     /// Those that leave something behind that only the guest's end clears come last.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::CloseBinding,
         Self::KillOwner,
         Self::CloseDmaBuf,
@@ -74,6 +84,8 @@ impl Event {
         Self::Mtu,
         Self::QueueRestart,
         Self::Unload,
+        Self::Removal,
+        Self::SurpriseRemoval,
     ];
 
     /// Makes it happen.
@@ -118,6 +130,25 @@ impl Event {
                 bed.guest.call(UnloadModule {
                     name: "rigb".to_owned(),
                 })?;
+                return Ok(Happened::DriverGone);
+            }
+            Self::Removal => {
+                allow_pending_mapping(bed);
+                bed.unplug(station)?;
+                // The guest would wait for five seconds, in which a user may think better of it.
+                write(bed, "slots/1/power", "0")?;
+                bed.wait_unplugged(station)?;
+                return Ok(Happened::NicGone);
+            }
+            Self::SurpriseRemoval => {
+                allow_pending_mapping(bed);
+                let device = bed.pci_device(station)?;
+                bed.guest.call(WriteConfig {
+                    device: device.clone(),
+                    offset: COMMAND,
+                    value: 0,
+                })?;
+                write(bed, &format!("devices/{device}/remove"), "1")?;
                 return Ok(Happened::NicGone);
             }
         }
@@ -143,6 +174,14 @@ impl Event {
                 bed.set_up()?;
                 bed.set_header_split(bed.local, DataSplit::On)?;
             }
+            Self::Removal => {
+                bed.plug(bed.local)?;
+                come_back(bed)?;
+            }
+            Self::SurpriseRemoval => {
+                write(bed, "rescan", "1")?;
+                come_back(bed)?;
+            }
             Self::CloseBinding
             | Self::KillOwner
             | Self::CloseDmaBuf
@@ -152,6 +191,23 @@ impl Event {
         }
         Ok(())
     }
+}
+
+/// Sets up the NIC under test, which is new.
+fn come_back(bed: &Testbed) -> Result {
+    bed.take_in(bed.local)?;
+    bed.set_up_station(bed.local)?;
+    bed.wait_carrier(true)?;
+    bed.set_header_split(bed.local, DataSplit::On)
+}
+
+/// Writes into a file of the kernel's PCI bus.
+fn write(bed: &Testbed, file: &str, contents: &str) -> Result {
+    Ok(bed.guest.call(WriteFile {
+        ns: Ns::Local,
+        path: format!("/sys/bus/pci/{file}"),
+        contents: contents.to_owned(),
+    })?)
 }
 
 /// With CONFIG_DMA_API_DEBUG the kernel takes the dma-buf's mapping, which the core drops when the
@@ -219,6 +275,8 @@ impl Display for Event {
             Self::Mtu => "MTU change",
             Self::QueueRestart => "queue restart",
             Self::Unload => "module unload",
+            Self::Removal => "device removal",
+            Self::SurpriseRemoval => "device removal by surprise",
         })
     }
 }

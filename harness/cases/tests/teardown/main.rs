@@ -75,19 +75,28 @@ fn whatever_is_taken_away_its_owner_is_told_what_the_kernel_promises_and_nothing
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// A guest in which pairs happen.
+struct Guest {
+    bed: Testbed,
+    /// Page pools of the NIC, whatever happened.
+    pools: usize,
+    /// A pair left a binding behind.
+    binding_stays: bool,
+}
+
 /// Goes through all events in one state. After a pair that fails, the next has a new guest.
 fn column(state: State) -> Vec<Cell> {
-    let mut bed = None;
+    let mut guest = None;
     let mut cells: Vec<_> = Event::ALL
         .into_iter()
         .map(|event| {
             let expected = expected(event, state);
-            let came = pair(&mut bed, event, state);
+            let came = pair(&mut guest, event, state);
             let wrong = match came {
                 Ok(came) if came == expected => return Cell::AsExpected(came),
                 Ok(came) => format!("it is: {came}"),
                 Err(error) => {
-                    bed = None;
+                    guest = None;
                     format!("but: {error}")
                 }
             };
@@ -96,26 +105,38 @@ fn column(state: State) -> Vec<Cell> {
             ))
         })
         .collect();
-    if let Some(Err(error)) = bed.map(Testbed::finish) {
+    if let Some(Err(error)) = guest.map(|guest| guest.bed.finish()) {
         cells.push(Cell::Otherwise(format!("after all, {state}: {error}")));
     }
     cells
 }
 
 /// Does one pair, in a guest that is booted if there is none.
-fn pair(guest: &mut Option<Testbed>, event: Event, state: State) -> Result<Outcome> {
+fn pair(guest: &mut Option<Guest>, event: Event, state: State) -> Result<Outcome> {
     if guest.is_none() {
         let options = Testbed::options().mtu(9000).header_split().cpus(PAIRS);
-        *guest = Some(options.boot(&format!("teardown-{state:?}").to_lowercase())?);
+        let name = format!("teardown-{state:?}").to_lowercase();
+        let bed = options.hot_plug().boot(&name)?;
+        *guest = Some(Guest {
+            pools: bed.page_pools(bed.local)?.len(),
+            binding_stays: false,
+            bed,
+        });
     }
-    let Some(bed) = guest else {
+    let Some(Guest {
+        bed,
+        pools,
+        binding_stays,
+    }) = guest
+    else {
         unreachable!("it was booted");
     };
     let mut scene = Scene::build(bed, state, event)?;
     let happened = event.happen(bed, &mut scene)?;
     let outcome = scene.watch(happened)?;
+    *binding_stays |= state.binding_stays(happened);
     event.undo(bed)?;
-    check::nothing_is_left(bed, state.left_by(event))?;
+    check::nothing_is_left(bed, *pools, *binding_stays)?;
     check::works(bed)?;
     Ok(outcome)
 }

@@ -58,7 +58,7 @@ pub(crate) fn expected(event: Event, state: State) -> Outcome {
         (ChannelsFewest, _) => Refused(EINVAL),
         (ChannelsFewer | RingSizes | Mtu | QueueRestart, _) => GoesOn,
 
-        (Unload, _) => Silence,
+        (Unload | Removal | SurpriseRemoval, _) => Silence,
     }
 }
 

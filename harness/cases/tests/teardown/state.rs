@@ -57,9 +57,18 @@ impl State {
         Self::Zcrx,
     ];
 
-    /// dma-bufs that are still there after the event: see [`Scene::leave`].
-    pub(crate) fn left_by(self, event: Event) -> usize {
-        usize::from(self == Self::Sending && event == Event::Unload)
+    /// The binding must not be closed before the guest ends, after this.
+    ///
+    /// Linux 7.3 holds no reference to the device that a dma-buf is attached to, and unmaps it from
+    /// there when the binding is closed (`__net_devmem_dmabuf_binding_free()` in net/core/devmem.c).
+    /// And it does not take note when the interface of a binding for sending goes, of which it
+    /// takes a lock then (`netdev_nl_sock_priv_destroy()` in net/core/netdev-genl.c).
+    pub(crate) fn binding_stays(self, happened: Happened) -> bool {
+        match happened {
+            Happened::NicGone => self != Self::Zcrx,
+            Happened::DriverGone => self == Self::Sending,
+            Happened::Done | Happened::Refused(_) | Happened::OwnerGone => false,
+        }
     }
 }
 
@@ -184,7 +193,10 @@ impl<'g> Scene<'g> {
                 self.far.stop()?;
                 Ok(outcome)
             }
-            Happened::NicGone => self.silence(),
+            Happened::DriverGone | Happened::NicGone => {
+                let binding_stays = self.state.binding_stays(happened);
+                self.silence(binding_stays)
+            }
         }
     }
 
@@ -247,7 +259,7 @@ impl<'g> Scene<'g> {
     }
 
     /// There is no NIC: an owner that is told nothing goes on to wait.
-    fn silence(mut self) -> Result<Outcome> {
+    fn silence(mut self, binding_stays: bool) -> Result<Outcome> {
         for _ in 0..5 {
             self.next_event(PAUSE)?;
         }
@@ -262,7 +274,7 @@ impl<'g> Scene<'g> {
             });
         }
         self.far.stop()?;
-        self.owner.leave()?;
+        self.owner.leave(binding_stays)?;
         Ok(Outcome::Silence)
     }
 
@@ -310,16 +322,14 @@ impl Owner<'_> {
         Ok(end)
     }
 
-    /// Ends one whose NIC is gone.
-    ///
-    /// A sender is left alone, until its guest ends. The core does not take note when the device of
-    /// a binding for sending goes, and would take a lock of that device when the binding is closed
-    /// (`netdev_nl_sock_priv_destroy()` in net/core/netdev-genl.c of Linux 7.3).
-    fn leave(self) -> Result {
+    /// Ends one whose NIC is gone. A binding that shall stay does so until the job is joined, which
+    /// nobody does.
+    fn leave(self, binding_stays: bool) -> Result {
         match self {
+            Self::Sink(job) if binding_stays => job.tell(Command::Stop)?,
             Self::Sink(job) => drop(job.stop()?),
             Self::Ring(job) => drop(job.stop()?),
-            Self::Source(_) => {}
+            Self::Source(job) => job.tell(Command::Stop)?,
         }
         Ok(())
     }
