@@ -9,7 +9,8 @@ use protocol::{
     net::{DataSplit, Prefix},
     request::{
         AddAddress, AddVlan, GetRss, ListInterfaces, LoadModule, MoveInterface, SetFeatures,
-        SetMtu, SetRings, SetRss, SetUp, UnloadModule, WaitCarrier, WaitInterface, WriteFile,
+        SetMtu, SetReceiveMode, SetRings, SetRss, SetUp, UnloadModule, WaitCarrier, WaitInterface,
+        WriteFile,
     },
 };
 use vm::{End, Guest, Topology, Verdict};
@@ -323,6 +324,17 @@ impl Testbed {
                 .iter()
                 .map(|&(name, on)| (name.to_owned(), on))
                 .collect(),
+        })?)
+    }
+
+    /// Makes a NIC receive frames for groups that nobody there has joined: what its peer says to
+    /// routers, for one.
+    pub fn receive_all_multicast(&self, station: Station) -> Result {
+        Ok(self.guest.call(SetReceiveMode {
+            ns: station.ns,
+            interface: station.name(),
+            promiscuous: None,
+            all_multicast: Some(true),
         })?)
     }
 

@@ -19,6 +19,7 @@ fn a_queue_restarts_again_and_again_and_the_others_lose_no_packet() -> Result {
         .cpus(4)
         .header_split()
         .boot("queue-restart")?;
+    bed.receive_all_multicast(bed.local)?;
     let [before_came, before_went] = bed.packets_when_quiet()?;
     // Queue 2 is restarted; TCP goes to 1 and 3, what is not TCP to 0.
     bed.steer(bed.local, &[1, 3])?;
@@ -159,6 +160,7 @@ fn an_allocation_that_fails_leaves_the_old_queue_running() -> Result {
     let bed = Testbed::options()
         .header_split()
         .boot("queue-alloc-fails")?;
+    bed.receive_all_multicast(bed.local)?;
     let [before_came, before_went] = bed.packets_when_quiet()?;
     // The driver allocates no device memory for queue 0: each bind to it fails there.
     bed.steer(bed.local, &[0])?;
