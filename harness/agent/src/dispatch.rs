@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use protocol::{Ns, Query, Request, request::AgentInfo};
+use protocol::{Ns, Query, Request, agent::AgentInfo};
 use serde_json::Value;
 
 use crate::{

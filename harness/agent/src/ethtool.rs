@@ -11,8 +11,9 @@ use devmem::ethtool::{
 };
 use i82576::rss::{Key, ipv4_tuple, ipv6_tuple, toeplitz};
 use protocol::{
-    net::{Channels, DataSplit, Features, FlowKind, HashFields, Rings, Rss},
-    request::{FlowPlace, FlowQueue, SetHashFields, SetRings, SetRss},
+    ethtool::Features,
+    rings::{Channels, DataSplit, Rings, SetRings},
+    rss::{FlowKind, FlowPlace, FlowQueue, HashFields, Rss, SetHashFields, SetRss},
 };
 
 use crate::rtnetlink::index_of;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use protocol::{Failure, request::Injected};
+use protocol::{Failure, kernel::Injected};
 use serde_json::Value;
 
 const FILE: &str = "/proc/thread-self/fail-nth";

@@ -8,10 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use protocol::{
-    Ns,
-    net::{Interface, Mac},
-};
+use protocol::{Ns, link::Interface, net::Mac};
 use rustix::io::Errno;
 
 use crate::{netns, rtnetlink};

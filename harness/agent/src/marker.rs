@@ -2,7 +2,7 @@
 
 //! Marker instructions: they do nothing, and the counter in QEMU (qemu/plugin) knows them.
 
-use protocol::request::Edge;
+use protocol::measure::Edge;
 
 /// Marks one end of a window. Without the counter this is an instruction that does nothing.
 #[inline(always)]

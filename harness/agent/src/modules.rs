@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use protocol::{net::Module, request::Symbol};
+use protocol::kernel::{Module, Symbol};
 use rustix::system::{delete_module, finit_module};
 
 use crate::files;

@@ -8,10 +8,7 @@ use anyhow::{Context, Result};
 use devmem::netdev::{self, Netdev};
 use netlink_bindings::netdev::Request;
 use netlink_socket2::NetlinkSocket;
-use protocol::{
-    net::{Napi, PagePool, Queue, QueueKind, QueueStats, Threading},
-    request::SetNapi,
-};
+use protocol::netdev::{Napi, PagePool, Queue, QueueKind, QueueStats, SetNapi, Threading};
 
 use crate::rtnetlink::index_of;
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use protocol::{Payload, request::PingReport};
+use protocol::{Payload, traffic::PingReport};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::failure;

@@ -16,7 +16,10 @@ use netlink_bindings::{
     traits::NetlinkRequest,
 };
 use netlink_socket2::NetlinkSocket;
-use protocol::net::{Interface, LinkStats, Mac, Prefix};
+use protocol::{
+    link::{Interface, LinkStats},
+    net::{Mac, Prefix},
+};
 
 use crate::netns;
 

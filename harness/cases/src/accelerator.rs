@@ -8,7 +8,8 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use protocol::{
-    Command, CopySink, DevmemRelay, DevmemSource, Event, Fill, Memory, Payload, job::PhysicalRange,
+    Command, CopySink, DevmemRelay, DevmemSource, Event, Fill, Memory, Payload,
+    memory::PhysicalRange,
 };
 use vm::{
     JobHandle,

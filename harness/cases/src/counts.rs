@@ -9,8 +9,10 @@ use std::{
 
 use protocol::{
     Ns,
-    net::{LinkStats, PagePool, QueueKind},
-    request::{FreeDeferred, GetDriverStats, GetLinkStats, GetQueueStats, ListPagePools, ReadFile},
+    ethtool::GetDriverStats,
+    kernel::{FreeDeferred, ReadFile},
+    link::{GetLinkStats, LinkStats},
+    netdev::{GetQueueStats, ListPagePools, PagePool, QueueKind},
 };
 
 use crate::{Result, Station, Testbed, testbed::PATIENCE_MS};

@@ -5,7 +5,7 @@
 use std::net::IpAddr;
 
 use etherparse::{IpHeaders, PacketBuilder, PacketBuilderStep};
-use protocol::request::SendFrame;
+use protocol::traffic::SendFrame;
 
 use crate::{Family, Result, Station, Testbed};
 

@@ -4,7 +4,7 @@
 
 use std::{path::PathBuf, sync::atomic::AtomicU16, time::Duration};
 
-use protocol::net::DataSplit;
+use protocol::rings::DataSplit;
 use vm::{Accelerator, Images, Machine, Topology};
 
 use crate::{

@@ -6,12 +6,15 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use protocol::{
     Ns,
-    net::{DataSplit, Prefix},
-    request::{
-        AddAddress, AddVlan, GetRss, ListInterfaces, LoadModule, MoveInterface, SetFeatures,
-        SetMtu, SetReceiveMode, SetRings, SetRss, SetUp, UnloadModule, WaitCarrier, WaitInterface,
-        WriteFile,
+    ethtool::SetFeatures,
+    kernel::{LoadModule, UnloadModule, WriteFile},
+    link::{
+        AddAddress, AddVlan, ListInterfaces, MoveInterface, SetMtu, SetReceiveMode, SetUp,
+        WaitCarrier, WaitInterface,
     },
+    net::Prefix,
+    rings::{DataSplit, SetRings},
+    rss::{GetRss, SetRss},
 };
 use vm::{End, Guest, Topology, Verdict};
 

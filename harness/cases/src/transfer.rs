@@ -7,8 +7,9 @@ use std::net::SocketAddr;
 use protocol::{
     Binding, Command, DevmemSink, DevmemSource, Event, Fill, JobSpec, Memory, Payload, Release,
     TcpSink, TcpSource,
-    job::{DevmemSinkReport, DevmemSourceReport, SinkReport, SourceReport},
-    request::FlowQueue,
+    devmem::{DevmemSinkReport, DevmemSourceReport},
+    rss::FlowQueue,
+    tcp::{SinkReport, SourceReport},
 };
 use vm::{DmaBufView, JobHandle};
 

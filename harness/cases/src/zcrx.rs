@@ -9,8 +9,9 @@ use std::{
 
 use protocol::{
     Release, ZcrxMemory, ZcrxSink,
-    job::SourceReport,
-    request::{ListQueues, ReadFile, WriteFile},
+    kernel::{ReadFile, WriteFile},
+    netdev::ListQueues,
+    tcp::SourceReport,
     zcrx::ZcrxSinkReport,
 };
 use vm::JobHandle;

@@ -10,7 +10,7 @@ use std::{
 use cases::{ACCELERATOR, CaseError, Family, Result, Testbed, place};
 use protocol::{
     Ns, Release,
-    request::{ReadFile, WriteFile},
+    kernel::{ReadFile, WriteFile},
 };
 use vm::Topology;
 

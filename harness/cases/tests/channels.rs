@@ -6,11 +6,10 @@
 use cases::{Family, Result, Testbed, finish};
 use protocol::{
     Memory, Ns,
-    net::{Channels, DataSplit, Queue, QueueKind},
-    request::{
-        GetChannels, GetInterfaceQueueStats, GetRss, ListNapis, ListQueues, ReadFile, SetChannels,
-        WriteFile,
-    },
+    kernel::{ReadFile, WriteFile},
+    netdev::{GetInterfaceQueueStats, ListNapis, ListQueues, Queue, QueueKind},
+    rings::{Channels, DataSplit, GetChannels, SetChannels},
+    rss::GetRss,
 };
 
 const MIB: u64 = 1 << 20;

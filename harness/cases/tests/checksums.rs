@@ -5,10 +5,7 @@
 use std::net::IpAddr;
 
 use cases::{CaseError, Family, Frame, Result, Station, Testbed};
-use protocol::{
-    Memory, Payload, UdpSink, UdpSource,
-    net::{DataSplit, QueueKind},
-};
+use protocol::{Memory, Payload, UdpSink, UdpSource, netdev::QueueKind, rings::DataSplit};
 
 const MIB: u64 = 1 << 20;
 

@@ -5,8 +5,9 @@
 use cases::{Family, Result, Testbed};
 use protocol::{
     ethtool::{Coalesce, GetCoalesce, SetCoalesce},
-    net::DataSplit,
-    request::{ListInterfaces, ReadRegister, SetChannels},
+    link::ListInterfaces,
+    pci::ReadRegister,
+    rings::{DataSplit, SetChannels},
 };
 
 const MIB: u64 = 1 << 20;
@@ -192,7 +193,7 @@ fn intervals_adapt_where_the_user_wants_it_and_only_there() -> Result {
     // The driver goes while DIM may be about to decide.
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, 4 * MIB, &[64 << 10])?;
-    bed.guest.call(protocol::request::UnloadModule {
+    bed.guest.call(protocol::kernel::UnloadModule {
         name: "rigb".to_owned(),
     })?;
     bed.finish()?;

@@ -8,7 +8,8 @@
 use cases::{ACCELERATOR, CaseError, Family, Result, Stream, Testbed, place};
 use protocol::{
     Command, CopySink, DevmemSink, DevmemSource, Fill, JobSpec, Memory, Release, TcpSink,
-    request::{Edge, ListModuleSymbols, MarkWindow, Symbol},
+    kernel::{ListModuleSymbols, Symbol},
+    measure::{Edge, MarkWindow},
 };
 use vm::{
     Images, JobHandle, Topology,

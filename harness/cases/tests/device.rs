@@ -9,11 +9,13 @@ use cases::{Family, Result, Testbed};
 use protocol::{
     Memory,
     ethtool::{
-        DumpRegisters, GetDriverInfo, GetLinkModes, GetMessageLevel, GetPause, GetStandardStats,
-        GetTimestamping, GetWakeOnLan, Identify, LinkModeChange, LinkModes, Pause, SelfTest,
-        SetLinkModes, SetMessageLevel, SetPause, SetWakeOnLan, StandardStats, TestSelf,
+        DumpRegisters, GetDriverInfo, GetFeatures, GetLinkModes, GetMessageLevel, GetPause,
+        GetStandardStats, GetTimestamping, GetWakeOnLan, Identify, LinkModeChange, LinkModes,
+        Pause, SelfTest, SetLinkModes, SetMessageLevel, SetPause, SetWakeOnLan, StandardStats,
+        TestSelf,
     },
-    request::{GetFeatures, ListInterfaces, ReadRegister},
+    link::ListInterfaces,
+    pci::ReadRegister,
 };
 
 const MIB: u64 = 1 << 20;

@@ -3,7 +3,7 @@
 //! Receive into device memory.
 
 use cases::{Family, Result, Stream, Testbed};
-use protocol::{Memory, Release, net::QueueKind};
+use protocol::{Memory, Release, netdev::QueueKind};
 
 const MIB: u64 = 1 << 20;
 

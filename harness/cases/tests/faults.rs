@@ -6,12 +6,12 @@
 
 use cases::{Driver, Family, Result, Testbed};
 use protocol::{
-    Binding, Command, JobId, Memory, Ns, Request, StartJob, XdpAction, XdpProgram,
-    net::{DataSplit, Rings},
-    request::{
-        GetChannels, GetRings, Inject, Injected, Join, ListModuleSymbols, ListQueues, Ping,
-        SetChannels, SetMtu, SetRings, SetUp, Tell, WriteFile,
-    },
+    Binding, Command, JobId, Join, Memory, Ns, Request, StartJob, Tell, XdpAction, XdpProgram,
+    kernel::{Inject, Injected, ListModuleSymbols, WriteFile},
+    link::{SetMtu, SetUp},
+    netdev::ListQueues,
+    rings::{DataSplit, GetChannels, GetRings, Rings, SetChannels, SetRings},
+    traffic::Ping,
     xdp::{AttachXdp, DetachXdp},
 };
 use vm::Images;

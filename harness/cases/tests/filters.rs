@@ -4,8 +4,9 @@
 
 use cases::{Result, Testbed};
 use protocol::{
+    link::{AddFilter, RemoveFilter, SetMac, SetReceiveMode},
     net::Mac,
-    request::{AddFilter, RemoveFilter, SendFrame, SetMac, SetReceiveMode},
+    traffic::SendFrame,
 };
 
 /// Frames that are sent to see whether they come in; more than come in unasked meanwhile.

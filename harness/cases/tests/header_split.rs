@@ -7,8 +7,7 @@ use std::{thread, time::Duration};
 use cases::{Family, Result, Station, Testbed, finish};
 use protocol::{
     Release,
-    net::{DataSplit, Rings},
-    request::{GetRings, SetRings},
+    rings::{DataSplit, GetRings, Rings, SetRings},
 };
 
 const MIB: u64 = 1 << 20;
@@ -67,7 +66,7 @@ fn what_cannot_be_split_arrives_too() -> Result {
         .boot("header-split-others")?;
     for family in Family::BOTH {
         for size in [0, 100, 1000, 8000, 20_000] {
-            let report = bed.guest.call(protocol::request::Ping {
+            let report = bed.guest.call(protocol::traffic::Ping {
                 ns: bed.peer.ns,
                 to: bed.local.address(family),
                 count: 2,

@@ -3,7 +3,7 @@
 //! The driver comes and goes.
 
 use cases::{Family, Result, Testbed};
-use protocol::request::{ListInterfaces, UnloadModule};
+use protocol::{kernel::UnloadModule, link::ListInterfaces};
 
 const MIB: u64 = 1 << 20;
 

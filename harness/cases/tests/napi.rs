@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use cases::{Family, Result, Testbed};
 use protocol::{
     Memory, Ns, Release,
-    net::{DataSplit, Napi, Threading},
-    request::{ListNapis, ReadFile, SetChannels, SetNapi, WriteFile},
+    kernel::{ReadFile, WriteFile},
+    netdev::{ListNapis, Napi, SetNapi, Threading},
+    rings::{DataSplit, SetChannels},
 };
 
 const MIB: u64 = 1 << 20;

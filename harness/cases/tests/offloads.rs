@@ -3,7 +3,7 @@
 //! Checksums and segmentation, by the device and by the kernel, over frames of odd sizes.
 
 use cases::{Family, Result, Testbed};
-use protocol::net::QueueKind;
+use protocol::netdev::QueueKind;
 
 /// From one byte to 64 KiB, most of them no multiple of anything.
 const ODD: &[u32] = &[

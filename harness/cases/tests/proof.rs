@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use cases::{Family, Result, Stream, Testbed, place};
-use protocol::{Release, net::DataSplit};
+use protocol::{Release, rings::DataSplit};
 use vm::{
     Topology,
     traces::{self, Trace},

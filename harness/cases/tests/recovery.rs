@@ -5,7 +5,9 @@
 use cases::{Family, Result, Testbed};
 use protocol::{
     Ns, Release, UdpSink, UdpSource,
-    request::{GetInterfaceQueueStats, ListQueues, ReadFile, WriteRegister},
+    kernel::ReadFile,
+    netdev::{GetInterfaceQueueStats, ListQueues},
+    pci::WriteRegister,
 };
 
 const MIB: u64 = 1 << 20;

@@ -3,7 +3,7 @@
 //! Binds that must be refused, each with its errno; and what is refused while one is bound.
 
 use cases::{Family, Result, Testbed};
-use protocol::{Memory, net::DataSplit};
+use protocol::{Memory, rings::DataSplit};
 
 const MIB: u64 = 1 << 20;
 

@@ -5,8 +5,11 @@
 use cases::{Family, Result, Testbed};
 use protocol::{
     Ns, Release,
-    net::DataSplit,
-    request::{GetDriverStats, ListInterfaces, ReadRegister, WriteConfig, WriteFile},
+    ethtool::GetDriverStats,
+    kernel::WriteFile,
+    link::ListInterfaces,
+    pci::{ReadRegister, WriteConfig},
+    rings::DataSplit,
 };
 
 const MIB: u64 = 1 << 20;

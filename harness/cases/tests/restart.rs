@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use cases::{CaseError, Family, Result, Testbed, finish};
-use protocol::{Memory, UdpSink, UdpSource, net::QueueKind};
+use protocol::{Memory, UdpSink, UdpSource, netdev::QueueKind};
 use vm::JobHandle;
 
 const MIB: u64 = 1 << 20;

@@ -5,8 +5,9 @@
 use cases::{Family, Result, Testbed};
 use protocol::{
     Memory, UdpSink, UdpSource,
-    net::{DataSplit, FlowKind, HashFields, QueueKind},
-    request::{FlowQueue, GetRss, SetHashFields, SetInputTransformation, SetRss},
+    netdev::QueueKind,
+    rings::DataSplit,
+    rss::{FlowKind, FlowQueue, GetRss, HashFields, SetHashFields, SetInputTransformation, SetRss},
 };
 
 const MIB: u64 = 1 << 20;

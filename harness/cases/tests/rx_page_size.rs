@@ -5,9 +5,9 @@
 use cases::{Family, Result, Testbed};
 use protocol::{
     Binding, Memory, Release,
-    job::DevmemSinkReport,
-    net::{PagePool, QueueKind},
-    request::{ListPagePools, SetRings},
+    devmem::DevmemSinkReport,
+    netdev::{ListPagePools, PagePool, QueueKind},
+    rings::SetRings,
 };
 
 const MIB: u64 = 1 << 20;

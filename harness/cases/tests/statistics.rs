@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use cases::{Family, Result, Testbed};
 use protocol::{
     Memory,
-    net::DataSplit,
-    request::{GetInterfaceQueueStats, GetQueueStats, Ping},
+    netdev::{GetInterfaceQueueStats, GetQueueStats},
+    rings::DataSplit,
+    traffic::Ping,
 };
 
 const MIB: u64 = 1 << 20;

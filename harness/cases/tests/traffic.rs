@@ -3,11 +3,7 @@
 //! Ordinary traffic: ping and TCP, IPv4 and IPv6, small and jumbo frames.
 
 use cases::{Family, Result, Station, Testbed};
-use protocol::{
-    Ns,
-    net::LinkStats,
-    request::{Ping, ReadFile},
-};
+use protocol::{Ns, kernel::ReadFile, link::LinkStats, traffic::Ping};
 
 const MIB: u64 = 1 << 20;
 

@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 use cases::{CaseError, Family, Result, Testbed};
 use protocol::{
     Ns,
-    net::{DataSplit, QueueKind},
-    request::{GetChannels, ListNapis, ListPagePools, ListQueues, ReadFile},
+    kernel::ReadFile,
+    netdev::{ListNapis, ListPagePools, ListQueues, QueueKind},
+    rings::{DataSplit, GetChannels},
 };
 
 const MIB: u64 = 1 << 20;

@@ -4,9 +4,7 @@
 
 use cases::{Family, Result, Testbed};
 use protocol::{
-    DevmemSink, Memory, Release,
-    net::QueueKind,
-    request::{GetFeatures, SendFrame},
+    DevmemSink, Memory, Release, ethtool::GetFeatures, netdev::QueueKind, traffic::SendFrame,
 };
 
 const MIB: u64 = 1 << 20;

@@ -5,8 +5,11 @@
 use cases::{Family, PORTS, Result, Station, Testbed, finish};
 use protocol::{
     Memory, Ns, XdpAction, XdpProgram,
-    net::{DataSplit, QueueKind},
-    request::{Ping, ReadFile, SetReceiveMode, UnloadModule},
+    kernel::{ReadFile, UnloadModule},
+    link::SetReceiveMode,
+    netdev::QueueKind,
+    rings::DataSplit,
+    traffic::Ping,
     xdp::{AttachXdp, DetachXdp, ExchangeFrames, XdpFeatures, XdpRuns},
 };
 
@@ -173,7 +176,7 @@ fn programs_do_what_they_want(bed: &Testbed, mtu: u32) -> Result {
     );
     let [received, _] = packets(bed)?;
     for frame in sent.clone() {
-        bed.guest.call(protocol::request::SendFrame {
+        bed.guest.call(protocol::traffic::SendFrame {
             ns: bed.peer.ns,
             interface: bed.peer.name(),
             frame,
@@ -214,7 +217,7 @@ fn programs_do_what_they_want(bed: &Testbed, mtu: u32) -> Result {
     for failure in [XdpAction::Abort, XdpAction::Unknown] {
         let failed = statistic("rx_xdp_failed")?;
         attach(bed, program(failure))?;
-        bed.guest.call(protocol::request::SendFrame {
+        bed.guest.call(protocol::traffic::SendFrame {
             ns: bed.peer.ns,
             interface: bed.peer.name(),
             frame: sent[0].clone(),
@@ -300,7 +303,7 @@ fn programs_pass_drop_send_back_and_change_frames_of_any_length() -> Result {
     bed.set_mtu(bed.local, 1500)?;
     let count = runs(&bed)?;
     for frame in [frame(&bed, OURS, 1, 4000), frame(&bed, OURS, 2, 100)] {
-        bed.guest.call(protocol::request::SendFrame {
+        bed.guest.call(protocol::traffic::SendFrame {
             ns: bed.peer.ns,
             interface: bed.peer.name(),
             frame,
@@ -433,7 +436,7 @@ fn two_nics_forward_all_traffic_between_two_wires_by_programs_alone() -> Result 
     }
     ping(&bed, 20_000)?;
     for port in PORTS {
-        let statistics = bed.guest.call(protocol::request::GetDriverStats {
+        let statistics = bed.guest.call(protocol::ethtool::GetDriverStats {
             ns: Ns::Local,
             interface: port.to_owned(),
         })?;
@@ -443,13 +446,13 @@ fn two_nics_forward_all_traffic_between_two_wires_by_programs_alone() -> Result 
     }
 
     // One that leaves with frames on the way to it takes nothing along that is the other's.
-    bed.guest.call(protocol::request::SetUp {
+    bed.guest.call(protocol::link::SetUp {
         ns: Ns::Local,
         interface: PORTS[1].to_owned(),
         up: false,
     })?;
     let failed = || -> Result<u64> {
-        let statistics = bed.guest.call(protocol::request::GetDriverStats {
+        let statistics = bed.guest.call(protocol::ethtool::GetDriverStats {
             ns: Ns::Local,
             interface: PORTS[0].to_owned(),
         })?;
@@ -505,7 +508,7 @@ fn programs_and_header_split_exclude_each_other() -> Result {
         ..program(XdpAction::Pass)
     };
     let split = |split| {
-        bed.guest.call(protocol::request::SetRings {
+        bed.guest.call(protocol::rings::SetRings {
             ns: bed.local.ns,
             interface: bed.local.name(),
             rx: None,

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use cases::{ACCELERATOR, Family, ReceivedByRing, Result, Testbed, assert_whole};
-use protocol::{Command, Memory, Release, ZcrxMemory, net::QueueKind};
+use protocol::{Command, Memory, Release, ZcrxMemory, netdev::QueueKind};
 use vm::Topology;
 
 const MIB: u64 = 1 << 20;

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use cases::{Family, Result, Testbed, assert_whole};
-use protocol::{Command, Memory, Release, ZcrxMemory, request::UnloadModule};
+use protocol::{Command, Memory, Release, ZcrxMemory, kernel::UnloadModule};
 
 const MIB: u64 = 1 << 20;
 

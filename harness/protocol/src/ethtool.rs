@@ -1,30 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Requests about what ethtool shows and sets beside rings, channels, RSS and features, and their
-//! answers.
+//! What ethtool shows and sets, beside [rings and channels](crate::rings) and [RSS](crate::rss).
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Ns;
-
-/// Defines requests about an interface.
-macro_rules! interface_requests {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* },)*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Debug, Clone, Serialize, Deserialize)]
-            pub struct $name {
-                /// Which namespace.
-                pub ns: Ns,
-                /// Interface name.
-                pub interface: String,
-                $($(#[$field_doc])* pub $field: $kind,)*
-            }
-        )*
-    };
-}
+use crate::{Ns, net::interface_requests};
 
 interface_requests! {
     /// How interrupts are coalesced, `ethtool -c`, or `--per-queue` for one queue.
@@ -85,6 +67,16 @@ interface_requests! {
     },
     /// Time stamps, `ethtool -T`.
     GetTimestamping {},
+    /// Device features, `ethtool -k`.
+    GetFeatures {},
+    /// Turns features on and off, `ethtool -K`. Fails without an errno when the device did
+    /// not follow.
+    SetFeatures {
+        /// Wanted state by kernel name, for instance `tx-tcp-segmentation`.
+        features: BTreeMap<String, bool>,
+    },
+    /// The driver's own statistics by name, `ethtool -S`.
+    GetDriverStats {},
 }
 
 /// How interrupts are coalesced. `None`: the driver does not say, or it stays.
@@ -194,4 +186,13 @@ pub struct Timestamping {
     pub sources: u32,
     /// The device's clock, if it has one.
     pub clock: Option<u32>,
+}
+
+/// Device features by their kernel names (`ethtool -k`), for instance `tx-tcp-segmentation`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Features {
+    /// Features that are on.
+    pub active: Vec<String>,
+    /// Features that can be changed.
+    pub changeable: Vec<String>,
 }

@@ -85,7 +85,7 @@ pub fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, FrameError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Call, Request, request::Hello};
+    use crate::{Call, Request, agent::Hello};
 
     #[test]
     fn a_message_survives_the_channel() {

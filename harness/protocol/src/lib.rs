@@ -10,29 +10,42 @@
 //! Which answer belongs to which question is a matter of types: every request implements
 //! [`Query`], every job [`JobSpec`].
 
+pub mod agent;
+pub mod devmem;
 pub mod ethtool;
 pub mod frame;
 pub mod job;
+pub mod kernel;
+pub mod link;
 pub mod measure;
+pub mod memory;
 pub mod message;
 pub mod net;
+pub mod netdev;
 pub mod payload;
+pub mod pci;
 pub mod program;
 pub mod request;
+pub mod rings;
+pub mod rss;
 pub mod snmp;
+pub mod tcp;
+pub mod traffic;
+pub mod udp;
 pub mod xdp;
 pub mod zcrx;
 
-pub use job::{
-    Binding, Command, CopySink, DevmemRelay, DevmemSink, DevmemSource, Event, Fill, Job, JobSpec,
-    Memory, Release, TcpSink, TcpSource, UdpSink, UdpSource,
-};
+pub use devmem::{Binding, DevmemRelay, DevmemSink, DevmemSource, Fill};
+pub use job::{Command, Event, Job, JobSpec, Join, StartJob, Tell};
 pub use measure::{MeasuredSink, MeasuredSource, PacedWire, Restarts};
+pub use memory::{Memory, Release};
 pub use message::{Call, Failure, JobId, Message};
 pub use net::Ns;
 pub use payload::Payload;
 pub use program::Program;
-pub use request::{Join, Query, Request, StartJob, Tell};
+pub use request::{Query, Request};
+pub use tcp::{CopySink, TcpSink, TcpSource};
+pub use udp::{UdpSink, UdpSource};
 pub use xdp::{XdpAction, XdpProgram};
 pub use zcrx::{ZcrxMemory, ZcrxSink};
 

@@ -198,3 +198,23 @@ pub struct PacedWireReport {
     /// What ended it early.
     pub error: Option<Failure>,
 }
+
+/// Executes a marker instruction, for the counter in QEMU: starts or ends a window.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MarkWindow {
+    /// Which end of the window.
+    pub edge: Edge,
+}
+
+/// The ends of a window of measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Edge {
+    /// Counters start at 0.
+    Start,
+    /// Counters are written to a file on the host.
+    End,
+}
+
+/// Has the counter in QEMU read which addresses it shall take for markers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadMarks {}

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Event, Request, request::AgentInfo};
+use crate::{Event, Request, agent::AgentInfo};
 
 /// Number of a job, unique within one boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

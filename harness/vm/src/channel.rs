@@ -17,8 +17,8 @@ use std::{
 
 use protocol::{
     Call, Event, Failure, JobId, Message, Request,
+    agent::AgentInfo,
     frame::{self, FrameError},
-    request::AgentInfo,
 };
 use serde_json::Value;
 
@@ -224,7 +224,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use protocol::request::{Hello, LogLine};
+    use protocol::{agent::Hello, kernel::LogLine};
 
     use super::*;
 

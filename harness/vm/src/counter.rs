@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, fs, ops::AddAssign, path::PathBuf};
 
-use protocol::{job::PhysicalRange, request::ReadMarks};
+use protocol::{measure::ReadMarks, memory::PhysicalRange};
 use serde::Deserialize;
 
 use crate::{Error, Guest, Result};

@@ -4,7 +4,7 @@
 
 use protocol::{
     Payload,
-    job::{PhysicalRange, Span},
+    memory::{PhysicalRange, Span},
     payload::Mismatch,
 };
 

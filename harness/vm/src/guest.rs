@@ -17,8 +17,9 @@ use std::{
 
 use protocol::{
     Event, Failure, Job, JobId, JobSpec, Query, StartJob,
-    job::PhysicalRange,
-    request::{AgentInfo, FindLeaks, PowerOff},
+    agent::{AgentInfo, PowerOff},
+    kernel::FindLeaks,
+    memory::PhysicalRange,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

@@ -9,7 +9,7 @@
 //! it.
 //!
 //! ```no_run
-//! use protocol::{Ns, request::ListInterfaces};
+//! use protocol::{Ns, link::ListInterfaces};
 //! use vm::{Images, Machine};
 //!
 //! # fn main() -> Result<(), vm::Error> {

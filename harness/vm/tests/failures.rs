@@ -9,7 +9,8 @@ use std::time::Duration;
 use common::machine;
 use protocol::{
     Ns,
-    request::{Hello, LogLine, Panic, WriteFile},
+    agent::{Hello, Panic},
+    kernel::{LogLine, WriteFile},
 };
 use vm::{Error, Guest};
 

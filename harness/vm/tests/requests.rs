@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use common::{WIRE, address, bring_up, machine};
 use protocol::{
     Ns, TcpSink,
-    request::{
-        AddNeighbour, GetFeatures, Hello, ListInterfaces, ListModules, ReadFile, SetFeatures,
-        SetUp, UnloadModule, WaitInterface,
-    },
+    agent::Hello,
+    ethtool::{GetFeatures, SetFeatures},
+    kernel::{ListModules, ReadFile, UnloadModule},
+    link::{AddNeighbour, ListInterfaces, SetUp, WaitInterface},
 };
 use vm::{End, Error, Wire};
 

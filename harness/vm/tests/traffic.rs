@@ -9,7 +9,8 @@ use std::time::Duration;
 use common::{WIRE, address, bring_up, interface, machine};
 use protocol::{
     Command, Event, Ns, TcpSink, TcpSource, UdpSink, UdpSource,
-    request::{GetLinkStats, Ping, WaitCarrier},
+    link::{GetLinkStats, WaitCarrier},
+    traffic::Ping,
 };
 use vm::{End, Guest};
 

@@ -6,9 +6,9 @@ use anyhow::{Context, Result, ensure};
 use cases::{Driver, Family, PORTS, Testbed};
 use protocol::{
     Event, JobSpec, MeasuredSink, MeasuredSource, Memory, Ns, PacedWire,
+    kernel::{ListModuleSymbols, Symbol},
     measure::{MeasuredSinkReport, MeasuredSourceReport, PacedWireReport, Path},
-    net::DataSplit,
-    request::{ListModuleSymbols, Symbol},
+    rings::DataSplit,
 };
 use vm::counter::{Watch, Window};
 use vm::{Images, JobHandle, Topology};

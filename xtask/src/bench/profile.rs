@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use protocol::{measure::MeasuredSinkReport, request::Symbol};
+use protocol::{kernel::Symbol, measure::MeasuredSinkReport};
 use vm::counter::{Counts, Window};
 
 /// Addresses below are the program's.

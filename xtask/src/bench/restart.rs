@@ -6,8 +6,8 @@ use anyhow::{Context, Result, ensure};
 use cases::{Driver, Family, Testbed, finish};
 use protocol::{
     Memory, Restarts,
-    net::QueueKind,
-    request::{ListModuleSymbols, Symbol},
+    kernel::{ListModuleSymbols, Symbol},
+    netdev::QueueKind,
 };
 use vm::Images;
 

@@ -9,8 +9,8 @@ use anyhow::{Context, Result};
 use cases::{Family, Stream, Testbed, place};
 use protocol::{
     Command, Release,
-    job::PhysicalRange,
-    request::{Edge, MarkWindow},
+    measure::{Edge, MarkWindow},
+    memory::PhysicalRange,
 };
 use serde::Serialize;
 use vm::counter::Watch;

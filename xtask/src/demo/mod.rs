@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use cases::{ACCELERATOR, Family, Station, Stream, Testbed};
-use protocol::{Memory, net::QueueKind};
+use protocol::{Memory, netdev::QueueKind};
 use vm::{Images, Topology};
 
 use crate::{error, ui};
@@ -67,7 +67,7 @@ pub(crate) fn run(images: Images) -> Result<Report> {
 
     let stage = Timer::begin("set up", "header split, RSS");
     let local = bed.local;
-    bed.set_header_split(local, protocol::net::DataSplit::On)
+    bed.set_header_split(local, protocol::rings::DataSplit::On)
         .map_err(error)?;
     bed.steer(local, &[QUEUE]).map_err(error)?;
     stages.push(stage.done(&format!(

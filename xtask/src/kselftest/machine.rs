@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use cases::{CaseError, Driver, Family, Testbed};
 use protocol::program::{MountRoot, ProgramReport};
-use protocol::request::SetChannels;
+use protocol::rings::SetChannels;
 use protocol::{Command, Event, Program};
 use vm::{Error, Images, scan::Finding};
 

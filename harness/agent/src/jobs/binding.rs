@@ -9,7 +9,7 @@ use devmem::{
     memory::Memory,
     netdev::{RxBinding, bind_rx_with_page_size},
 };
-use protocol::{Binding, Command, JobId, Ns, job::BindingReport};
+use protocol::{Binding, Command, JobId, Ns, devmem::BindingReport};
 
 use super::{
     Control, Ready,

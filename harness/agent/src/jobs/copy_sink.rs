@@ -6,7 +6,7 @@ use std::{io::Read, net::TcpListener, sync::Arc};
 
 use anyhow::Result;
 use devmem::{dmabuf::CpuAccess, memory::Memory};
-use protocol::{Command, CopySink, Failure, JobId, job::SinkReport};
+use protocol::{Command, CopySink, Failure, JobId, tcp::SinkReport};
 
 use super::{Control, Ready, memory, report::Meter, switch::Switch, tcp};
 use crate::{failure, netns};

@@ -16,7 +16,7 @@ use devmem::{
     rx::{Fragment, Received, Receiver, Token, TokenReturner},
     tx::Sender,
 };
-use protocol::{Command, DevmemRelay, Failure, JobId, job::DevmemRelayReport};
+use protocol::{Command, DevmemRelay, Failure, JobId, devmem::DevmemRelayReport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{Control, Ready, memory, report::Meter, switch::Switch, tcp};

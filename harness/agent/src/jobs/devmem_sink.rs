@@ -15,8 +15,7 @@ use devmem::{
     rx::{Fragment, Piece, Received, Receiver, Token, TokenReturner},
 };
 use protocol::{
-    Command, DevmemSink, Event, Failure, JobId, Release,
-    job::{DevmemSinkReport, Span},
+    Command, DevmemSink, Event, Failure, JobId, Release, devmem::DevmemSinkReport, memory::Span,
 };
 
 use super::{

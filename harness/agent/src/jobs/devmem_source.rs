@@ -14,7 +14,7 @@ use devmem::{
     netdev::{TxBinding, bind_tx},
     tx::{Completion, Sender},
 };
-use protocol::{Command, DevmemSource, Failure, Fill, JobId, Payload, job::DevmemSourceReport};
+use protocol::{Command, DevmemSource, Failure, Fill, JobId, Payload, devmem::DevmemSourceReport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{

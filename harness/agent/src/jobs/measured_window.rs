@@ -11,7 +11,10 @@ use std::{
 };
 
 use anyhow::Result;
-use protocol::{MeasuredSink, measure::MeasuredSinkReport, request::Edge};
+use protocol::{
+    MeasuredSink,
+    measure::{Edge, MeasuredSinkReport},
+};
 
 use super::measured::{packets, retransmits};
 use crate::{control::lock, marker};

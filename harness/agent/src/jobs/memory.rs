@@ -13,7 +13,7 @@ use devmem::{
     memory::{Memory, View},
     pagemap, udmabuf,
 };
-use protocol::{Event, JobId, job::PhysicalRange};
+use protocol::{Event, JobId, memory::PhysicalRange};
 
 use crate::control::{lock, send_event};
 

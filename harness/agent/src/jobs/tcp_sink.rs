@@ -5,7 +5,7 @@
 use std::{io::Read, net::TcpListener, sync::Arc};
 
 use anyhow::Result;
-use protocol::{JobId, TcpSink, job::SinkReport};
+use protocol::{JobId, TcpSink, tcp::SinkReport};
 
 use super::{
     Ready,

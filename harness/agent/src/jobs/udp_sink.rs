@@ -5,7 +5,7 @@
 use std::{net::UdpSocket, sync::Arc};
 
 use anyhow::{Context, Result};
-use protocol::{JobId, Payload, UdpSink, job::UdpSinkReport};
+use protocol::{JobId, Payload, UdpSink, udp::UdpSinkReport};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::{Ready, report::Meter, switch::Switch, udp_source::NUMBER};

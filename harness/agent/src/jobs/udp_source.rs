@@ -5,7 +5,7 @@
 use std::{net::UdpSocket, os::fd::AsRawFd, sync::Arc, thread, time::Duration};
 
 use anyhow::{Context, Result, ensure};
-use protocol::{JobId, Payload, UdpSource, job::UdpSourceReport};
+use protocol::{JobId, Payload, UdpSource, udp::UdpSourceReport};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::{Ready, report::Meter, switch::Switch};

@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use devmem::zcrx::{Completion, Config, Fragment, InterfaceQueue, Receiver, Refill};
-use protocol::{Command, Event, JobId, Release, ZcrxSink, job::Span, zcrx::ZcrxSinkReport};
+use protocol::{Command, Event, JobId, Release, ZcrxSink, memory::Span, zcrx::ZcrxSinkReport};
 
 use super::{
     Control, Ready,

@@ -10,7 +10,8 @@ use std::{
 use cases::{CaseError, Family, Result, Testbed};
 use protocol::{
     Ns,
-    request::{FreeDeferred, ListQueues, ListStrayPools, ReadFile},
+    kernel::{FreeDeferred, ReadFile},
+    netdev::{ListQueues, ListStrayPools},
 };
 
 use crate::state::{MIB, QUEUE};

@@ -7,8 +7,9 @@ use std::fmt::{self, Display, Formatter};
 use cases::{Result, Testbed};
 use protocol::{
     Command, Memory, Ns, Query,
-    net::DataSplit,
-    request::{SetChannels, SetRings, UnloadModule, WriteConfig, WriteFile},
+    kernel::{UnloadModule, WriteFile},
+    pci::WriteConfig,
+    rings::{DataSplit, SetChannels, SetRings},
 };
 
 use crate::{

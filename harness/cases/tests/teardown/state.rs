@@ -11,8 +11,8 @@ use cases::{Family, Result, Stream, Testbed};
 use protocol::{
     Command, DevmemSink, DevmemSource, Failure, JobSpec, Memory, Ns, Release, TcpSink, TcpSource,
     ZcrxMemory, ZcrxSink,
-    job::{DevmemSinkReport, DevmemSourceReport},
-    request::WriteFile,
+    devmem::{DevmemSinkReport, DevmemSourceReport},
+    kernel::WriteFile,
     zcrx::ZcrxSinkReport,
 };
 use vm::JobHandle;

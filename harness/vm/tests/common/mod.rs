@@ -9,7 +9,8 @@ use std::net::SocketAddr;
 
 use protocol::{
     Ns,
-    request::{AddAddress, LoadModule, MoveInterface, SetMtu, SetUp, WaitCarrier, WaitInterface},
+    kernel::LoadModule,
+    link::{AddAddress, MoveInterface, SetMtu, SetUp, WaitCarrier, WaitInterface},
 };
 use vm::{End, Guest, Images, Machine, Wire};
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! PCI devices, past their drivers.
+
+use serde::{Deserialize, Serialize};
+
+/// Reads a register in the first BAR of a PCI device, past its driver.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadRegister {
+    /// Name of the device, for instance `0000:01:00.0`.
+    pub device: String,
+    /// Where in the BAR, in bytes; a multiple of 4.
+    pub offset: u32,
+}
+
+/// Writes a register in the first BAR of a PCI device, past its driver.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WriteRegister {
+    /// Name of the device, for instance `0000:01:00.0`.
+    pub device: String,
+    /// Where in the BAR, in bytes; a multiple of 4.
+    pub offset: u32,
+    /// What to write.
+    pub value: u32,
+}
+
+/// Writes a word in the configuration space of a PCI device.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WriteConfig {
+    /// Name of the device, for instance `0000:01:00.0`.
+    pub device: String,
+    /// Where, in bytes.
+    pub offset: u16,
+    /// What to write.
+    pub value: u16,
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Single packets.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Failure, Ns};
+
+/// Sends ICMP or ICMPv6 echo requests one after the other and checks the replies' payload.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Ping {
+    /// Namespace that sends.
+    pub ns: Ns,
+    /// Who shall answer; a link-local address cannot be used.
+    pub to: IpAddr,
+    /// How many.
+    pub count: u32,
+    /// Bytes after the ICMP header.
+    pub size: u32,
+    /// How long to wait for each reply, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+/// Answer to [`Ping`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PingReport {
+    /// Requests sent.
+    pub sent: u32,
+    /// Replies with the right payload.
+    pub received: u32,
+    /// Replies whose payload was not the request's.
+    pub corrupt: u32,
+    /// Requests that were not answered in time or could not be sent.
+    pub lost: u32,
+    /// What the first request that could not be sent met.
+    pub error: Option<Failure>,
+}
+
+/// Sends a frame as it is, past the whole stack: also one that is wrong.
+///
+/// When this returns, the driver has it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SendFrame {
+    /// Namespace of the interface.
+    pub ns: Ns,
+    /// Interface that sends.
+    pub interface: String,
+    /// From the Ethernet header on, without padding and frame check sequence.
+    pub frame: Vec<u8>,
+}
