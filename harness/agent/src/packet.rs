@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use protocol::xdp::ExchangeFrames;
+use protocol::traffic::ExchangeFrames;
 use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
 
 use crate::{netns, rtnetlink::index_of};

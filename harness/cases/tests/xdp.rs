@@ -9,8 +9,8 @@ use protocol::{
     link::SetReceiveMode,
     netdev::QueueKind,
     rings::DataSplit,
-    traffic::Ping,
-    xdp::{AttachXdp, DetachXdp, ExchangeFrames, XdpFeatures, XdpRuns},
+    traffic::{ExchangeFrames, Ping},
+    xdp::{AttachXdp, DetachXdp, XdpFeatures, XdpRuns},
 };
 
 const MIB: u64 = 1 << 20;

@@ -136,9 +136,9 @@ requests! {
     traffic {
         Ping -> traffic::PingReport,
         SendFrame -> (),
+        ExchangeFrames -> Vec<Vec<u8>>,
     }
     xdp {
-        ExchangeFrames -> Vec<Vec<u8>>,
         AttachXdp -> (),
         DetachXdp -> (),
         XdpRuns -> u64,

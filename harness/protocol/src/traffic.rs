@@ -50,3 +50,26 @@ pub struct SendFrame {
     /// From the Ethernet header on, without padding and frame check sequence.
     pub frame: Vec<u8>,
 }
+
+/// Sends frames as they are, and waits for frames that come to an interface.
+///
+/// The answer is what came, at most `count` frames in their order. Fails with ETIMEDOUT.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ExchangeFrames {
+    /// Namespace of the sender.
+    pub from: Ns,
+    /// Interface that sends.
+    pub through: String,
+    /// From the Ethernet header on, without padding and frame check sequence.
+    pub frames: Vec<Vec<u8>>,
+    /// Namespace of the receiver.
+    pub to: Ns,
+    /// Interface that receives.
+    pub at: String,
+    /// Ethernet type of what is waited for.
+    pub ethertype: u16,
+    /// How many frames.
+    pub count: usize,
+    /// How long to wait for them, in milliseconds.
+    pub timeout_ms: u64,
+}
