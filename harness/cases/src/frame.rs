@@ -5,7 +5,6 @@
 use std::net::IpAddr;
 
 use etherparse::{IpHeaders, PacketBuilder, PacketBuilderStep};
-use protocol::traffic::SendFrame;
 
 use crate::{Family, Result, Station, Testbed};
 
@@ -75,11 +74,7 @@ impl Frame {
 
     /// Puts it on the wire.
     pub fn send(self, bed: &Testbed) -> Result {
-        Ok(bed.guest.call(SendFrame {
-            ns: self.from.ns,
-            interface: self.from.name(),
-            frame: self.bytes,
-        })?)
+        bed.send_frame(self.from, self.bytes)
     }
 }
 

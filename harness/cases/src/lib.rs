@@ -8,6 +8,7 @@
 mod accelerator;
 mod counts;
 mod error;
+mod exchange;
 mod frame;
 mod options;
 mod station;
@@ -17,6 +18,7 @@ mod zcrx;
 
 pub use accelerator::{ACCELERATOR, place};
 pub use error::{CaseError, Result};
+pub use exchange::{EXPERIMENTAL, ethernet};
 pub use frame::Frame;
 pub use options::{ACCELERATOR_MIB, Driver, Options};
 pub use station::{Family, Station};

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Frames that no stack knows, sent and received as they are.
+
+use protocol::{
+    net::Mac,
+    traffic::{ExchangeFrames, SendFrame},
+};
+
+use crate::{Result, Station, Testbed, testbed::PATIENCE_MS};
+
+/// Ethernet types for experiments (IEEE 802): nobody listens to them.
+pub const EXPERIMENTAL: [u16; 2] = [0x88b5, 0x88b6];
+
+/// An Ethernet header.
+#[must_use]
+pub fn ethernet(from: Mac, to: Mac, ethertype: u16) -> Vec<u8> {
+    [&to.0[..], &from.0, &ethertype.to_be_bytes()].concat()
+}
+
+impl Testbed {
+    /// Sends a frame as it is, without padding and frame check sequence.
+    pub fn send_frame(&self, from: Station, frame: Vec<u8>) -> Result {
+        Ok(self.guest.call(SendFrame {
+            ns: from.ns,
+            interface: from.name(),
+            frame,
+        })?)
+    }
+
+    /// Has the peer send frames; returns the first `count` of a type that come to a station. Fails
+    /// when fewer do.
+    pub fn exchange(
+        &self,
+        frames: Vec<Vec<u8>>,
+        to: Station,
+        ethertype: u16,
+        count: usize,
+    ) -> Result<Vec<Vec<u8>>> {
+        Ok(self.guest.call(ExchangeFrames {
+            from: self.peer.ns,
+            through: self.peer.name(),
+            frames,
+            to: to.ns,
+            at: to.name(),
+            ethertype,
+            count,
+            timeout_ms: PATIENCE_MS,
+        })?)
+    }
+
+    /// Asserts that the NIC under test lets frames of the peer's in, or that it does not: frames to
+    /// `to` with a `tag` of four bytes, or none. `own` is an address that it lets in for sure.
+    #[track_caller]
+    pub fn assert_filter(&self, to: Mac, tag: &[u8], own: Mac, lets_in: bool, what: &str) {
+        let [ethertype, _] = EXPERIMENTAL;
+        let frame = |to, tag: &[u8], last| {
+            let mut frame = ethernet(self.peer.mac(), to, ethertype);
+            let addresses = 2 * to.0.len();
+            frame.splice(addresses..addresses, tag.iter().copied());
+            frame.extend([0; 45]);
+            frame.push(last);
+            frame
+        };
+        // They come in one after the other: one that is let in is there before the last.
+        let sent = [(to, tag, 1), (to, tag, 2), (own, &[][..], 3)];
+        let expected: &[u8] = if lets_in { &[1, 2, 3] } else { &[3] };
+        let frames = sent.map(|(to, tag, last)| frame(to, tag, last));
+        let came = self.exchange(frames.to_vec(), self.local, ethertype, expected.len());
+        let came = came.map(|frames| frames.iter().filter_map(|f| f.last().copied()).collect());
+        assert!(
+            came.as_ref().is_ok_and(|came: &Vec<u8>| came == expected),
+            "{to}: {what}: {expected:?} shall come in, not {came:?}"
+        );
+    }
+}
