@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What programs do with frames of any length.
+
+use cases::{Result, Testbed, ethernet};
+use protocol::{XdpAction, XdpProgram, netdev::QueueKind, xdp::XdpFeatures};
+
+use crate::{OTHER, OURS, attach, detach, exchange, frame, frames, ping, program, runs};
+
+/// Sums over the queues of the NIC under test: packets received, and sent.
+fn packets(bed: &Testbed) -> Result<[u64; 2]> {
+    let sum =
+        |kind, name| -> Result<u64> { Ok(bed.queue_stats(bed.local, kind, name)?.iter().sum()) };
+    Ok([
+        sum(QueueKind::Rx, "rx-packets")?,
+        sum(QueueKind::Tx, "tx-packets")?,
+    ])
+}
+
+/// All that a program can do with frames of up to `mtu` bytes.
+fn programs_do_what_they_want(bed: &Testbed, mtu: u32) -> Result {
+    let sent = frames(bed, mtu);
+    let count = sent.len() as u64;
+    let statistic = |name| bed.statistic(bed.local, name);
+
+    // Those for another type are no affair of a program.
+    attach(bed, program(XdpAction::Drop))?;
+    let others: Vec<_> = (0..3)
+        .map(|seed| frame(bed, OTHER, seed, mtu as usize))
+        .collect();
+    assert_eq!(exchange(bed, others.clone(), bed.local, OTHER)?, others);
+    assert_eq!(runs(bed)?, 0);
+
+    // Whatever goes up here without anybody who wants it is counted as dropped.
+    let (dropped, unwanted) = (
+        statistic("rx_xdp_drop")?,
+        bed.link_stats(bed.local)?.rx_dropped,
+    );
+    let [received, _] = packets(bed)?;
+    for frame in sent.clone() {
+        bed.send_frame(bed.peer, frame)?;
+    }
+    bed.wait_until(dropped + count, || statistic("rx_xdp_drop"))?;
+    assert_eq!(runs(bed)?, count);
+    assert!(
+        packets(bed)?[0] >= received + count,
+        "dropped ones were received"
+    );
+    assert_eq!(bed.link_stats(bed.local)?.rx_dropped, unwanted);
+
+    attach(bed, program(XdpAction::Pass))?;
+    assert!(
+        exchange(bed, sent.clone(), bed.local, OURS)? == sent,
+        "passed"
+    );
+    assert_eq!(runs(bed)?, count);
+
+    attach(bed, program(XdpAction::Transmit))?;
+    let ([received, transmitted], back) = (packets(bed)?, statistic("rx_xdp_tx")?);
+    let mut expected = sent.clone();
+    for frame in &mut expected {
+        frame.splice(..14, ethernet(bed.local.mac(), bed.peer.mac(), OURS));
+    }
+    assert!(
+        exchange(bed, sent.clone(), bed.peer, OURS)? == expected,
+        "sent back"
+    );
+    assert_eq!(statistic("rx_xdp_tx")?, back + count);
+    bed.wait_until(transmitted + count, || Ok(packets(bed)?[1]))?;
+    assert!(
+        packets(bed)?[0] >= received + count,
+        "they were received, too"
+    );
+
+    for failure in [XdpAction::Abort, XdpAction::Unknown] {
+        let failed = statistic("rx_xdp_failed")?;
+        attach(bed, program(failure))?;
+        bed.send_frame(bed.peer, sent[0].clone())?;
+        bed.wait_until(failed + 1, || statistic("rx_xdp_failed"))?;
+    }
+
+    // A frame in a frame comes out.
+    attach(bed, program(XdpAction::MoveHead(14)))?;
+    let inner: Vec<_> = (0..3)
+        .map(|seed| frame(bed, OTHER, seed, mtu as usize - 14))
+        .collect();
+    let outer = inner.iter().map(|inner| {
+        let mut outer = ethernet(bed.peer.mac(), bed.local.mac(), OURS);
+        outer.extend(inner);
+        outer
+    });
+    assert!(
+        exchange(bed, outer.collect(), bed.local, OTHER)? == inner,
+        "cut in front"
+    );
+
+    // There is room for all that a program may ask for: XDP_PACKET_HEADROOM.
+    for room in [14, 64, 256] {
+        attach(bed, program(XdpAction::MoveHead(-room)))?;
+        let longer = exchange(bed, sent.clone(), bed.local, OURS)?;
+        for (sent, longer) in sent.iter().zip(&longer) {
+            assert_eq!(longer.len(), sent.len() + room as usize);
+            assert!(longer[..14] == sent[..14] && longer.ends_with(sent));
+        }
+    }
+    for bytes in [1, 100, -1, -30] {
+        attach(bed, program(XdpAction::MoveTail(bytes)))?;
+        // What is left of the longest buffer is not for programs to count on.
+        let sent: Vec<_> = sent
+            .iter()
+            .filter(|frame| frame.len() <= 1014)
+            .cloned()
+            .collect();
+        let mut expected = sent.clone();
+        for frame in &mut expected {
+            frame.resize(frame.len().saturating_add_signed(bytes as isize), 0);
+        }
+        assert!(
+            exchange(bed, sent, bed.local, OURS)? == expected,
+            "{bytes} bytes at the end"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn programs_pass_drop_send_back_and_change_frames_of_any_length() -> Result {
+    let bed = Testbed::options().boot("xdp-actions")?;
+    // Frames without fragments, in and out: basic, redirect, and a target of redirects.
+    let features = bed.guest.call(XdpFeatures {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+    })?;
+    assert_eq!(features, 1 | 2 | 4);
+
+    programs_do_what_they_want(&bed, 1500)?;
+    // A program stays when buffers become longer, and is there for the longest frames.
+    for station in bed.stations() {
+        bed.set_mtu(station, 9216)?;
+    }
+    let before = runs(&bed)?;
+    exchange(&bed, vec![frame(&bed, OURS, 1, 100)], bed.local, OURS)?;
+    assert_eq!(runs(&bed)?, before + 1);
+    programs_do_what_they_want(&bed, 9216)?;
+    // Programs that know of fragments see none.
+    attach(
+        &bed,
+        XdpProgram {
+            fragments: true,
+            ..program(XdpAction::Pass)
+        },
+    )?;
+    let sent = frames(&bed, 9216);
+    assert!(exchange(&bed, sent.clone(), bed.local, OURS)? == sent);
+
+    // What is longer than the MTU is for nobody, a program neither.
+    bed.set_mtu(bed.local, 1500)?;
+    let count = runs(&bed)?;
+    for frame in [frame(&bed, OURS, 1, 4000), frame(&bed, OURS, 2, 100)] {
+        bed.send_frame(bed.peer, frame)?;
+    }
+    bed.wait_until(count + 1, || runs(&bed))?;
+    assert_eq!(runs(&bed)?, count + 1, "the short one");
+
+    detach(&bed)?;
+    let count = runs(&bed)?;
+    ping(&bed, 1400)?;
+    assert_eq!(runs(&bed)?, count);
+    bed.finish()?;
+    Ok(())
+}

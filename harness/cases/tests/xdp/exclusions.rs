@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What programs and header split make of each other.
+
+use cases::{Result, Testbed};
+use protocol::{
+    Memory, XdpAction, XdpProgram,
+    rings::{DataSplit, SetRings},
+};
+
+use crate::{MIB, OURS, attach, detach, exchange, frames, ping, program, runs};
+
+const EBUSY: i32 = 16;
+const EINVAL: i32 = 22;
+
+/// The errno and the text of a refusal.
+fn refused(result: std::result::Result<(), vm::Error>) -> (Option<i32>, String) {
+    match result {
+        Ok(()) => panic!("it was not refused"),
+        Err(error) => (error.errno(), error.to_string()),
+    }
+}
+
+#[test]
+fn programs_and_header_split_exclude_each_other() -> Result {
+    let bed = Testbed::options().boot("xdp-header-split")?;
+    let with_fragments = XdpProgram {
+        fragments: true,
+        ..program(XdpAction::Pass)
+    };
+    let split = |split| {
+        bed.guest.call(SetRings {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            rx: None,
+            tx: None,
+            data_split: Some(split),
+            hds_thresh: None,
+        })
+    };
+
+    // The core refuses programs that know of no fragments, the driver those that do.
+    split(DataSplit::On)?;
+    for program in [program(XdpAction::Pass), with_fragments.clone()] {
+        let (errno, text) = refused(attach(&bed, program));
+        assert_eq!(errno, Some(EBUSY), "{text}");
+        assert!(text.contains("tcp-data-split"), "{text}");
+    }
+    ping(&bed, 1000)?;
+
+    // "As the driver likes it" is off, and no obstacle.
+    split(DataSplit::Auto)?;
+    attach(&bed, program(XdpAction::Pass))?;
+    let (errno, text) = refused(split(DataSplit::On));
+    assert_eq!(errno, Some(EINVAL), "{text}");
+    assert!(text.contains("XDP"), "{text}");
+    attach(&bed, with_fragments)?;
+    let (errno, text) = refused(split(DataSplit::On));
+    assert_eq!(errno, Some(EBUSY), "{text}");
+    assert!(text.contains("XDP"), "{text}");
+    split(DataSplit::Off)?;
+    exchange(&bed, frames(&bed, 1500), bed.local, OURS)?;
+    assert!(runs(&bed)? > 0, "the program goes on");
+
+    // Device memory needs header split, and so no program.
+    let bind = || bed.bind(bed.local, 1, Memory::Udmabuf, 4 * MIB);
+    assert!(bind().is_err(), "device memory was bound beside a program");
+    detach(&bed)?;
+    split(DataSplit::On)?;
+    let bound = bind()?;
+    let (errno, text) = refused(attach(&bed, program(XdpAction::Pass)));
+    assert_eq!(errno, Some(EBUSY), "{text}");
+    bound.stop()?;
+    split(DataSplit::Off)?;
+    attach(&bed, program(XdpAction::Pass))?;
+    ping(&bed, 1000)?;
+    bed.finish()?;
+    Ok(())
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! XDP programs: what they do with frames, how they come and go, and what excludes them.
+
+mod actions;
+mod changes;
+mod exclusions;
+mod redirect;
+
+use cases::{EXPERIMENTAL, Family, Result, Station, Testbed, ethernet};
+use protocol::{
+    Ns, XdpAction, XdpProgram,
+    kernel::ReadFile,
+    traffic::Ping,
+    xdp::{AttachXdp, DetachXdp, XdpRuns},
+};
+
+const MIB: u64 = 1 << 20;
+
+/// Ethernet type of frames that programs are for.
+const OURS: u16 = EXPERIMENTAL[0];
+/// Ethernet type of others.
+const OTHER: u16 = EXPERIMENTAL[1];
+
+/// A program for frames of our type.
+fn program(action: XdpAction) -> XdpProgram {
+    XdpProgram {
+        ethertype: Some(OURS),
+        action,
+        fragments: false,
+    }
+}
+
+/// A program for all frames.
+fn for_all(action: XdpAction) -> XdpProgram {
+    XdpProgram {
+        ethertype: None,
+        ..program(action)
+    }
+}
+
+fn attach(bed: &Testbed, program: XdpProgram) -> std::result::Result<(), vm::Error> {
+    bed.guest.call(AttachXdp {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        program,
+    })
+}
+
+fn detach(bed: &Testbed) -> Result {
+    Ok(bed.guest.call(DetachXdp {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+    })?)
+}
+
+fn runs(bed: &Testbed) -> Result<u64> {
+    Ok(bed.guest.call(XdpRuns {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+    })?)
+}
+
+/// Waits until the program has run, while there is traffic for it.
+fn runs_again(bed: &Testbed) -> Result {
+    let before = runs(bed)?;
+    bed.wait_until(before + 1, || runs(bed))?;
+    Ok(())
+}
+
+/// Bytes that differ from frame to frame.
+fn payload(seed: usize, length: usize) -> Vec<u8> {
+    (0..length)
+        .map(|at| ((at * 7 + seed * 13) % 251) as u8)
+        .collect()
+}
+
+/// A frame of the peer's for the NIC under test, with so many bytes of payload.
+fn frame(bed: &Testbed, ethertype: u16, seed: usize, length: usize) -> Vec<u8> {
+    let mut frame = ethernet(bed.peer.mac(), bed.local.mac(), ethertype);
+    frame.extend(payload(seed, length));
+    frame
+}
+
+/// Payloads of frames from the shortest to the longest of an MTU.
+fn lengths(mtu: u32) -> Vec<usize> {
+    let mtu = mtu as usize;
+    vec![46, 47, 64, 500, 1000, mtu / 2, mtu - 1, mtu]
+}
+
+fn frames(bed: &Testbed, mtu: u32) -> Vec<Vec<u8>> {
+    let lengths = lengths(mtu).into_iter().enumerate();
+    lengths
+        .map(|(seed, length)| frame(bed, OURS, seed, length))
+        .collect()
+}
+
+/// Has the peer send frames; returns those of a type that came to a station, as many.
+fn exchange(
+    bed: &Testbed,
+    frames: Vec<Vec<u8>>,
+    to: Station,
+    ethertype: u16,
+) -> Result<Vec<Vec<u8>>> {
+    let count = frames.len();
+    bed.exchange(frames, to, ethertype, count)
+}
+
+fn ping(bed: &Testbed, size: u32) -> Result {
+    let report = bed.guest.call(Ping {
+        ns: bed.peer.ns,
+        to: bed.local.address(Family::V4),
+        count: 2,
+        size,
+        timeout_ms: 20_000,
+    })?;
+    assert_eq!((report.received, report.corrupt), (2, 0), "{report:?}");
+    Ok(())
+}
+
+/// Bytes that the stack has put on the TX queues of an interface and that were not completed.
+fn bytes_in_flight(bed: &Testbed, interface: &str) -> Result<u64> {
+    let mut sum = 0;
+    for queue in 0..2 {
+        let queue = format!("/sys/class/net/{interface}/queues/tx-{queue}");
+        let text = bed.guest.call(ReadFile {
+            ns: Ns::Local,
+            path: format!("{queue}/byte_queue_limits/inflight"),
+        })?;
+        sum += text.trim().parse::<u64>()?;
+    }
+    Ok(sum)
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Frames leave through another NIC, or go up on another processor.
+
+use cases::{Family, PORTS, Result, Testbed};
+use protocol::{
+    Ns, XdpAction,
+    ethtool::GetDriverStats,
+    link::{SetReceiveMode, SetUp},
+    traffic::Ping,
+    xdp::AttachXdp,
+};
+
+use crate::{MIB, attach, bytes_in_flight, for_all, ping};
+
+#[test]
+fn two_nics_forward_all_traffic_between_two_wires_by_programs_alone() -> Result {
+    let bed = Testbed::options()
+        .mtu(9000)
+        .two_wires()
+        .boot("xdp-redirect")?;
+    for (port, other) in [(0, 1), (1, 0)] {
+        bed.guest.call(SetReceiveMode {
+            ns: Ns::Local,
+            interface: PORTS[port].to_owned(),
+            promiscuous: Some(true),
+            all_multicast: None,
+        })?;
+        bed.guest.call(AttachXdp {
+            ns: Ns::Local,
+            interface: PORTS[port].to_owned(),
+            program: for_all(XdpAction::Redirect {
+                ns: Ns::Local,
+                interface: PORTS[other].to_owned(),
+            }),
+        })?;
+    }
+    for family in Family::BOTH {
+        for (from, to) in [(bed.local, bed.peer), (bed.peer, bed.local)] {
+            bed.stream(from, to, family)
+                .transfer(&bed, 4 * MIB, &[64 << 10])?;
+        }
+    }
+    ping(&bed, 20_000)?;
+    for port in PORTS {
+        let statistics = bed.guest.call(GetDriverStats {
+            ns: Ns::Local,
+            interface: port.to_owned(),
+        })?;
+        let [redirected, sent] = ["rx_xdp_redirect", "tx_xdp"].map(|name| statistics[name]);
+        assert!(redirected > 1000 && sent > 1000, "{port}: {statistics:?}");
+        assert_eq!(bytes_in_flight(&bed, port)?, 0);
+    }
+
+    // One that leaves with frames on the way to it takes nothing along that is the other's.
+    bed.guest.call(SetUp {
+        ns: Ns::Local,
+        interface: PORTS[1].to_owned(),
+        up: false,
+    })?;
+    let failed = || -> Result<u64> {
+        let statistics = bed.guest.call(GetDriverStats {
+            ns: Ns::Local,
+            interface: PORTS[0].to_owned(),
+        })?;
+        Ok(statistics["rx_xdp_failed"])
+    };
+    let before = failed()?;
+    let report = bed.guest.call(Ping {
+        ns: bed.local.ns,
+        to: bed.peer.address(Family::V4),
+        count: 1,
+        size: 100,
+        timeout_ms: 500,
+    })?;
+    assert_eq!(report.received, 0, "{report:?}");
+    bed.wait_until(before + 1, failed)?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn frames_go_up_on_another_processor() -> Result {
+    let bed = Testbed::options().mtu(9000).boot("xdp-processor")?;
+    for cpu in 0..2 {
+        attach(&bed, for_all(XdpAction::RedirectToCpu(cpu)))?;
+        let before = bed.statistic(bed.local, "rx_xdp_redirect")?;
+        for family in Family::BOTH {
+            bed.stream(bed.peer, bed.local, family)
+                .transfer(&bed, 4 * MIB, &[64 << 10])?;
+        }
+        assert!(bed.statistic(bed.local, "rx_xdp_redirect")? > before + 400);
+        assert_eq!(bed.statistic(bed.local, "rx_xdp_failed")?, 0);
+    }
+    // Their memory comes back from there.
+    bed.set_interface(bed.local, false)?;
+    bed.wait_pools_gone(bed.local)?;
+    bed.finish()?;
+    Ok(())
+}
