@@ -40,6 +40,7 @@ pub mod scan;
 mod silence;
 mod topology;
 pub mod traces;
+mod tsc;
 mod wire;
 
 pub use dmabuf::DmaBufView;

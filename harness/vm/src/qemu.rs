@@ -8,6 +8,7 @@ use crate::{
     End, Images, Machine, Wire,
     run_dir::RunDir,
     topology::{ACCELERATOR, Ports},
+    tsc,
 };
 
 /// Descriptors that QEMU inherits, by number.
@@ -62,6 +63,11 @@ pub(crate) fn arguments(
     arguments.add("-kernel", &images.kernel);
     arguments.add("-initrd", &images.initramfs);
     let mut parameters = KERNEL_PARAMETERS.to_owned();
+    // A counted guest's time is exact, and KVM tells its guest the rate.
+    let emulated = accelerators.first().is_some_and(|a| a.starts_with("tcg"));
+    if let Some(khz) = tsc::khz().filter(|_| emulated && !machine.counted) {
+        parameters.push_str(&format!(" tsc_early_khz={khz}"));
+    }
     for parameter in &machine.kernel_parameters {
         parameters.push(' ');
         parameters.push_str(parameter);

@@ -4,7 +4,15 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
 
 use common::{WIRE, address, bring_up, machine};
 use protocol::{
@@ -150,5 +158,47 @@ fn modules_load_and_unload_and_devices_follow() {
         left.iter().all(|interface| interface.driver.is_none()),
         "{left:?}"
     );
+    guest.finish().unwrap();
+}
+
+#[test]
+fn the_guests_clock_keeps_the_hosts_pace_while_the_host_is_busy() {
+    let busy = Arc::new(AtomicBool::new(true));
+    let processors = thread::available_parallelism().map_or(2, usize::from);
+    // While it boots, the kernel decides how fast its clock is.
+    let load: Vec<_> = (0..3 * processors)
+        .map(|_| {
+            let busy = Arc::clone(&busy);
+            thread::spawn(move || while busy.load(Ordering::Relaxed) {})
+        })
+        .collect();
+    let machine = machine("clock");
+    let guest = machine.cpus(2).boot().unwrap();
+    busy.store(false, Ordering::Relaxed);
+    for thread in load {
+        thread.join().unwrap();
+    }
+    // Seconds since boot: whole and two digits.
+    let uptime = || {
+        let before = Instant::now();
+        let path = "/proc/uptime".to_owned();
+        let text = guest
+            .call(ReadFile {
+                ns: Ns::Local,
+                path,
+            })
+            .unwrap();
+        let seconds: f64 = text.split_whitespace().next().unwrap().parse().unwrap();
+        (before, seconds, Instant::now())
+    };
+    let (first, start, _) = uptime();
+    thread::sleep(Duration::from_secs(3));
+    let (_, end, last) = uptime();
+    let host = last.duration_since(first).as_secs_f64();
+    let guests = end - start;
+    // The guest's reading is between the host's two, so it can seem slower on a busy host, and
+    // never faster.
+    assert!(guests <= host * 1.02 + 0.02, "{guests} s in {host} s");
+    assert!(guests >= 3.0 * 0.98 - 0.02, "{guests} s in {host} s");
     guest.finish().unwrap();
 }
