@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Everything that a virtual machine boots from, in one manifest: kernel,
-//! initramfs with agent and modules, and QEMU.
+//! initramfs with agent and modules, QEMU, and a disk where there is one.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,8 @@ use anyhow::{Context, Result, bail};
 use vm::{Images, QemuCommand};
 
 use crate::cmd::cargo;
-use crate::kernel::{self, Kernel, Use};
+use crate::kernel::{self, Flavour, Kernel, Use};
+use crate::kselftest::image;
 use crate::project::Project;
 use crate::qemu;
 use crate::ui::Step;
@@ -51,7 +52,15 @@ pub(crate) fn prepare(project: &Project) -> Result<Images> {
     let initramfs = initramfs(project, &kernel, &ours)?;
     let qemu = qemu::prepare(project)?;
     let counter = plugin::build(project, &qemu)?;
-    let images = images(project, &kernel, &ours, initramfs, qemu, counter)?;
+    let disk = match project.kernel.flavour() {
+        Flavour::Selftests => Some(image::prepare(project, &kernel)?),
+        Flavour::Plain | Flavour::Debug => None,
+    };
+    let images = Images {
+        counter: Some(counter),
+        disk,
+        ..images(project, &kernel, &ours, initramfs, qemu)?
+    };
     let path = manifest_path(project);
     // Tests of another run may be reading it.
     let new = path.with_extension("new");
@@ -123,7 +132,6 @@ fn images(
     ours: &[PathBuf],
     initramfs: PathBuf,
     qemu: QemuCommand,
-    counter: PathBuf,
 ) -> Result<Images> {
     let image = kernel.build.join("arch/x86/boot/bzImage");
     if !image.is_file() {
@@ -153,8 +161,9 @@ fn images(
             .iter()
             .all(|option| kernel.config.get(option) == "y"),
         qemu,
-        counter: Some(counter),
+        counter: None,
         symbols,
+        disk: None,
         logs,
     })
 }

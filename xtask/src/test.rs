@@ -2,15 +2,24 @@
 
 //! Runs the host tests and the end-to-end cases with cargo-nextest.
 
+use std::path::PathBuf;
+
 use anyhow::{Result, bail};
 
 use crate::cache::CacheLock;
 use crate::cmd::Cmd;
+use crate::kernel::{self, Flavour, KernelArgs};
 use crate::project::Project;
 use crate::{guest, tools, ui};
 
 /// The nextest profile of `.config/nextest.toml` that writes JUnit XML.
 const PROFILE: &str = "ci";
+
+/// The package with the kernel's own selftests, and the word in the names of their cases.
+const KSELFTEST: &str = "kselftest";
+
+/// How nextest is told how many tests run at once.
+const THREADS: &str = "NEXTEST_TEST_THREADS";
 
 /// Runs the tests whose names contain one of `filters` (all, without any).
 /// Words after `--` go to nextest, such as `-E 'package(cases)'`. With the debug kernel only
@@ -21,6 +30,7 @@ const PROFILE: &str = "ci";
 /// When a test fails, none matches, or the guest can't be prepared.
 pub(crate) fn run(project: &Project, lock: CacheLock, filters: &[String]) -> Result<()> {
     guest::prepare(project)?;
+    let selftests = selftests(project, filters)?;
     let nextest = tools::nextest(project)?;
     // The tests only read what is in the cache.
     drop(lock);
@@ -33,25 +43,20 @@ pub(crate) fn run(project: &Project, lock: CacheLock, filters: &[String]) -> Res
     if junit.exists() {
         std::fs::remove_file(&junit)?;
     }
-    // Tests that are ignored otherwise want this kernel.
-    let which: &[&str] = match project.kernel.debug {
-        true => &[
-            "--package",
-            "cases",
-            "--package",
-            "vm",
-            "--run-ignored",
-            "all",
-        ],
-        false => &["--workspace"],
-    };
-    let status = Cmd::new(nextest)
+    let mut command = Cmd::new(nextest)
         .args(["nextest", "run", "--profile", PROFILE])
-        .args(which)
-        .args(filters)
         .env(vm::ENV, guest::manifest_path(project))
-        .dir(&project.root)
-        .shown_to_user()?;
+        .dir(&project.root);
+    command = match (project.kernel.flavour(), &selftests) {
+        // Tests that are ignored otherwise want this kernel.
+        (Flavour::Debug, _) => command.args(["-p", "cases", "-p", "vm", "--run-ignored", "all"]),
+        (_, None) => command.args(["--workspace", "--exclude", KSELFTEST]),
+        (_, Some(guest)) => command
+            .arg("--workspace")
+            .env(kselftest::ENV, guest)
+            .env(THREADS, threads().to_string()),
+    };
+    let status = command.args(filters).shown_to_user()?;
     if junit.exists() {
         ui::note(&format!("JUnit XML: {}", junit.display()));
     }
@@ -63,4 +68,32 @@ pub(crate) fn run(project: &Project, lock: CacheLock, filters: &[String]) -> Res
         bail!("tests failed ({status})");
     }
     Ok(())
+}
+
+/// How many tests run at once: a guest for each processor, and beside them two with selftests, which
+/// wait most of the time. See the groups in `.config/nextest.toml`.
+fn threads() -> usize {
+    let said = std::env::var(THREADS)
+        .ok()
+        .and_then(|said| said.parse().ok());
+    said.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from) + 2)
+}
+
+/// Prepares the guest of the kernel's own selftests, if any of them may run, and returns its
+/// manifest.
+fn selftests(project: &Project, filters: &[String]) -> Result<Option<PathBuf>> {
+    let wanted = filters.is_empty() || filters.iter().any(|filter| filter.contains(KSELFTEST));
+    if !wanted || project.kernel.flavour() != Flavour::Plain {
+        return Ok(None);
+    }
+    if kernel::is_built(project)? {
+        ui::note("the kernel's own selftests are left out: they want a kernel built for them");
+        return Ok(None);
+    }
+    let project = Project::open(KernelArgs {
+        selftests: true,
+        ..project.kernel.clone()
+    })?;
+    guest::prepare(&project)?;
+    Ok(Some(guest::manifest_path(&project)))
 }

@@ -45,6 +45,10 @@ pub struct Images {
     /// The kernel's `System.map`; only measurements need it.
     #[serde(default)]
     pub symbols: Option<PathBuf>,
+    /// A disk image with a root file system, where other people's programs run in this guest:
+    /// see [`Machine::disk`](crate::Machine::disk).
+    #[serde(default)]
+    pub disk: Option<PathBuf>,
     /// Directory below which every boot makes one of its own for its logs.
     pub logs: PathBuf,
 }
@@ -93,7 +97,9 @@ impl Images {
 
     /// Looks whether the files are there.
     pub(crate) fn check(&self) -> Result<()> {
-        for (what, path) in [("kernel", &self.kernel), ("initramfs", &self.initramfs)] {
+        let files = [("kernel", &self.kernel), ("initramfs", &self.initramfs)];
+        let disk = self.disk.iter().map(|disk| ("disk", disk));
+        for (what, path) in files.into_iter().chain(disk) {
             if !path.is_file() {
                 return Err(Error::ImageMissing {
                     what,

@@ -301,6 +301,7 @@ mod tests {
             },
             counter: None,
             symbols: None,
+            disk: None,
             logs: "/nonexistent".into(),
         };
         let machine = || Machine::new(images.clone(), "impossible");

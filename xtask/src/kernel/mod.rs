@@ -83,6 +83,18 @@ pub(crate) enum Use {
     Guest,
 }
 
+/// Whether the user's kernel is built already, so that none of ours can be built of its source.
+///
+/// # Errors
+///
+/// When there is no kernel where the user says.
+pub(crate) fn is_built(project: &Project) -> Result<bool> {
+    Ok(matches!(
+        tree::find(&project.kernel)?,
+        tree::Found::Built(_)
+    ))
+}
+
 /// Finds or builds the kernel.
 ///
 /// # Errors

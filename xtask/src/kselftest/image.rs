@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use kselftest::{SELFTESTS, SOURCE};
 
 use super::root::{self, LIBRARY, Root};
 use crate::cmd::Cmd;
@@ -22,10 +23,6 @@ const RECIPE: &str = "1";
 const SPACE: u64 = 1_000_000_000;
 /// Size of the file system; the image is sparse.
 const SIZE: &str = "1G";
-/// Where the tests are in the image: parts of the kernel's source, at their places.
-pub(super) const SOURCE: &str = "/linux";
-/// The folder of all selftests in the kernel's source.
-pub(super) const SELFTESTS: &str = "tools/testing/selftests";
 /// What is built.
 const TARGETS: &str = "drivers/net drivers/net/hw";
 
@@ -63,7 +60,7 @@ const WANTED: &[&str] = &[
 /// # Errors
 ///
 /// No network, no space, or a test that can't be built.
-pub(super) fn prepare(project: &Project, kernel: &Kernel) -> Result<PathBuf> {
+pub(crate) fn prepare(project: &Project, kernel: &Kernel) -> Result<PathBuf> {
     let root = root::prepare(project)?;
     let llvm = llvm::prepare(project)?;
     let key = hash::of_parts(&[

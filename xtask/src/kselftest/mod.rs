@@ -2,30 +2,23 @@
 
 //! `kselftest`: the kernel's own driver selftests, unmodified.
 
-mod image;
-mod ktap;
-mod list;
-mod machine;
-mod outcome;
+pub(crate) mod image;
 mod root;
 mod table;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use cases::Driver;
 use clap::{Args, ValueEnum};
+use kselftest::{Outcome, Test, read};
 use vm::Images;
 
 use crate::cache::CacheLock;
 use crate::document;
 use crate::guest;
-use crate::kernel::{self, Use};
 use crate::project::Project;
 use crate::ui::Step;
-
-use self::list::Test;
-use self::outcome::Outcome;
 
 /// What to run and where to write it.
 #[derive(Args)]
@@ -72,9 +65,8 @@ impl From<DriverName> for Driver {
 ///
 /// Those of the preparation, and when a sub-case does not pass that is said to.
 pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Result<()> {
-    let tests = list::choose(&options.tests, options.all || options.document)?;
+    let tests = kselftest::choose(&options.tests, options.all || options.document)?;
     let images = guest::prepare(project)?;
-    let image = image::prepare(project, &kernel::prepare(project, Use::Guest)?)?;
     // The guests only read what is in the cache.
     drop(lock);
     let drivers = match options.document {
@@ -83,28 +75,28 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
     };
     let mut outcomes = Vec::new();
     for file in &options.from {
-        outcomes.extend(outcome::read(file)?);
+        outcomes.extend(read(file)?);
     }
     let runs = tests.iter().filter(|_| options.from.is_empty());
     for test in runs {
         for driver in &drivers {
-            outcomes.extend(run_one(&images, &image, *driver, *test));
+            outcomes.extend(run_one(&images, *driver, *test));
             if let Some(path) = &options.json {
-                outcome::write(path, &outcomes)?;
+                kselftest::write(path, &outcomes)?;
             }
         }
     }
     println!("{}", table::counts(outcomes.iter()));
-    let committed = outcome::committed(project);
+    let committed = committed(project);
     let old = match committed.is_file() {
-        true => outcome::read(&committed)?,
+        true => read(&committed)?,
         false => Vec::new(),
     };
     if !options.document {
-        return outcome::compare(&old, &outcomes);
+        return Ok(kselftest::compare(&old, &outcomes)?);
     }
-    let all = outcome::replace(old, &outcomes);
-    outcome::write(&committed, &all)?;
+    let all = kselftest::replace(old, &outcomes);
+    kselftest::write(&committed, &all)?;
     // Files don't say what their results are of.
     let commit = match options.from.is_empty() && options.tests.is_empty() {
         true => document::commit(project),
@@ -119,26 +111,21 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
     document::write(project, "selftests.md", "kselftest", &text)
 }
 
-fn run_one(images: &Images, image: &Path, driver: Driver, test: Test) -> Vec<Outcome> {
+/// The committed results.
+fn committed(project: &Project) -> PathBuf {
+    project.root.join("Documentation/selftests.json")
+}
+
+fn run_one(images: &Images, driver: Driver, test: Test) -> Vec<Outcome> {
     let step = Step::begin("kselftest", &format!("{} on {}", test.name, driver.name()));
-    let cases = machine::run(images, image, driver, test, &mut |line| {
+    let report = kselftest::run(images, driver, test, &mut |line| {
         step.detail(&format!("{}: {line}", test.name));
     });
-    let outcomes: Vec<Outcome> = cases
-        .into_iter()
-        .map(|case| Outcome {
-            test: test.name.to_owned(),
-            case: case.name,
-            result: case.verdict,
-            reason: case.reason,
-            driver: driver.name().to_owned(),
-        })
-        .collect();
     step.done(&format!(
         "{} on {}: {}",
         test.name,
         driver.name(),
-        table::counts(outcomes.iter())
+        table::counts(report.outcomes.iter())
     ));
-    outcomes
+    report.outcomes
 }

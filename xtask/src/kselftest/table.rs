@@ -2,8 +2,7 @@
 
 //! Results as tables of Markdown.
 
-use super::ktap::Verdict;
-use super::outcome::Outcome;
+use kselftest::{Outcome, Verdict};
 
 /// Drivers, in the order of columns.
 const DRIVERS: [&str; 2] = ["rigb", "igb"];

@@ -2,21 +2,21 @@
 
 //! The tests.
 
-use anyhow::{Result, bail};
+use crate::{Error, Result};
 
 /// A test program of the kernel's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Test {
+pub struct Test {
     /// Its name, without `.py`.
-    pub(super) name: &'static str,
+    pub name: &'static str,
     /// Where it is, from the folder of all selftests.
-    pub(super) folder: &'static str,
+    pub(crate) folder: &'static str,
     /// Whether it runs when none is named.
-    pub(super) required: bool,
+    pub required: bool,
     /// How many queue pairs the NIC under test has, where it matters.
-    pub(super) channels: Option<u32>,
+    pub(crate) channels: Option<u32>,
     /// What it has the kernel complain about, on purpose.
-    pub(super) provokes: &'static [&'static str],
+    pub(crate) provokes: &'static [&'static str],
 }
 
 const NET: &str = "drivers/net";
@@ -89,33 +89,36 @@ const TESTS: &[Test] = &[
     more(NET, "netpoll_basic"),
 ];
 
+/// The test with this name, which may be that of its file, too.
+///
+/// # Errors
+///
+/// [`Error::UnknownTest`].
+pub fn named(name: &str) -> Result<Test> {
+    let plain = name.rsplit('/').next().unwrap_or(name);
+    let plain = plain.strip_suffix(".py").unwrap_or(plain);
+    let found = TESTS.iter().find(|test| test.name == plain);
+    found.copied().ok_or_else(|| Error::UnknownTest {
+        name: name.to_owned(),
+        known: TESTS.iter().map(|test| test.name).collect(),
+    })
+}
+
 /// The tests with these names; without any, the required ones, or all.
 ///
 /// # Errors
 ///
-/// When there is no such test; names those that are.
-pub(super) fn choose(names: &[String], all: bool) -> Result<Vec<Test>> {
+/// [`Error::UnknownTest`].
+pub fn choose(names: &[String], all: bool) -> Result<Vec<Test>> {
     if names.is_empty() {
         let wanted = |test: &&Test| all || test.required;
         return Ok(TESTS.iter().filter(wanted).copied().collect());
     }
-    let mut chosen = Vec::new();
-    for name in names {
-        let plain = name.rsplit('/').next().unwrap_or(name);
-        let plain = plain.strip_suffix(".py").unwrap_or(plain);
-        match TESTS.iter().find(|test| test.name == plain) {
-            Some(test) => chosen.push(*test),
-            None => {
-                let known: Vec<_> = TESTS.iter().map(|test| test.name).collect();
-                bail!("there is no test {name}; there are {}", known.join(", "));
-            }
-        }
-    }
-    Ok(chosen)
+    names.iter().map(|name| named(name)).collect()
 }
 
 /// The place of a test among all, for tables.
-pub(super) fn place(name: &str) -> usize {
+pub fn place(name: &str) -> usize {
     let found = TESTS.iter().position(|test| test.name == name);
     found.unwrap_or(TESTS.len())
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// What came of a sub-case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Verdict {
+pub enum Verdict {
     /// It held.
     Pass,
     /// It did not.
@@ -21,18 +21,18 @@ pub(super) enum Verdict {
 
 /// A sub-case, as the test reported it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Case {
-    pub(super) name: String,
-    pub(super) verdict: Verdict,
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) verdict: Verdict,
     /// Why it did not pass, in the test's own words.
-    pub(super) reason: String,
+    pub(crate) reason: String,
 }
 
 /// The name of what concerns a test and none of its sub-cases.
-pub(super) const WHOLE: &str = "(whole)";
+pub(crate) const WHOLE: &str = "(whole)";
 
 /// Sub-cases in what the test called `test` printed, and whether those are all that it planned.
-pub(super) fn parse(test: &str, output: &[String]) -> (Vec<Case>, bool) {
+pub(crate) fn parse(test: &str, output: &[String]) -> (Vec<Case>, bool) {
     let mut cases = Vec::new();
     let mut planned = None;
     // What was said since the last result.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use cases::{CaseError, Driver, Family, Testbed};
@@ -14,9 +14,8 @@ use protocol::rings::SetChannels;
 use protocol::{Command, Event, Program};
 use vm::{Error, Images, scan::Finding};
 
-use super::image::{SELFTESTS, SOURCE};
-use super::ktap::{self, Case, Verdict, WHOLE};
-use super::list::Test;
+use crate::ktap::{self, Case, Verdict, WHOLE};
+use crate::{Outcome, SELFTESTS, SOURCE, Test};
 
 /// Where the image is mounted in the guest.
 const ROOT: &str = "/selftests";
@@ -37,20 +36,39 @@ const PATIENCE: Duration = Duration::from_secs(2400);
 /// How long it may take to end when it is told to: it cleans up.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// Boots, runs the test, and returns its sub-cases. What befalls the guest, or is in the kernel's
-/// log, is a case that failed.
-pub(super) fn run(
-    images: &Images,
-    image: &Path,
-    driver: Driver,
-    test: Test,
-    on_line: &mut dyn FnMut(&str),
-) -> Vec<Case> {
-    let mut cases = Vec::new();
-    if let Err(error) = try_run(images, image, driver, test, on_line, &mut cases) {
-        cases.push(failed(&complaint(&error)));
+/// What came of a test.
+#[derive(Debug)]
+pub struct Report {
+    /// Its sub-cases. What befell the guest, or is in the kernel's log, is one that failed.
+    pub outcomes: Vec<Outcome>,
+    /// Where the guest's logs are, if it booted; `output.log` has what the test printed.
+    pub logs: Option<PathBuf>,
+}
+
+/// Boots, runs the test, and tells each line it prints to `on_line`. `images` have the selftests.
+pub fn run(images: &Images, driver: Driver, test: Test, on_line: &mut dyn FnMut(&str)) -> Report {
+    let mut found = Found::default();
+    if let Err(error) = try_run(images, driver, test, on_line, &mut found) {
+        found.cases.push(failed(&complaint(&error)));
     }
-    cases
+    let outcome = |case: Case| Outcome {
+        test: test.name.to_owned(),
+        case: case.name,
+        result: case.verdict,
+        reason: case.reason,
+        driver: driver.name().to_owned(),
+    };
+    Report {
+        outcomes: found.cases.into_iter().map(outcome).collect(),
+        logs: found.logs,
+    }
+}
+
+/// What is known so far.
+#[derive(Default)]
+struct Found {
+    cases: Vec<Case>,
+    logs: Option<PathBuf>,
 }
 
 fn failed(reason: &str) -> Case {
@@ -81,12 +99,14 @@ fn log_case(finding: &Finding) -> Case {
 
 fn try_run(
     images: &Images,
-    image: &Path,
     driver: Driver,
     test: Test,
     on_line: &mut dyn FnMut(&str),
-    cases: &mut Vec<Case>,
+    found: &mut Found,
 ) -> cases::Result<()> {
+    let Some(image) = &images.disk else {
+        return Err(CaseError::new("this guest has no disk with the selftests"));
+    };
     let bed = Testbed::options()
         .driver(driver)
         .cpus(CPUS)
@@ -96,6 +116,7 @@ fn try_run(
             images.clone(),
             &format!("kselftest-{}-{}", driver.name(), test.name),
         )?;
+    found.logs = Some(bed.guest.directory().to_owned());
     for pattern in test.provokes {
         bed.guest.allow_log(pattern);
     }
@@ -116,19 +137,19 @@ fn try_run(
     let log = bed.guest.directory().join("output.log");
     // The lines that matter are in the result.
     let _ = fs::write(log, output.join("\n"));
-    let (found, whole) = ktap::parse(test.name, &output);
-    cases.extend(found);
+    let (cases, whole) = ktap::parse(test.name, &output);
+    found.cases.extend(cases);
     let ended = ran?;
     if let Some(hung) = ended.hung {
-        cases.push(failed(&hung));
-    } else if !whole && cases.iter().all(|case| case.verdict != Verdict::Fail) {
-        cases.push(failed(&format!(
+        found.cases.push(failed(&hung));
+    } else if !whole && found.cases.iter().all(|case| case.verdict != Verdict::Fail) {
+        found.cases.push(failed(&format!(
             "it did less than it planned: {:?}",
             ended.report
         )));
     }
     if let Err(Error::KernelComplained { findings, .. }) = bed.guest.check_log() {
-        cases.extend(findings.first().map(log_case));
+        found.cases.extend(findings.first().map(log_case));
         return Ok(());
     }
     bed.finish()?;

@@ -3,68 +3,70 @@
 //! Results: files of them, and what is expected.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::ktap::Verdict;
-use super::list;
-use crate::project::Project;
+use crate::{Error, Result, Verdict, place};
 
 /// A sub-case, of one driver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Outcome {
+pub struct Outcome {
     /// The test, without `.py`.
-    pub(super) test: String,
+    pub test: String,
     /// The sub-case, as the test calls it.
-    pub(super) case: String,
+    pub case: String,
     /// What came of it.
-    pub(super) result: Verdict,
+    pub result: Verdict,
     /// Why it did not pass, in the test's own words.
-    pub(super) reason: String,
+    pub reason: String,
     /// `rigb` or `igb`.
-    pub(super) driver: String,
-}
-
-/// The committed results.
-pub(super) fn committed(project: &Project) -> PathBuf {
-    project.root.join("Documentation/selftests.json")
+    pub driver: String,
 }
 
 /// Reads results.
 ///
 /// # Errors
 ///
-/// When the file cannot be read or understood.
-pub(super) fn read(path: &Path) -> Result<Vec<Outcome>> {
-    let text =
-        fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} is not understood", path.display()))
+/// [`Error::Unreadable`], [`Error::Invalid`].
+pub fn read(path: &Path) -> Result<Vec<Outcome>> {
+    let text = fs::read_to_string(path).map_err(|source| Error::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
+    serde_json::from_str(&text).map_err(|source| Error::Invalid {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Writes results, one to a line, so that changes can be read.
 ///
 /// # Errors
 ///
-/// When the file cannot be written.
-pub(super) fn write(path: &Path, outcomes: &[Outcome]) -> Result<()> {
-    let lines: Vec<String> = outcomes
-        .iter()
-        .map(serde_json::to_string)
-        .collect::<Result<_, _>>()?;
+/// [`Error::Unwritable`].
+pub fn write(path: &Path, outcomes: &[Outcome]) -> Result<()> {
+    let lines: serde_json::Result<Vec<String>> =
+        outcomes.iter().map(serde_json::to_string).collect();
+    let lines = lines.map_err(|source| Error::Invalid {
+        path: path.to_owned(),
+        source,
+    })?;
     let text = format!("[\n{}\n]\n", lines.join(",\n"));
-    fs::write(path, text).with_context(|| format!("can't write {}", path.display()))
+    fs::write(path, text).map_err(|source| Error::Unwritable {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// `old`, with what `new` has of a test and a driver in the place of what it had; in the order of
 /// the list.
-pub(super) fn replace(old: Vec<Outcome>, new: &[Outcome]) -> Vec<Outcome> {
+pub fn replace(old: Vec<Outcome>, new: &[Outcome]) -> Vec<Outcome> {
     let same = |a: &Outcome, b: &Outcome| (&a.test, &a.driver) == (&b.test, &b.driver);
     let mut all = old;
     all.retain(|old| !new.iter().any(|new| same(old, new)));
     all.extend_from_slice(new);
-    all.sort_by_key(|outcome| (list::place(&outcome.test), outcome.driver != "rigb"));
+    all.sort_by_key(|outcome| (place(&outcome.test), outcome.driver != "rigb"));
     all
 }
 
@@ -72,8 +74,8 @@ pub(super) fn replace(old: Vec<Outcome>, new: &[Outcome]) -> Vec<Outcome> {
 ///
 /// # Errors
 ///
-/// Names every such sub-case.
-pub(super) fn compare(old: &[Outcome], new: &[Outcome]) -> Result<()> {
+/// [`Error::Lost`] names every such sub-case.
+pub fn compare(old: &[Outcome], new: &[Outcome]) -> Result<()> {
     let ran = |old: &&Outcome| {
         old.result == Verdict::Pass
             && new
@@ -94,14 +96,10 @@ pub(super) fn compare(old: &[Outcome], new: &[Outcome]) -> Result<()> {
             None => lost.push(format!("{}.{}: it did not run", old.test, old.case)),
         }
     }
-    if !lost.is_empty() {
-        bail!(
-            "{} sub-cases don't pass that Documentation/selftests.md says pass:\n  {}",
-            lost.len(),
-            lost.join("\n  ")
-        );
+    match lost.is_empty() {
+        true => Ok(()),
+        false => Err(Error::Lost(lost)),
     }
-    Ok(())
 }
 
 #[cfg(test)]

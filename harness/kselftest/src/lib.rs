@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The kernel's own driver selftests, unmodified: `tools/testing/selftests/drivers/net{,/hw}`.
+//!
+//! [`run`] boots a guest for a [`Test`] and tells what came of its sub-cases; [`compare`] says
+//! which of them passed once. Whoever prepares the guest has put the tests into its root file
+//! system, at [`SOURCE`].
+
+mod error;
+mod ktap;
+mod list;
+mod machine;
+mod outcome;
+
+pub use error::{Error, Result};
+pub use ktap::Verdict;
+pub use list::{Test, choose, named, place};
+pub use machine::{Report, run};
+pub use outcome::{Outcome, compare, read, replace, write};
+
+/// The environment variable with the path of the manifest of a guest that has the selftests: see
+/// [`vm::Images`].
+pub const ENV: &str = "NOBOUNCE_KSELFTEST";
+/// Where parts of the kernel's source are in that guest's root file system.
+pub const SOURCE: &str = "/linux";
+/// The folder of all selftests in the kernel's source.
+pub const SELFTESTS: &str = "tools/testing/selftests";
