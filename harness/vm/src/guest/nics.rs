@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What is done to NICs from outside.
+
+use serde_json::json;
+
+use super::Guest;
+use crate::{End, Result, Wire};
+
+impl Guest {
+    /// Puts a NIC's link up or down, as if its cable was pulled.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::Monitor`].
+    pub fn set_link(&self, wire: Wire, end: End, up: bool) -> Result<()> {
+        self.monitor("set_link", json!({ "name": wire.nic(end), "up": up }))
+            .map(drop)
+    }
+
+    /// Unplugs the NIC at one end of a wire: QEMU asks the guest to let go of it.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::Monitor`].
+    pub fn unplug(&self, wire: Wire, end: End) -> Result<()> {
+        self.monitor("device_del", json!({ "id": wire.nic(end) }))
+            .map(drop)
+    }
+
+    /// Whether there is a NIC at one end of a wire.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::Monitor`].
+    pub fn is_plugged(&self, wire: Wire, end: End) -> Result<bool> {
+        let list = self.monitor("qom-list", json!({ "path": "/machine/peripheral" }))?;
+        let name = wire.nic(end);
+        let devices = list.as_array().into_iter().flatten();
+        Ok(devices
+            .into_iter()
+            .any(|device| device["name"] == name.as_str()))
+    }
+
+    /// Plugs in the NIC at one end of a wire, which was unplugged.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::Monitor`].
+    pub fn plug(&self, wire: Wire, end: End) -> Result<()> {
+        let nic = json!({
+            "driver": "igb",
+            "id": wire.nic(end),
+            "bus": wire.port(end),
+            "netdev": wire.netdev(end),
+            "mac": wire.mac(end).to_string(),
+        });
+        self.monitor("device_add", nic).map(drop)
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The end of a guest, and whether its kernel complained.
+
+use std::{fs, path::PathBuf, sync::PoisonError, time::Duration};
+
+use protocol::{agent::PowerOff, kernel::FindLeaks};
+
+use super::Guest;
+use crate::{
+    Error, Result, Wire,
+    channel::Silence,
+    leaks,
+    scan::{Finding, scan},
+    silence::{END_TIMEOUT, ended},
+};
+
+/// How long kmemleak may take: it looks at all of an emulated processor's memory, twice.
+const LEAKS_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// A line of the kernel's log that is no reason to fail.
+#[derive(Debug)]
+pub(super) struct Expectation {
+    pattern: String,
+    required: bool,
+}
+
+/// A guest that ended well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// Directory of the logs.
+    pub directory: PathBuf,
+    /// The kernel's log.
+    pub console: PathBuf,
+    /// Every message between host and guest.
+    pub transcript: PathBuf,
+    /// What crossed each wire.
+    pub pcaps: Vec<PathBuf>,
+    /// Complaints that were expected or allowed.
+    pub allowed: Vec<Finding>,
+}
+
+impl Guest {
+    /// A complaint of the kernel that contains `pattern` is what this run provokes:
+    /// [`Guest::finish`] fails without it.
+    pub fn expect_log(&self, pattern: &str) {
+        self.expect(pattern, true);
+    }
+
+    /// A complaint of the kernel that contains `pattern` is no reason to fail, nor is its absence.
+    pub fn allow_log(&self, pattern: &str) {
+        self.expect(pattern, false);
+    }
+
+    fn expect(&self, pattern: &str, required: bool) {
+        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        expected.push(Expectation {
+            pattern: pattern.to_owned(),
+            required,
+        });
+    }
+
+    /// Looks for complaints in the kernel's log so far; returns those that are allowed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::KernelComplained`].
+    pub fn check_log(&self) -> Result<Vec<Finding>> {
+        self.judge(scan(&self.console_text()), self.console())
+    }
+
+    /// Returns the findings that are allowed, and fails when there are others.
+    fn judge(&self, findings: Vec<Finding>, log: PathBuf) -> Result<Vec<Finding>> {
+        let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_expected = |finding: &Finding| {
+            expected
+                .iter()
+                .any(|expectation| finding.text.contains(&expectation.pattern))
+        };
+        let (allowed, findings): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_expected);
+        if findings.is_empty() {
+            Ok(allowed)
+        } else {
+            Err(Error::KernelComplained {
+                findings,
+                console: log,
+            })
+        }
+    }
+
+    /// Asks a kernel that has kmemleak for memory that nothing refers to any more.
+    fn check_leaks(&self) -> Result<Vec<Finding>> {
+        let Some(report) = self.call_within(FindLeaks {}, LEAKS_TIMEOUT)? else {
+            return Ok(Vec::new());
+        };
+        let path = self.run.file("kmemleak.log");
+        fs::write(&path, &report).map_err(|error| Error::RunDirectory {
+            path: path.clone(),
+            error,
+        })?;
+        self.judge(leaks::findings(&report), path)
+    }
+
+    /// Turns the guest off, waits for QEMU's end and looks through the kernel's log. Before that, a
+    /// kernel that has kmemleak is asked for leaks.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::KernelComplained`] when the kernel complained, [`Error::LogLineMissing`] when it
+    /// did not complain as expected, and those of a lost guest.
+    pub fn finish(mut self) -> Result<Verdict> {
+        self.finished = true;
+        let leaks = self.check_leaks();
+        self.call(PowerOff {})?;
+        let Some(status) = self.process.wait(self.call_timeout.max(END_TIMEOUT)) else {
+            return Err(self.explain(Silence::Timeout, "power off", self.call_timeout));
+        };
+        if !status.success() {
+            return Err(ended("power off", status, &self.run));
+        }
+        let mut allowed = self.check_log()?;
+        allowed.extend(leaks?);
+        let text = self.console_text();
+        let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        let missing = expected
+            .iter()
+            .find(|e| e.required && !text.contains(&e.pattern));
+        if let Some(Expectation { pattern, .. }) = missing {
+            return Err(Error::LogLineMissing {
+                pattern: pattern.clone(),
+                console: self.console(),
+            });
+        }
+        Ok(Verdict {
+            directory: self.directory().to_owned(),
+            console: self.console(),
+            transcript: self.transcript(),
+            pcaps: (0..self.wires).map(|wire| self.pcap(Wire(wire))).collect(),
+            allowed,
+        })
+    }
+}
