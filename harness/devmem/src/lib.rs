@@ -139,6 +139,7 @@ mod netlink;
 pub mod pagemap;
 mod received;
 pub mod rx;
+mod sendmsg;
 mod token;
 pub mod tx;
 pub mod udmabuf;

@@ -16,9 +16,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::cmsg::{self, Message};
 pub use crate::completion::Completion;
 use crate::completion::{InFlight, Notice};
-use crate::error::{Error, Refusal, Result};
+use crate::error::{Error, Result};
 use crate::netdev::TxBinding;
 use crate::rx::receive_message;
+use crate::sendmsg::{refused, send_message};
 
 /// How long to wait before looking again at a socket whose `poll` would not wait.
 const HANG_UP_PAUSE: Duration = Duration::from_millis(1);
@@ -118,7 +119,7 @@ impl Sender {
             return Ok(0);
         }
         loop {
-            match self.send_message(offset, len) {
+            match send_message(self.stream.as_fd(), &self.control, offset, len) {
                 Ok(accepted) => {
                     self.in_flight.add(offset, accepted);
                     return Ok(accepted);
@@ -201,34 +202,6 @@ impl Sender {
             .map_err(|error| Error::io("shut down a connection", error))
     }
 
-    fn send_message(&self, offset: u64, len: usize) -> io::Result<usize> {
-        let offset = usize::try_from(offset).map_err(io::Error::other)?;
-        // For a dma-buf the kernel takes the "address" as an offset into it and never dereferences
-        // it.
-        let mut piece = libc::iovec {
-            iov_base: std::ptr::without_provenance_mut(offset),
-            iov_len: len,
-        };
-        // SAFETY: `msghdr` is plain old data, for which zeros are valid.
-        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-        message.msg_iov = &raw mut piece;
-        message.msg_iovlen = 1;
-        message.msg_control = self.control.as_ptr().cast_mut().cast();
-        message.msg_controllen = self.control.len() as _;
-        // SAFETY: `message` points to one iovec and to a control buffer, which outlive the call and
-        // which sendmsg only reads. Should the kernel not know SCM_DEVMEM_DMABUF it refuses the
-        // message (EINVAL) before it looks at the iovec; a wrong address then could only give
-        // EFAULT or send bytes of this process, never write to them.
-        let sent = unsafe {
-            libc::sendmsg(
-                self.stream.as_raw_fd(),
-                &raw const message,
-                libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL,
-            )
-        };
-        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
-    }
-
     /// Reads the error queue until it is empty; returns how many sends that completed.
     fn reap(&mut self) -> Result<usize> {
         let before = self.completed.len();
@@ -284,25 +257,6 @@ impl AsFd for Sender {
     }
 }
 
-/// What an errno of `sendmsg` with `SCM_DEVMEM_DMABUF` means.
-fn refused(error: io::Error, in_flight: usize) -> Error {
-    let refusal = |errno| Refusal::from_errno(errno);
-    match error.raw_os_error() {
-        Some(libc::EAGAIN) => Error::WouldBlock,
-        Some(libc::ENOBUFS) => Error::TooManyInFlight {
-            in_flight,
-            refusal: refusal(libc::ENOBUFS),
-        },
-        Some(errno @ (libc::ENODEV | libc::EHOSTUNREACH)) => Error::RouteElsewhere {
-            refusal: refusal(errno),
-        },
-        Some(libc::EINVAL) => Error::NotSendable {
-            refusal: refusal(libc::EINVAL),
-        },
-        _ => Error::io("sendmsg from a dma-buf", error),
-    }
-}
-
 fn set_option(socket: BorrowedFd<'_>, option: i32, value: &[u8]) -> io::Result<()> {
     // SAFETY: the option's value is read from `value`, whose length is given.
     let status = unsafe {
@@ -340,7 +294,8 @@ mod tests {
     }
 
     fn send(sender: &mut Sender, bytes: &'static [u8]) -> io::Result<()> {
-        let sent = sender.send_message(bytes.as_ptr().expose_provenance() as u64, bytes.len())?;
+        let offset = bytes.as_ptr().expose_provenance() as u64;
+        let sent = send_message(sender.as_fd(), &sender.control, offset, bytes.len())?;
         sender.in_flight.add(0, sent);
         Ok(())
     }
@@ -424,21 +379,5 @@ mod tests {
         let error = sender.send(0, 4096).expect_err("no such binding");
         assert!(matches!(error, Error::NotSendable { .. }), "got {error:?}");
         assert_eq!(sender.in_flight(), 0);
-    }
-
-    #[test]
-    fn each_errno_of_a_refused_send_has_its_own_error() {
-        let meaning = |errno| refused(io::Error::from_raw_os_error(errno), 3);
-        assert!(matches!(meaning(libc::EAGAIN), Error::WouldBlock));
-        assert!(matches!(
-            meaning(libc::ENOBUFS),
-            Error::TooManyInFlight { in_flight: 3, .. }
-        ));
-        assert!(matches!(
-            meaning(libc::ENODEV),
-            Error::RouteElsewhere { .. }
-        ));
-        assert!(matches!(meaning(libc::EINVAL), Error::NotSendable { .. }));
-        assert_eq!(meaning(libc::EPIPE).errno(), Some(libc::EPIPE));
     }
 }
