@@ -6,6 +6,7 @@
 //! fails when the kernel complained. The cases are in `tests/`, one file per feature.
 
 mod accelerator;
+mod both_ways;
 mod counts;
 mod error;
 mod exchange;
@@ -17,6 +18,7 @@ mod transfer;
 mod zcrx;
 
 pub use accelerator::{ACCELERATOR, place};
+pub use both_ways::BothWays;
 pub use error::{CaseError, Result};
 pub use exchange::{EXPERIMENTAL, ethernet};
 pub use frame::Frame;

@@ -49,6 +49,19 @@ pub struct Received {
     pub verified: u64,
 }
 
+impl Received {
+    /// Asserts that all of `bytes` are in device memory, and right, and nothing elsewhere.
+    pub fn assert_whole(&self, bytes: u64) {
+        assert_eq!(
+            (self.verified, self.sink.bytes, self.sink.linear_bytes),
+            (bytes, bytes, 0),
+            "{self:?}"
+        );
+        assert_eq!(self.sink.error, None, "{self:?}");
+        assert!(self.source.delivered, "{self:?}");
+    }
+}
+
 /// What came of [`Stream::send_devmem`].
 #[derive(Debug, Clone)]
 pub struct Sent {

@@ -4,7 +4,7 @@
 
 use cases::{Family, Result, Testbed};
 use protocol::{
-    Ns, Release,
+    Ns,
     ethtool::GetDriverStats,
     kernel::WriteFile,
     link::ListInterfaces,
@@ -44,22 +44,11 @@ fn a_device_is_unplugged_under_traffic_with_a_bound_queue() -> Result {
         .boot("unplug")?;
     bed.steer(bed.local, &[1])?;
     allow_pending_mapping(&bed);
-    let receive = bed.stream(bed.peer, bed.local, Family::V4);
-    let send = bed.stream(bed.local, bed.peer, Family::V6);
-    let mut bound = receive.devmem_sink(&bed, 1, 8 * MIB, Release::Immediate)?;
-    let incoming = receive.source(&bed, None, &[64 << 10], 0)?;
-    let mut sink = send.sink(&bed)?;
-    let outgoing = send.source(&bed, None, &[64 << 10], 0)?;
-    bound.wait_bytes(2 * MIB)?;
-    sink.wait_bytes(2 * MIB)?;
+    let flows = bed.both_ways(2 * MIB)?;
 
     bed.unplug(bed.local)?;
     bed.wait_until(1, || Ok(1 - interfaces(&bed)?))?;
-    incoming.stop()?;
-    outgoing.stop()?;
-    sink.stop()?;
-    let report = bound.stop()?;
-    assert_eq!(report.mismatch, None, "{report:?}");
+    flows.abandon()?;
     bed.finish()?;
     Ok(())
 }
@@ -69,14 +58,7 @@ fn a_device_that_is_gone_is_let_go_of_and_can_come_back() -> Result {
     let bed = Testbed::devmem("gone")?;
     allow_pending_mapping(&bed);
     let device = bed.pci_device(bed.local)?;
-    let receive = bed.stream(bed.peer, bed.local, Family::V4);
-    let send = bed.stream(bed.local, bed.peer, Family::V6);
-    let mut bound = receive.devmem_sink(&bed, 1, 8 * MIB, Release::Immediate)?;
-    let incoming = receive.source(&bed, None, &[64 << 10], 0)?;
-    let mut sink = send.sink(&bed)?;
-    let outgoing = send.source(&bed, None, &[64 << 10], 0)?;
-    bound.wait_bytes(2 * MIB)?;
-    sink.wait_bytes(2 * MIB)?;
+    let flows = bed.both_ways(2 * MIB)?;
 
     // It answers no access to its memory any more, and makes none.
     bed.guest.call(WriteConfig {
@@ -114,11 +96,7 @@ fn a_device_that_is_gone_is_let_go_of_and_can_come_back() -> Result {
     };
     pci(format!("devices/{device}/remove"))?;
     assert_eq!(interfaces(&bed)?, 0);
-    incoming.stop()?;
-    outgoing.stop()?;
-    sink.stop()?;
-    let report = bound.stop()?;
-    assert_eq!(report.mismatch, None, "{report:?}");
+    flows.abandon()?;
 
     pci("rescan".to_owned())?;
     bed.take_in(bed.local)?;

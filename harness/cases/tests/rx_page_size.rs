@@ -73,6 +73,16 @@ fn fragments_per_packet(bed: &Testbed, family: Family, kib: u32) -> Result<f64> 
     Ok(report.fragments as f64 / packets as f64)
 }
 
+/// A packet is one fragment, not three.
+#[track_caller]
+fn one_fragment_each(report: &DevmemSinkReport, packets: u64) {
+    assert!(
+        report.fragments < packets + packets / 4,
+        "{} fragments in {packets} packets",
+        report.fragments
+    );
+}
+
 #[test]
 fn a_jumbo_frame_is_one_fragment_of_a_buffer_that_holds_it() -> Result {
     let bed = Testbed::devmem("page-size-jumbo")?;
@@ -229,12 +239,7 @@ fn a_bound_queue_keeps_its_page_size_when_the_rings_are_made_anew() -> Result {
     let source = source.finish()?;
     let report = sink.join()?;
     whole(&report, source.bytes);
-    let packets = packets(&bed)? - before;
-    assert!(
-        report.fragments < packets + packets / 4,
-        "a packet is one fragment, not three: {} in {packets} packets",
-        report.fragments
-    );
+    one_fragment_each(&report, packets(&bed)? - before);
     bed.finish()?;
     Ok(())
 }
@@ -255,12 +260,7 @@ fn a_queue_that_is_bound_while_the_interface_is_down_has_its_page_size_when_it_i
     let report = sink.join()?;
     assert!(source.delivered, "{source:?}");
     whole(&report, bytes);
-    let packets = packets(&bed)? - before;
-    assert!(
-        report.fragments < packets + packets / 4,
-        "a packet is one fragment, not three: {} in {packets} packets",
-        report.fragments
-    );
+    one_fragment_each(&report, packets(&bed)? - before);
     bed.finish()?;
     Ok(())
 }
