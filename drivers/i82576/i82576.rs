@@ -12,6 +12,7 @@
 //! * [`ring`]: the indices of a descriptor ring.
 //! * [`rss`]: Toeplitz hash, hash key and redirection table.
 //! * [`filter`]: which multicast addresses and VLANs are received.
+//! * [`five_tuple`]: filters that send packets to a queue.
 //! * [`frame`]: how long a padded frame really is.
 //! * [`limits`]: the bounds of the device.
 //! * [`pci`]: how the device shows on the bus.
@@ -34,6 +35,7 @@
 #![forbid(unsafe_code)]
 
 pub mod filter;
+pub mod five_tuple;
 pub mod frame;
 pub mod limits;
 pub mod offload;

@@ -9,6 +9,7 @@
 //! Source: 82576 datasheet, chapter "Programming Interface" (register descriptions).
 
 mod bits;
+mod five_tuple;
 mod interrupt;
 mod phy_nvm;
 mod queue;
@@ -31,6 +32,7 @@ pub use self::bits::{
     tipg,
     vmolr, //
 };
+pub use self::five_tuple::*;
 pub use self::interrupt::*;
 pub use self::phy_nvm::*;
 pub use self::queue::*;
@@ -163,30 +165,6 @@ pub const fn rssrk(n: u16) -> Reg {
 #[inline]
 pub const fn reta(n: u16) -> Reg {
     element(0x05c00, 4, 32, n)
-}
-
-/// Five-tuple queue filter `n` of 8. QEMU's model has none: it reads back as zero there.
-#[inline]
-pub const fn ftqf(n: u16) -> Reg {
-    element(0x059e0, 4, 8, n)
-}
-
-/// Source address of five-tuple filter `n` of 8.
-#[inline]
-pub const fn saqf(n: u16) -> Reg {
-    element(0x05980, 4, 8, n)
-}
-
-/// Destination address of five-tuple filter `n` of 8.
-#[inline]
-pub const fn daqf(n: u16) -> Reg {
-    element(0x059a0, 4, 8, n)
-}
-
-/// Source port of five-tuple filter `n` of 8.
-#[inline]
-pub const fn spqf(n: u16) -> Reg {
-    element(0x059c0, 4, 8, n)
 }
 
 /// VM offload register of pool `n` of 8; bits in [`vmolr`](mod@vmolr).

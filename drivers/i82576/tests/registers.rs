@@ -32,7 +32,7 @@ const QUEUE_REGISTERS: [(&str, Offset, u32, Option<u32>); 17] = [
 ];
 
 /// All other arrays: name, function, first offset, stride, elements.
-const ARRAYS: [(&str, Offset, u32, u32, u16); 14] = [
+const ARRAYS: [(&str, Offset, u32, u32, u16); 16] = [
     ("PSRTYPE", regs::psrtype, 0x5480, 4, 16),
     ("MTA", regs::mta, 0x5200, 4, limits::MULTICAST_TABLE),
     ("VFTA", regs::vfta, 0x5600, 4, limits::VLAN_TABLE),
@@ -42,6 +42,14 @@ const ARRAYS: [(&str, Offset, u32, u32, u16); 14] = [
     ("SAQF", regs::saqf, 0x5980, 4, limits::FIVE_TUPLE_FILTERS),
     ("DAQF", regs::daqf, 0x59a0, 4, limits::FIVE_TUPLE_FILTERS),
     ("SPQF", regs::spqf, 0x59c0, 4, limits::FIVE_TUPLE_FILTERS),
+    ("IMIR", regs::imir, 0x5a80, 4, limits::FIVE_TUPLE_FILTERS),
+    (
+        "IMIREXT",
+        regs::imirext,
+        0x5aa0,
+        4,
+        limits::FIVE_TUPLE_FILTERS,
+    ),
     ("VMOLR", regs::vmolr, 0x5ad0, 4, 8),
     ("EITR", regs::eitr, 0x1680, 4, 25),
     ("IVAR", regs::ivar, 0x1700, 4, 8),
