@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the control path works on.
+
+use core::ops::Range;
+
+use i82576::{
+    ring,
+    rss, //
+};
+use kernel::prelude::*;
+use net::{
+    ethtool::{
+        Coalesce,
+        Pause, //
+    },
+    napi,
+    xdp::Program, //
+};
+
+use super::Pair;
+use crate::{
+    counters::Counters,
+    ethtool::coalesce,
+    filter::Filter,
+    hw::Hw,
+    rx,
+    vector::QueuePair, //
+};
+
+/// Descriptors in a ring at first.
+const RX_RING: u16 = 1024;
+const TX_RING: u16 = 512;
+
+/// The MTU of a new interface, in bytes (`ether_setup()`).
+const MTU: u32 = 1500;
+
+/// What rings depend on.
+#[derive(Copy, Clone)]
+pub(crate) struct Settings {
+    /// Descriptors of RX rings.
+    pub(crate) rx_len: ring::Ring,
+    /// Descriptors of TX rings.
+    pub(crate) tx_len: ring::Ring,
+    /// Headers are split from payload.
+    pub(crate) split: bool,
+    /// The longest packet, in bytes.
+    pub(crate) mtu: u32,
+    /// Buffers have room for what XDP programs do.
+    pub(crate) xdp: bool,
+}
+
+impl Settings {
+    /// How RX rings are laid out.
+    pub(crate) fn layout(&self) -> rx::Layout {
+        rx::Layout::new(self.rx_len, self.mtu, self.split, self.xdp)
+    }
+
+    /// Rings for `other` are the same.
+    pub(super) fn same_rings(&self, other: &Self) -> bool {
+        self.layout() == other.layout() && self.tx_len == other.tx_len
+    }
+}
+
+/// What the control path works on, under the instance lock.
+pub(crate) struct Control<'bound> {
+    /// All queue pairs of the device.
+    pub(crate) pairs: KVec<Pair<'bound>>,
+    /// How many of them are in use: the first ones, at least one.
+    pub(crate) in_use: u16,
+    /// How the interrupts of each queue pair are coalesced, in use or not.
+    pub(crate) coalesce: KVec<Coalesce>,
+    pub(crate) settings: Settings,
+    pub(crate) key: rss::Key,
+    pub(crate) table: rss::IndirectionTable,
+    /// What is hashed while headers are not split.
+    pub(crate) hash_fields: rss::HashFields,
+    /// What the queues run.
+    pub(crate) program: Option<Program>,
+    /// Which frames are received.
+    pub(super) filter: Filter,
+    pub(crate) pause: Pause,
+    pub(crate) counters: Counters,
+    /// What the lights showed before they were used to find the port.
+    pub(crate) saved_lights: u32,
+}
+
+impl<'bound> Control<'bound> {
+    pub(crate) fn new(pairs: u32) -> Result<Self> {
+        let in_use = u16::try_from(pairs)?;
+        let mut key = [0; rss::KEY_SIZE];
+        net::random_bytes(&mut key);
+
+        Ok(Self {
+            pairs: KVec::with_capacity(pairs as usize, GFP_KERNEL)?,
+            in_use,
+            coalesce: KVec::from_elem(coalesce::DEFAULT, pairs as usize, GFP_KERNEL)?,
+            settings: Settings {
+                rx_len: ring::Ring::new(RX_RING).ok_or(EINVAL)?,
+                tx_len: ring::Ring::new(TX_RING).ok_or(EINVAL)?,
+                split: false,
+                mtu: MTU,
+                xdp: false,
+            },
+            key: rss::Key::new(key),
+            table: rss::IndirectionTable::spread(in_use),
+            hash_fields: rss::HashFields::ALL,
+            program: None,
+            filter: Filter::NONE,
+            pause: Pause {
+                rx: false,
+                tx: false,
+            },
+            counters: Counters::default(),
+            saved_lights: 0,
+        })
+    }
+
+    /// What is hashed. A queue can be bound while headers are split, and then must not get what
+    /// cannot be split: only TCP is hashed, and all else goes to queue 0.
+    pub(crate) fn effective_hash_fields(&self) -> rss::HashFields {
+        if self.settings.split {
+            rss::HashFields::TCP
+        } else {
+            self.hash_fields
+        }
+    }
+
+    /// Tells the device how to spread flows.
+    pub(crate) fn program_rss(&self, hw: &Hw<'_>) {
+        hw.set_rss(&self.key, &self.table, self.effective_hash_fields());
+    }
+
+    /// Polls queue pairs `range` that run. What came before their interrupts were enabled raised
+    /// none; and a ring that memory was short for raises none at all.
+    pub(crate) fn poll_pairs(&self, range: Range<u16>) {
+        let range = usize::from(range.start)..usize::from(range.end);
+
+        for pair in self.pairs.get(range).unwrap_or_default() {
+            if let Pair::Enabled(napi) = pair {
+                napi.schedule();
+            }
+        }
+    }
+
+    pub(crate) fn add_pair(&mut self, napi: napi::Unlisted<QueuePair<'bound>>) -> Result {
+        self.pairs.push(Pair::Unlisted(napi), GFP_KERNEL)?;
+        Ok(())
+    }
+}
