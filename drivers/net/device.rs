@@ -54,6 +54,9 @@ impl Features {
     pub const VLAN_STRIP: Self = Self(bindings::NET_SHIM_F_VLAN_STRIP);
     /// Only frames of VLANs that were asked for are received, and those without a tag.
     pub const VLAN_FILTER: Self = Self(bindings::NET_SHIM_F_VLAN_FILTER);
+    /// Rules that say to which queue packets go
+    /// ([`FlowRules`](crate::ethtool::FlowRules)); set by those who offer them.
+    pub const NTUPLE: Self = Self(bindings::NET_SHIM_F_NTUPLE);
     /// DMA from all of memory.
     pub const HIGHDMA: Self = Self(bindings::NET_SHIM_F_HIGHDMA);
 

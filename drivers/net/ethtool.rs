@@ -3,13 +3,16 @@
 //! ethtool: how users look at a device and configure it.
 //!
 //! Each concept has a trait in a file of its own; a driver that implements all of them implements
-//! [`Ethtool`]. All operations run under the instance lock.
+//! [`Ethtool`], and [`FlowRules`] if the device has them. All operations run under the instance
+//! lock.
 //!
 //! C header: `include/linux/ethtool.h`
 
 mod channels;
 mod coalesce;
 mod diagnostics;
+mod flow_rules;
+mod flow_spec;
 mod link;
 mod rings;
 mod rss;
@@ -35,6 +38,15 @@ pub use self::{
         Light,
         WakeOnLan,
         MESSAGE_LINK, //
+    },
+    flow_rules::{
+        FlowAction,
+        FlowAddresses,
+        FlowPlace,
+        FlowRule,
+        FlowRules,
+        Masked,
+        Transport, //
     },
     link::{
         Link,

@@ -34,7 +34,8 @@ use crate::{
     },
     ethtool::{
         self,
-        Ethtool, //
+        Ethtool,
+        FlowRules, //
     },
     ops,
     queue::{
@@ -137,6 +138,23 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
     {
         // SAFETY: The core does not know the device yet.
         unsafe { (*self.dev.as_raw()).ethtool_ops = ethtool::Table::<T>::OPS };
+        self
+    }
+
+    /// Offers rules that say to which queue packets go, and [`Features::NTUPLE`] to turn them off;
+    /// after [`Self::with_ethtool`].
+    pub fn with_flow_rules(self) -> Self
+    where
+        T: Ethtool + FlowRules,
+    {
+        let ntuple = Features::NTUPLE.as_raw();
+
+        // SAFETY: As above.
+        unsafe {
+            (*self.dev.as_raw()).ethtool_ops = ethtool::Table::<T>::OPS_WITH_FLOW_RULES;
+            (*self.dev.as_raw()).hw_features |= ntuple;
+            (*self.dev.as_raw()).features |= ntuple;
+        }
         self
     }
 

@@ -33,6 +33,7 @@ static const u64 NET_SHIM_F_HIGHDMA = NETIF_F_HIGHDMA;
 static const u64 NET_SHIM_F_VLAN_INSERT = NETIF_F_HW_VLAN_CTAG_TX;
 static const u64 NET_SHIM_F_VLAN_STRIP = NETIF_F_HW_VLAN_CTAG_RX;
 static const u64 NET_SHIM_F_VLAN_FILTER = NETIF_F_HW_VLAN_CTAG_FILTER;
+static const u64 NET_SHIM_F_NTUPLE = NETIF_F_NTUPLE;
 static const unsigned int NET_SHIM_SHARED_INFO =
 	SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
 static const unsigned int NET_SHIM_MAX_SKB_FRAGS = MAX_SKB_FRAGS;
