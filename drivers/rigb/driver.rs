@@ -82,6 +82,7 @@ fn probe<'bound>(
 
     let hw = Arc::new(Hw::new(pdev)?, GFP_KERNEL)?;
     hw.reset()?;
+    let five_tuples = hw.has_five_tuples();
     pdev.set_master();
 
     // One vector for each queue pair and one for the link.
@@ -109,9 +110,14 @@ fn probe<'bound>(
     .with_queue_management()
     .with_queue_stats()
     .with_xdp();
+    let netdev = if five_tuples {
+        netdev.with_flow_rules()
+    } else {
+        netdev
+    };
 
     let dev = netdev.device();
-    let mut control = Control::new(pairs)?;
+    let mut control = Control::new(pairs, five_tuples)?;
     let mut stats = KVec::with_capacity(pairs as usize, GFP_KERNEL)?;
 
     for index in 0..pairs {

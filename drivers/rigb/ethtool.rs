@@ -5,6 +5,7 @@
 mod channels;
 pub(crate) mod coalesce;
 mod diagnostics;
+mod flow_rules;
 mod link;
 mod rings;
 mod rss;

@@ -3,6 +3,7 @@
 //! The device's registers: all of what is done to the device as a whole.
 
 mod filter;
+mod five_tuple;
 mod link;
 
 use i82576::{

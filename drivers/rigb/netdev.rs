@@ -6,7 +6,10 @@ mod control;
 mod pair;
 mod updown;
 
-use i82576::filter::Table;
+use i82576::{
+    filter::Table,
+    five_tuple, //
+};
 use kernel::{
     device::{
         Bound,
@@ -158,6 +161,12 @@ impl<'bound> Driver for Adapter<'bound> {
         // The packet path looks at the others itself.
         hw.set_vlan_tags(features);
         hw.set_filter(&control.filter, features);
+        if !features.contains(Features::NTUPLE) {
+            if let Some(table) = &mut control.five_tuples {
+                *table = five_tuple::Table::EMPTY;
+                hw.set_five_tuples(table);
+            }
+        }
         Ok(())
     }
 

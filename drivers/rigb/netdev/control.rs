@@ -5,6 +5,7 @@
 use core::ops::Range;
 
 use i82576::{
+    five_tuple,
     ring,
     rss, //
 };
@@ -79,6 +80,8 @@ pub(crate) struct Control<'bound> {
     pub(crate) program: Option<Program>,
     /// Which frames are received.
     pub(super) filter: Filter,
+    /// Which packets go to a queue of their own; `None` if the device has no such filters.
+    pub(crate) five_tuples: Option<five_tuple::Table>,
     pub(crate) pause: Pause,
     pub(crate) counters: Counters,
     /// What the lights showed before they were used to find the port.
@@ -86,7 +89,8 @@ pub(crate) struct Control<'bound> {
 }
 
 impl<'bound> Control<'bound> {
-    pub(crate) fn new(pairs: u32) -> Result<Self> {
+    /// For a device with that many queue pairs, which has five-tuple filters or not.
+    pub(crate) fn new(pairs: u32, five_tuples: bool) -> Result<Self> {
         let in_use = u16::try_from(pairs)?;
         let mut key = [0; rss::KEY_SIZE];
         net::random_bytes(&mut key);
@@ -107,6 +111,7 @@ impl<'bound> Control<'bound> {
             hash_fields: rss::HashFields::ALL,
             program: None,
             filter: Filter::NONE,
+            five_tuples: five_tuples.then_some(five_tuple::Table::EMPTY),
             pause: Pause {
                 rx: false,
                 tx: false,

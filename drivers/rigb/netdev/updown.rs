@@ -92,7 +92,8 @@ impl<'bound> Adapter<'bound> {
         Ok(())
     }
 
-    /// Tells the device, which may have been reset, which frames to receive.
+    /// Tells the device, which may have been reset, which frames to receive, and which
+    /// of them go to a queue of their own.
     fn start_filters(dev: Locked<'_, Self>, control: &Control<'bound>) {
         let features = dev.device().features();
         let adapter = dev.device().driver();
@@ -100,6 +101,9 @@ impl<'bound> Adapter<'bound> {
         adapter.hw.set_vlan_tags(features);
         adapter.hw.set_vlans(&adapter.vlans.lock());
         adapter.hw.set_filter(&control.filter, features);
+        if let Some(table) = &control.five_tuples {
+            adapter.hw.set_five_tuples(table);
+        }
     }
 
     /// Starts the queue pairs that `rings` are for. On an error some may be running.

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Rules that say to which queue packets go: the device's five-tuple filters.
+
+use i82576::{
+    five_tuple::{
+        self,
+        Filter,
+        Place,
+        Protocol,
+        Refusal,
+        Rule, //
+    },
+    limits, //
+};
+use kernel::prelude::*;
+use net::{
+    device::Locked,
+    ethtool::{
+        FlowAction,
+        FlowAddresses,
+        FlowPlace,
+        FlowRule,
+        FlowRules,
+        Masked,
+        Transport, //
+    },
+};
+
+use crate::netdev::{
+    Adapter,
+    Control, //
+};
+
+impl<'bound> FlowRules for Adapter<'bound> {
+    const FLOW_PLACES: u32 = limits::FIVE_TUPLE_FILTERS as u32;
+
+    fn flow_rule(control: &Control<'bound>, place: u32) -> Option<FlowRule> {
+        control.five_tuples.as_ref()?.get(place).map(users_rule)
+    }
+
+    fn insert_flow_rule(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        place: FlowPlace,
+        rule: &FlowRule,
+    ) -> Result<u32> {
+        let adapter = dev.device().driver();
+        let table = control.five_tuples.as_mut().ok_or(EOPNOTSUPP)?;
+        let place = match place {
+            FlowPlace::At(place) => Place::At(place),
+            FlowPlace::First => Place::First,
+            FlowPlace::Last => Place::Last,
+        };
+
+        let place = Filter::try_from(&device_rule(rule))
+            .and_then(|filter| table.insert(place, filter))
+            .map_err(|refusal| {
+                // The core has no way to tell the user.
+                dev_dbg!(adapter.parent, "rule refused: {}\n", refusal.reason());
+                errno(refusal)
+            })?;
+        adapter.hw.set_five_tuple(table, place);
+        Ok(place.into())
+    }
+
+    fn delete_flow_rule(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        place: u32,
+    ) -> Result {
+        let table = control.five_tuples.as_mut().ok_or(EOPNOTSUPP)?;
+
+        table.remove(place).ok_or(ENOENT)?;
+        dev.device()
+            .driver()
+            .hw
+            .set_five_tuple(table, u16::try_from(place)?);
+        Ok(())
+    }
+}
+
+fn errno(refusal: Refusal) -> Error {
+    match refusal {
+        Refusal::NoSuchQueue | Refusal::NoSuchPlace => EINVAL,
+        Refusal::Full => ENOSPC,
+        _ => EOPNOTSUPP,
+    }
+}
+
+/// What a user says, as the datasheet's crate takes it.
+fn device_rule(rule: &FlowRule) -> Rule {
+    Rule {
+        protocol: match rule.protocol {
+            Transport::Tcp => Protocol::Tcp,
+            Transport::Udp => Protocol::Udp,
+            Transport::Sctp => Protocol::Sctp,
+        },
+        addresses: match rule.addresses {
+            FlowAddresses::V4 {
+                source,
+                destination,
+            } => five_tuple::Addresses::V4 {
+                source: device_field(source),
+                destination: device_field(destination),
+            },
+            FlowAddresses::V6 { .. } => five_tuple::Addresses::V6,
+        },
+        source_port: device_field(rule.source_port),
+        destination_port: device_field(rule.destination_port),
+        tos: rule.tos.is_compared(),
+        mac: rule.mac.is_compared(),
+        vlan: rule.vlan_type.is_compared() || rule.vlan_tag.is_compared(),
+        user_data: rule.user_data.is_compared(),
+        action: match rule.action {
+            FlowAction::Queue(queue) => five_tuple::Action::Queue(queue),
+            FlowAction::VirtualFunction { .. } => five_tuple::Action::VirtualFunction,
+            FlowAction::Drop => five_tuple::Action::Drop,
+        },
+    }
+}
+
+fn device_field<T>(field: Masked<T>) -> five_tuple::Masked<T> {
+    five_tuple::Masked {
+        value: field.value,
+        mask: field.mask,
+    }
+}
+
+/// What a filter does, as users see it.
+fn users_rule(filter: &Filter) -> FlowRule {
+    FlowRule {
+        protocol: match filter.protocol {
+            Protocol::Tcp => Transport::Tcp,
+            Protocol::Udp => Transport::Udp,
+            Protocol::Sctp => Transport::Sctp,
+        },
+        addresses: FlowAddresses::V4 {
+            source: users_field(filter.source, [u8::MAX; 4]),
+            destination: users_field(filter.destination, [u8::MAX; 4]),
+        },
+        source_port: users_field(filter.source_port, u16::MAX),
+        destination_port: users_field(filter.destination_port, u16::MAX),
+        tos: Masked::default(),
+        mac: Masked::default(),
+        vlan_type: Masked::default(),
+        vlan_tag: Masked::default(),
+        user_data: Masked::default(),
+        action: FlowAction::Queue(filter.queue.into()),
+    }
+}
+
+/// All of a value, or nothing.
+fn users_field<T: Default>(value: Option<T>, all: T) -> Masked<T> {
+    value.map_or_else(Masked::default, |value| Masked { value, mask: all })
+}
