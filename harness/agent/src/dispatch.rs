@@ -9,8 +9,8 @@ use protocol::{Ns, Query, Request, agent::AgentInfo};
 use serde_json::Value;
 
 use crate::{
-    deferred, device, ethtool, failure, faults, files, interfaces, jobs::Jobs, leaks, marker,
-    modules, netdev, netns, packet, ping, registers, root, rtnetlink,
+    deferred, device, ethtool, failure, faults, files, flow_rules, interfaces, jobs::Jobs, leaks,
+    marker, modules, netdev, netns, packet, ping, registers, root, rtnetlink,
 };
 
 /// Who this is.
@@ -107,6 +107,9 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
             ethtool::set_input_transformation(&r.interface, r.transformation)
         }),
         R::FlowQueue(r) => answer_in(r.ns, r, |r| ethtool::flow_queue(&r)),
+        R::ListFlowRules(r) => answer_in(r.ns, r, |r| flow_rules::list(&r.interface)),
+        R::InsertFlowRule(r) => answer_in(r.ns, r, |r| flow_rules::insert(&r)),
+        R::DeleteFlowRule(r) => answer_in(r.ns, r, |r| flow_rules::delete(&r)),
         R::GetChannels(r) => answer_in(r.ns, r, |r| ethtool::channels(&r.interface)),
         R::SetChannels(r) => {
             answer_in(r.ns, r, |r| ethtool::set_channels(&r.interface, r.combined))

@@ -16,6 +16,7 @@ mod ethtool;
 mod failure;
 mod faults;
 mod files;
+mod flow_rules;
 mod init;
 mod interfaces;
 mod jobs;

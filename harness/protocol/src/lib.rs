@@ -13,6 +13,7 @@
 pub mod agent;
 pub mod devmem;
 pub mod ethtool;
+pub mod flow_rules;
 pub mod frame;
 pub mod job;
 pub mod kernel;
@@ -55,4 +56,4 @@ pub const PORT_NAME: &str = "nobounce.control";
 /// Number that both sides compare at the start; raised with every change of a message.
 ///
 /// The agent sits in an initramfs that may be older than the host's program.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
-    agent, ethtool, job, kernel, link, measure, message, netdev, pci, program, rings, rss, traffic,
-    xdp,
+    agent, ethtool, flow_rules, job, kernel, link, measure, message, netdev, pci, program, rings,
+    rss, traffic, xdp,
 };
 
 /// A request together with the type of its answer.
@@ -123,6 +123,11 @@ requests! {
         SetHashFields -> (),
         SetInputTransformation -> (),
         FlowQueue -> rss::FlowPlace,
+    }
+    flow_rules {
+        ListFlowRules -> flow_rules::FlowRules,
+        InsertFlowRule -> u32,
+        DeleteFlowRule -> (),
     }
     netdev {
         ListQueues -> Vec<netdev::Queue>,

@@ -2,12 +2,13 @@
 
 //! The generic netlink family `ethtool` (Documentation/netlink/specs/ethtool.yaml): what a device
 //! memory user must set up and look at. What the family does not offer comes through the older
-//! ioctl: driver statistics, register dumps, self-tests.
+//! ioctl: driver statistics, register dumps, self-tests, flow rules.
 
 mod channels;
 mod coalesce;
 mod diagnostics;
 mod features;
+mod flow_rules;
 mod ioctl;
 mod link;
 mod pause;
@@ -26,6 +27,10 @@ pub use diagnostics::{
     set_message_level, set_wake_on_lan, timestamping, wake_on_lan,
 };
 pub use features::Features;
+pub use flow_rules::{
+    FlowAction, FlowRule, FlowRules, FlowType, Masked, RulePlace, delete_flow_rule, flow_rules,
+    insert_flow_rule,
+};
 pub use link::{LinkModeChange, LinkModes};
 pub use pause::Pause;
 pub use rings::{RingChange, Rings, TcpDataSplit};
