@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Rules that say to which queue packets go: offered where the device has the filters, and nowhere
+//! else. QEMU's model has none.
+
+use cases::{Result, Testbed};
+use protocol::{
+    ethtool::GetFeatures,
+    flow_rules::{
+        DeleteFlowRule, FlowRule, FlowRules, FlowType, InsertFlowRule, ListFlowRules, RulePlace,
+    },
+    pci::{ReadRegister, WriteRegister},
+};
+
+const EOPNOTSUPP: i32 = 95;
+
+/// By its kernel name.
+const NTUPLE: &str = "rx-ntuple-filter";
+
+/// The register with a filter's protocol, what of it is compared, and its queue; the first of
+/// eight.
+const FTQF: u32 = 0x59e0;
+
+/// Whether the register keeps what is written to it, past the driver. Nothing of it sends a packet
+/// to a queue, and it is as before afterwards.
+fn has_filters(bed: &Testbed) -> Result<bool> {
+    let device = bed.pci_device(bed.local)?;
+    let read = || {
+        bed.guest.call(ReadRegister {
+            device: device.clone(),
+            offset: FTQF,
+        })
+    };
+    let write = |value| {
+        bed.guest.call(WriteRegister {
+            device: device.clone(),
+            offset: FTQF,
+            value,
+        })
+    };
+    let before = read()?;
+    let pattern = before ^ 0x000f_0006;
+    write(pattern)?;
+    let kept = read()? == pattern;
+    write(before)?;
+    Ok(kept)
+}
+
+/// Whether the feature is among some.
+fn has(features: &[String]) -> bool {
+    features.iter().any(|name| name == NTUPLE)
+}
+
+/// The errno of a request that was refused.
+fn refused<T>(reply: std::result::Result<T, vm::Error>) -> Option<i32> {
+    reply.err().map(|error| error.errno().unwrap_or(0))
+}
+
+#[test]
+fn rules_are_offered_where_the_device_has_filters_and_nowhere_else() -> Result {
+    let bed = Testbed::options().boot("flow-rules")?;
+    let has_filters = has_filters(&bed)?;
+    let features = || {
+        bed.guest.call(GetFeatures {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+        })
+    };
+    let list = || {
+        bed.guest.call(ListFlowRules {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+        })
+    };
+    let insert = || {
+        bed.guest.call(InsertFlowRule {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            place: RulePlace::Any,
+            rule: FlowRule {
+                destination_port: Some((5201, 0xffff)),
+                ..FlowRule::all(FlowType::Tcp4, 1)
+            },
+        })
+    };
+    let delete = |place| {
+        bed.guest.call(DeleteFlowRule {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            place,
+        })
+    };
+
+    let now = features()?;
+    assert_eq!(has(&now.changeable), has_filters);
+    assert_eq!(has(&now.active), has_filters);
+    if has_filters {
+        let place = insert()?;
+        let FlowRules { places, rules } = list()?;
+        assert_eq!((places, rules.len(), rules[0].0), (8, 1, place));
+        delete(place)?;
+        assert_eq!(list()?.rules, []);
+    } else {
+        assert_eq!(refused(list()), Some(EOPNOTSUPP));
+        assert_eq!(refused(insert()), Some(EOPNOTSUPP));
+        assert_eq!(refused(delete(0)), Some(EOPNOTSUPP));
+
+        assert!(bed.set_features(bed.local, &[(NTUPLE, true)]).is_err());
+    }
+    bed.finish()?;
+    Ok(())
+}
