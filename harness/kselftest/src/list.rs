@@ -13,7 +13,9 @@ pub struct Test {
     pub(crate) folder: &'static str,
     /// Whether it runs when none is named.
     pub required: bool,
-    /// How many queue pairs the NIC under test has, where it matters.
+    /// Processors, and so queue pairs that the NIC can have.
+    pub(crate) cpus: u32,
+    /// How many queue pairs the NIC under test has in use, where it matters.
     pub(crate) channels: Option<u32>,
     /// What it has the kernel complain about, on purpose.
     pub(crate) provokes: &'static [&'static str],
@@ -25,11 +27,15 @@ const HW: &str = "drivers/net/hw";
 /// What a fault that was asked for prints.
 const FAULT: &[&str] = &["Call Trace:", "RIP:", "page allocation failure"];
 
+/// Several tests want more than two queues.
+const CPUS: u32 = 4;
+
 const fn required(folder: &'static str, name: &'static str) -> Test {
     Test {
         name,
         folder,
         required: true,
+        cpus: CPUS,
         channels: None,
         provokes: &[],
     }
@@ -53,7 +59,11 @@ const TESTS: &[Test] = &[
     required(HW, "irq"),
     required(HW, "csum"),
     required(HW, "tso"),
-    required(NET, "gro"),
+    // It wants eight queues.
+    Test {
+        cpus: 8,
+        ..required(NET, "gro")
+    },
     required(HW, "rss_api"),
     required(HW, "rss_drv"),
     required(HW, "rss_input_xfrm"),

@@ -25,8 +25,6 @@ const PEER: &str = "peer";
 const LOG: &str = "(kernel log)";
 /// A network for the tests that put a namespace behind the NIC.
 const PREFIX: &str = "2001:db8:2::/64";
-/// Processors, and so queues: several tests want more than two.
-const CPUS: u32 = 4;
 const MEMORY_MIB: u64 = 1536;
 /// How long a test may say nothing. It is there to end a hang: an emulated guest on a busy machine
 /// is slow.
@@ -109,7 +107,7 @@ fn try_run(
     };
     let bed = Testbed::options()
         .driver(driver)
-        .cpus(CPUS)
+        .cpus(test.cpus)
         .memory_mib(MEMORY_MIB)
         .disk(image)
         .boot_images(
