@@ -66,6 +66,8 @@ impl From<DriverName> for Driver {
 /// Those of the preparation, and when a sub-case does not pass that is said to.
 pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Result<()> {
     let tests = kselftest::choose(&options.tests, options.all || options.document)?;
+    // Before its results make the tree a changed one.
+    let commit = document::commit(project);
     let images = guest::prepare(project)?;
     // The guests only read what is in the cache.
     drop(lock);
@@ -99,8 +101,8 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
     kselftest::write(&committed, &all)?;
     // Files don't say what their results are of.
     let commit = match options.from.is_empty() && options.tests.is_empty() {
-        true => document::commit(project),
-        false => format!("{} or before it", document::commit(project)),
+        true => commit,
+        false => format!("{commit} or before it"),
     };
     let text = format!(
         "Commit {commit}, Linux {}, QEMU {}.\n\n{}",
