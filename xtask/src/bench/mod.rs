@@ -138,7 +138,11 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
             None => figures.clone(),
         };
         check::write(&committed, &figures)?;
-        let text = format!("{versions}.\n\n{}", table::tables(&figures));
+        let only = options.only.as_ref();
+        let only = only.map_or(String::new(), |only| {
+            format!("; rows without `{only}` are of before it")
+        });
+        let text = format!("{versions}{only}.\n\n{}", table::tables(&figures));
         document::write(project, "performance.md", "bench", &text)?;
     }
     show(project, &figures, options, &versions)
