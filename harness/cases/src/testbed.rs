@@ -19,7 +19,7 @@ use protocol::{
 use vm::{End, Guest, Topology, Verdict};
 
 use crate::{
-    CaseError, Driver, Family, Options, Result, Station,
+    CaseError, Driver, Family, KernelFault, Options, Result, Station,
     station::{FAR_WIRE, WIRE},
 };
 
@@ -363,6 +363,15 @@ impl Testbed {
 
     /// Ends the guest; fails when the kernel complained.
     pub fn finish(self) -> Result<Verdict> {
-        Ok(self.guest.finish()?)
+        let verdict = self.guest.finish()?;
+        KernelFault::tell(&verdict);
+        Ok(verdict)
+    }
+
+    /// This case comes across faults of the kernel's own.
+    pub fn allow_faults(&self, faults: &[KernelFault]) {
+        for pattern in faults.iter().flat_map(|fault| fault.patterns()) {
+            self.guest.allow_log(pattern);
+        }
     }
 }

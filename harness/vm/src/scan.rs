@@ -64,6 +64,16 @@ const HARMLESS: &[&str] = &[
 const CUT_HERE: &str = "------------[ cut here ]------------";
 const END_TRACE: &str = "---[ end trace";
 
+/// What begins a report, and what its last line contains. A warning that says something of its own
+/// first has no line to cut at.
+const REPORTS: &[(&str, &str)] = &[
+    (CUT_HERE, END_TRACE),
+    ("BUG: KASAN:", "=================================="),
+    ("WARNING: possible", "</TASK>"),
+    ("WARNING: inconsistent lock state", "</TASK>"),
+    ("WARNING: ", END_TRACE),
+];
+
 /// A complaint of the kernel, with all lines that belong to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
@@ -85,18 +95,28 @@ impl fmt::Display for Finding {
 #[must_use]
 pub fn scan(log: &str) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
-    // Lines of a marked report, from its start.
-    let mut report: Option<(usize, Vec<&str>)> = None;
+    let mut report: Option<Report> = None;
     for (index, line) in log.lines().enumerate() {
         let number = index + 1;
-        if line.contains(CUT_HERE) {
+        // Within the report of a warning there is the warning.
+        let cut = report.as_ref().is_some_and(|report| report.cut);
+        let begins = REPORTS
+            .iter()
+            .find(|(begin, _)| line.contains(begin) && (!cut || *begin == CUT_HERE));
+        if let Some((begin, end)) = begins {
             // Reports can start within each other when processors complain together.
-            findings.extend(report.take().and_then(finish));
-            report = Some((number, Vec::new()));
-        } else if let Some((_, lines)) = &mut report {
-            lines.push(line);
-            if line.contains(END_TRACE) {
-                findings.extend(report.take().and_then(finish));
+            findings.extend(report.take().map(Report::finish));
+            let cut = *begin == CUT_HERE;
+            report = Some(Report {
+                line: number,
+                lines: if cut { Vec::new() } else { vec![line] },
+                end,
+                cut,
+            });
+        } else if let Some(open) = &mut report {
+            open.lines.push(line);
+            if line.contains(open.end) {
+                findings.extend(report.take().map(Report::finish));
             }
         } else if let Some(kind) = complaint(line) {
             findings.push(Finding {
@@ -106,21 +126,31 @@ pub fn scan(log: &str) -> Vec<Finding> {
             });
         }
     }
-    findings.extend(report.and_then(finish));
+    findings.extend(report.map(Report::finish));
     findings
 }
 
-/// A marked report is a complaint whatever it says.
-fn finish((line, lines): (usize, Vec<&str>)) -> Option<Finding> {
-    let kind = lines
-        .iter()
-        .find_map(|line| complaint(line))
-        .unwrap_or("report");
-    Some(Finding {
-        kind,
-        line,
-        text: lines.join("\n"),
-    })
+/// A report that has begun.
+struct Report<'a> {
+    /// Number of its first line.
+    line: usize,
+    lines: Vec<&'a str>,
+    /// What its last line contains.
+    end: &'static str,
+    /// Whether it began with [`CUT_HERE`].
+    cut: bool,
+}
+
+impl Report<'_> {
+    /// It is a complaint whatever it says.
+    fn finish(self) -> Finding {
+        let kind = self.lines.iter().find_map(|line| complaint(line));
+        Finding {
+            kind: kind.unwrap_or("report"),
+            line: self.line,
+            text: self.lines.join("\n"),
+        }
+    }
 }
 
 fn complaint(line: &str) -> Option<&'static str> {
@@ -183,6 +213,44 @@ mod tests {
         assert!(findings[0].text.contains("end trace"));
         assert!(!findings[0].text.contains("going on"));
         assert_eq!(findings[0].line, BOOT.lines().count() + 1);
+    }
+
+    #[test]
+    fn a_report_without_a_line_to_cut_at_is_one_finding_and_hides_no_other() {
+        let log = "\
+[   36.0] DMA-API: pci 0000:01:00.0: device driver has pending DMA allocations
+[   36.0] WARNING: kernel/dma/debug.c:896 at dma_debug_device_change+0x210/0x620, CPU#0: x/93
+[   36.0] RIP: 0010:dma_debug_device_change+0x3a4/0x620
+[   36.0] Call Trace:
+[   36.0] ---[ end trace 0000000000000000 ]---
+[   36.1] UBSAN: shift-out-of-bounds in x.c:1:2
+[   36.8] ==================================================================
+[   36.8] BUG: KASAN: slab-use-after-free in dma_direct_unmap_sg+0x11a/0x4c0
+[   36.8] Call Trace:
+[   36.9] ==================================================================
+[   36.9] BUG: sleeping function called from invalid context at mm/x.c:1
+[   42.4] ======================================================
+[   42.4] WARNING: possible circular locking dependency detected
+[   42.4] but task is already holding lock:
+[   42.4] Call Trace:
+[   42.4]  </TASK>
+[   42.5] NETDEV WATCHDOG
+[   42.6] WARNING: possible recursive locking detected
+[   42.7] BUG: KASAN: null-ptr-deref in x
+";
+        let found = [
+            ("DMA debugging", 1),
+            ("warning", 4),
+            ("UBSAN", 1),
+            ("bug", 3),
+            ("bug", 1),
+            ("warning", 4),
+            ("transmit timeout", 1),
+            ("warning", 1),
+            ("bug", 1),
+        ];
+        let lines = |finding: Finding| (finding.kind, finding.text.lines().count());
+        assert_eq!(scan(log).into_iter().map(lines).collect::<Vec<_>>(), found);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use cases::{Result, Testbed};
+use cases::{KernelFault, Result, Testbed};
 use protocol::{
     Command, Memory, Ns, Query,
     kernel::{UnloadModule, WriteFile},
@@ -127,14 +127,17 @@ impl Event {
                 bed.bind(station, queue, Memory::Udmabuf, 4 * MIB)?.stop()?;
             }
             Self::Unload => {
-                allow_pending_mapping(bed);
+                bed.allow_faults(&[KernelFault::MappingOutlivesDriver]);
                 bed.guest.call(UnloadModule {
                     name: "rigb".to_owned(),
                 })?;
                 return Ok(Happened::DriverGone);
             }
             Self::Removal => {
-                allow_pending_mapping(bed);
+                bed.allow_faults(&[
+                    KernelFault::MappingOutlivesDriver,
+                    KernelFault::PciehpLockOrder,
+                ]);
                 bed.unplug(station)?;
                 // The guest would wait for five seconds, in which a user may think better of it.
                 write(bed, "slots/1/power", "0")?;
@@ -142,7 +145,10 @@ impl Event {
                 return Ok(Happened::NicGone);
             }
             Self::SurpriseRemoval => {
-                allow_pending_mapping(bed);
+                bed.allow_faults(&[
+                    KernelFault::MappingOutlivesDriver,
+                    KernelFault::PciehpLockOrder,
+                ]);
                 let device = bed.pci_device(station)?;
                 bed.guest.call(WriteConfig {
                     device: device.clone(),
@@ -209,15 +215,6 @@ fn write(bed: &Testbed, file: &str, contents: &str) -> Result {
         path: format!("/sys/bus/pci/{file}"),
         contents: contents.to_owned(),
     })?)
-}
-
-/// With CONFIG_DMA_API_DEBUG the kernel takes the dma-buf's mapping, which the core drops when the
-/// user closes the binding, for one that the driver forgot: any driver with queue management shows
-/// that.
-fn allow_pending_mapping(bed: &Testbed) {
-    bed.guest
-        .allow_log("device driver has pending DMA allocations");
-    bed.guest.allow_log("DMA-API: Mapped at:");
 }
 
 /// Asks for something that may be refused.
