@@ -2,6 +2,7 @@
 
 //! Runs the host tests and the end-to-end cases with cargo-nextest.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
@@ -54,7 +55,7 @@ pub(crate) fn run(project: &Project, lock: CacheLock, filters: &[String]) -> Res
         (_, Some(guest)) => command
             .arg("--workspace")
             .env(kselftest::ENV, guest)
-            .env(THREADS, threads().to_string()),
+            .env(THREADS, threads()),
     };
     let status = command.args(filters).shown_to_user()?;
     if junit.exists() {
@@ -70,13 +71,11 @@ pub(crate) fn run(project: &Project, lock: CacheLock, filters: &[String]) -> Res
     Ok(())
 }
 
-/// How many tests run at once: a guest for each processor, and beside them two with selftests, which
-/// wait most of the time. See the groups in `.config/nextest.toml`.
-fn threads() -> usize {
-    let said = std::env::var(THREADS)
-        .ok()
-        .and_then(|said| said.parse().ok());
-    said.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from) + 2)
+/// How many tests run at once, unless the user says so: a guest for each processor, and beside them
+/// two with selftests, which wait most of the time. See the groups in `.config/nextest.toml`.
+fn threads() -> OsString {
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    std::env::var_os(THREADS).unwrap_or_else(|| (processors() + 2).to_string().into())
 }
 
 /// Prepares the guest of the kernel's own selftests, if any of them may run, and returns its
