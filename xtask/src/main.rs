@@ -63,7 +63,7 @@ Environment:
   QEMU                 the qemu-system-x86_64 to use (10.1 or newer, with igb)
   RUST_LIB_SRC         the `library` folder of Rust's source, for the kernel build
   LIBCLANG_PATH        the folder of the libclang that bindgen uses (17 or newer)
-  XDG_CACHE_HOME       where the cache folder goes (about 3 GB)
+  XDG_CACHE_HOME       where the cache folder goes (about 6 GB)
   RUST_LOG             what the harness tells of itself, such as `vm=debug`";
 
 #[derive(Subcommand)]
