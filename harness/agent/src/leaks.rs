@@ -8,7 +8,7 @@ use std::{
     os::fd::AsRawFd,
     os::unix::net::UnixDatagram,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
@@ -30,22 +30,27 @@ const MAX_REPORT: u64 = 64 << 10;
 /// Looks for leaks; `None` when the kernel cannot.
 ///
 /// Stale pointers in freed memory hide leaks: memory is allocated and freed until they are
-/// overwritten. An object is reported when a second scan finds it unchanged.
+/// overwritten. An object is reported when a second scan finds it unchanged, and only that scan
+/// asks for its age.
 pub(crate) fn find() -> Result<Option<String>> {
     let file = match File::open(FILE) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         file => file.with_context(|| format!("opening {FILE}"))?,
     };
-    thread::sleep(AGE);
-    for _ in 0..2 {
-        churn()?;
-        files::write(FILE, "scan")?;
-    }
+    let begin = Instant::now();
+    scan_after_churn()?;
+    thread::sleep(AGE.saturating_sub(begin.elapsed()));
+    scan_after_churn()?;
     let mut report = Vec::new();
     file.take(MAX_REPORT)
         .read_to_end(&mut report)
         .with_context(|| format!("reading {FILE}"))?;
     Ok(Some(String::from_utf8_lossy(&report).into_owned()))
+}
+
+fn scan_after_churn() -> Result<()> {
+    churn()?;
+    files::write(FILE, "scan")
 }
 
 /// Has the kernel allocate and free objects of each size: control data of a message is copied
