@@ -23,7 +23,7 @@ const ROOT: &str = "/selftests";
 const PEER: &str = "peer";
 /// The name of what the kernel's log has.
 const LOG: &str = "(kernel log)";
-/// A network for the tests that put a namespace behind the NIC.
+/// A network for the tests that put a namespace behind the NIC, which the peer reaches through it.
 const PREFIX: &str = "2001:db8:2::/64";
 const MEMORY_MIB: u64 = 1536;
 /// How long a test may say nothing. It is there to end a hang: an emulated guest on a busy machine
@@ -130,6 +130,7 @@ fn try_run(
         directory: ROOT.to_owned(),
         peer: PEER.to_owned(),
     })?;
+    add_route(&bed)?;
     let mut output = Vec::new();
     let ran = program(&bed, test, on_line, &mut output);
     let log = bed.guest.directory().join("output.log");
@@ -152,6 +153,28 @@ fn try_run(
     }
     bed.finish()?;
     Ok(())
+}
+
+/// Has the peer send through the NIC under test what is for [`PREFIX`].
+fn add_route(bed: &Testbed) -> cases::Result<()> {
+    let via = bed.local.address(Family::V6);
+    let words = format!("/usr/sbin/ip -netns {PEER} -6 route add {PREFIX} via {via}");
+    let mut job = bed.guest.start(Program {
+        root: ROOT.to_owned(),
+        directory: "/".to_owned(),
+        command: words.split(' ').map(str::to_owned).collect(),
+        environment: environment(bed),
+    })?;
+    let mut output = String::new();
+    while !job.ended() {
+        if let Some(Event::Line { text }) = job.next_event(Duration::from_secs(1))? {
+            output += &text;
+        }
+    }
+    match job.join()? {
+        ProgramReport::Exited { status: 0 } => Ok(()),
+        report => Err(CaseError::new(format!("`{words}`: {report:?}: {output}"))),
+    }
 }
 
 /// How a test ended.
