@@ -71,7 +71,7 @@ impl Packet {
                 Self::Dropping
             }
             (Self::Between, None) => match &with.pools.xdp {
-                None => with.head(slot, len),
+                None => with.whole(slot, len),
                 Some(xdp) => with.program(xdp, slot, write_back),
             },
             (Self::Between, Some(payloads)) => match write_back.layout() {
@@ -150,17 +150,20 @@ impl Maker<'_, '_> {
     fn split(&self, slot: &mut Slot, payloads: &Payloads, header: u32, payload: u32) -> Packet {
         self.stats.rx_split.add(1);
 
-        let payload = if header + payload <= limits::MIN_FRAME {
-            unpadded(slot, self.pools.heads.pages(), header, payload)
-        } else {
-            payload
-        };
+        let len = self.unpadded(slot, header, header + payload);
+        let payload = len.saturating_sub(header);
         match self.head(slot, header) {
             Packet::Assembling(skb) if payload != 0 => {
                 self.payload(skb, slot, payloads, 0, payload)
             }
             packet => packet,
         }
+    }
+
+    /// Starts an skb for a packet that is in the slot's head buffer as a whole.
+    #[inline]
+    fn whole(&self, slot: &mut Slot, len: u32) -> Packet {
+        self.head(slot, self.unpadded(slot, len, len))
     }
 
     /// Starts an skb around the slot's head buffer.
@@ -218,6 +221,23 @@ impl Maker<'_, '_> {
         }
     }
 
+    /// How long a frame of `len` bytes is, of which the first `start` are in the head buffer,
+    /// without the padding of one that would have been too short.
+    ///
+    /// In a payload buffer of a bound queue it would look like data; and GRO merges no packet that
+    /// is longer than its IP header says.
+    #[inline]
+    fn unpadded(&self, slot: &Slot, start: u32, len: u32) -> u32 {
+        match &slot.head {
+            Some(buffer) if len <= limits::MIN_FRAME => {
+                let pools = self.pools;
+
+                unpadded(pools.heads.pages(), buffer, pools.headroom, start, len)
+            }
+            _ => len,
+        }
+    }
+
     /// Adds `len` bytes at `offset` of the slot's payload buffer.
     #[inline]
     fn payload(
@@ -243,18 +263,10 @@ impl Maker<'_, '_> {
     }
 }
 
-/// How much of `payload` is not padding, for a frame that may have been padded.
-///
-/// The padding of a short frame lands in the payload buffer, where on a bound queue it would look
-/// like data.
-fn unpadded(slot: &Slot, heads: &PagePool, header: u32, payload: u32) -> u32 {
-    let Some(buffer) = &slot.head else {
-        return payload;
-    };
-
-    heads.sync_for_cpu(buffer.netmem(), buffer.offset() + skb::HEADROOM, header);
-    match frame::unpadded_len(buffer.bytes(skb::HEADROOM, header)) {
-        Some(len) => payload.min(len.saturating_sub(header)),
-        None => payload,
-    }
+/// How long a frame of `len` bytes is without its padding. The first `start` bytes are in `buffer`,
+/// after `headroom`.
+#[cold]
+fn unpadded(heads: &PagePool, buffer: &Fragment, headroom: u32, start: u32, len: u32) -> u32 {
+    heads.sync_for_cpu(buffer.netmem(), buffer.offset() + headroom, start);
+    frame::unpadded_len(buffer.bytes(headroom, start)).map_or(len, |unpadded| len.min(unpadded))
 }
