@@ -58,6 +58,8 @@ pub struct Config {
     pub rx_queues: u32,
     /// TX queues.
     pub tx_queues: u32,
+    /// How many of them are in use at first, of either kind.
+    pub in_use: u32,
     /// The device's own MAC address; a random one is used where it is not valid.
     pub mac_address: MacAddress,
     /// Smallest MTU in bytes.
@@ -83,7 +85,7 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`.
+    /// `ENOMEM`, `EINVAL` if more queues shall be in use than there are, or none.
     pub fn new(parent: &'bound Device<Bound>, config: Config) -> Result<Self> {
         // SAFETY: Allocates; any size will do.
         let raw = unsafe {
@@ -99,8 +101,11 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
         let dev = DeviceRef::new(Arc::new(allocation, GFP_KERNEL)?);
         let features = config.features.with(config.fixed_features);
 
-        // SAFETY: `dev` was just allocated and nobody else knows it; `Device` is a transparent
-        // wrapper of `struct device`.
+        // SAFETY: `dev` was just allocated; before it is registered no lock is wanted.
+        to_result(unsafe {
+            bindings::netif_set_real_num_queues(raw, config.in_use, config.in_use)
+        })?;
+        // SAFETY: Nobody else knows `dev`; `Device` is a transparent wrapper of `struct device`.
         unsafe {
             bindings::net_shim_set_netdev_dev(raw, core::ptr::from_ref(parent).cast_mut().cast());
             (*raw).netdev_ops = ops::Table::<T>::NETDEV;

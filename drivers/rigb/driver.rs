@@ -87,17 +87,18 @@ fn probe<'bound>(
 
     // One vector for each queue pair and one for the link.
     let max_pairs = u32::from(limits::MAX_RX_QUEUES.min(limits::MAX_VECTORS - 1));
-    // Queue 0 cannot be bound to device memory, so that a single processor has a second one, too.
-    // CAST: A number of processors fits.
-    let wanted = (kernel::cpu::nr_cpu_ids() as u32).clamp(2, max_pairs);
-    let mut vectors = Vectors::new(pdev, 2, wanted + 1)?;
+    let mut vectors = Vectors::new(pdev, 2, max_pairs + 1)?;
     let pairs = vectors.count() - 1;
+    // A pair for each processor at first. Queue 0 cannot be bound to device memory, so that a
+    // single one has a second pair, too. CAST: A number of processors fits.
+    let in_use = (kernel::cpu::nr_cpu_ids() as u32).max(2).min(pairs);
 
     let netdev = Unregistered::new(
         pdev.as_ref(),
         registration::Config {
             rx_queues: pairs,
             tx_queues: pairs,
+            in_use,
             mac_address: hw.mac_address(),
             min_mtu: 68,
             max_mtu: 9216,
@@ -117,7 +118,7 @@ fn probe<'bound>(
     };
 
     let dev = netdev.device();
-    let mut control = Control::new(pairs, five_tuples)?;
+    let mut control = Control::new(pairs, in_use, five_tuples)?;
     let mut stats = KVec::with_capacity(pairs as usize, GFP_KERNEL)?;
 
     for index in 0..pairs {

@@ -89,9 +89,10 @@ pub(crate) struct Control<'bound> {
 }
 
 impl<'bound> Control<'bound> {
-    /// For a device with that many queue pairs, which has five-tuple filters or not.
-    pub(crate) fn new(pairs: u32, five_tuples: bool) -> Result<Self> {
-        let in_use = u16::try_from(pairs)?;
+    /// For a device with that many queue pairs, of which `in_use` are used at first, and which has
+    /// five-tuple filters or not.
+    pub(crate) fn new(pairs: u32, in_use: u32, five_tuples: bool) -> Result<Self> {
+        let in_use = u16::try_from(in_use)?;
         let mut key = [0; rss::KEY_SIZE];
         net::random_bytes(&mut key);
 
