@@ -14,6 +14,7 @@
 //! * [`filter`]: which multicast addresses and VLANs are received.
 //! * [`five_tuple`]: filters that send packets to a queue.
 //! * [`frame`]: how long a padded frame really is.
+//! * [`udp_probe`]: whether a device segments UDP.
 //! * [`limits`]: the bounds of the device.
 //! * [`pci`]: how the device shows on the bus.
 //!
@@ -45,3 +46,4 @@ pub mod ring;
 pub mod rss;
 pub mod rx;
 pub mod tx;
+pub mod udp_probe;

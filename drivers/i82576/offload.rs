@@ -87,10 +87,13 @@ impl Headers {
             && self.l4_len <= u8::MAX as u32
     }
 
-    /// Whether the device can segment the frame, too: it keeps a copy of the headers.
+    /// Whether the device can segment the frame, too: it keeps a copy of the headers. For UDP see
+    /// [`udp_probe`](crate::udp_probe).
     #[inline]
     pub const fn can_segment(&self) -> bool {
-        self.can_checksum() && self.len() <= MAX_TSO_HEADER as u32 && matches!(self.l4, L4::Tcp)
+        self.can_checksum()
+            && self.len() <= MAX_TSO_HEADER as u32
+            && matches!(self.l4, L4::Tcp | L4::Udp)
     }
 }
 

@@ -44,6 +44,8 @@ impl Features {
     pub const TSO: Self = Self(bindings::NET_SHIM_F_TSO);
     /// TCP segmentation over IPv6.
     pub const TSO6: Self = Self(bindings::NET_SHIM_F_TSO6);
+    /// UDP segmentation: a datagram of each segment (`NETIF_F_GSO_UDP_L4`).
+    pub const UDP_SEGMENTATION: Self = Self(bindings::NET_SHIM_F_UDP_SEGMENTATION);
     /// Receive checksums by the device.
     pub const RXCSUM: Self = Self(bindings::NET_SHIM_F_RXCSUM);
     /// The receive hash in the descriptor is passed on.
@@ -112,8 +114,14 @@ pub trait Driver: Sized + Send + Sync {
     /// with [`Features::VLAN_FILTER`], with the RTNL and sometimes also the instance lock held.
     fn set_vlan(&self, id: u16, receive: bool) -> Result;
 
-    /// Makes a set of features one that the device can have together (`ndo_fix_features`).
-    fn fix_features(features: Features) -> Features {
+    /// Makes a set of features one that the device can have together (`ndo_fix_features`). What is
+    /// left out here stays off, and the core asks for it again with the next change.
+    fn fix_features(
+        dev: Locked<'_, Self>,
+        control: &mut Self::Control,
+        features: Features,
+    ) -> Features {
+        let _ = (dev, control);
         features
     }
 

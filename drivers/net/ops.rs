@@ -185,10 +185,13 @@ impl<T: Driver> Table<T> {
     ///
     /// Only the core may call it, as `ndo_fix_features`.
     unsafe extern "C" fn fix_features(
-        _dev: *mut bindings::net_device,
+        dev: *mut bindings::net_device,
         features: bindings::netdev_features_t,
     ) -> bindings::netdev_features_t {
-        T::fix_features(Features::from_raw(features)).as_raw()
+        // SAFETY: The core holds the lock.
+        let (dev, control) = unsafe { Locked::<T>::new(dev) };
+
+        T::fix_features(dev, control, Features::from_raw(features)).as_raw()
     }
 
     /// # Safety

@@ -70,6 +70,8 @@ pub struct Config {
     pub fixed_features: Features,
     /// Features that are on at first and that the user may turn off.
     pub features: Features,
+    /// Features that are off at first and that the user may turn on.
+    pub optional_features: Features,
     /// The transmit path takes frames whose fragments are device memory (`NETMEM_TX_DMA`).
     pub netmem_tx: bool,
 }
@@ -112,8 +114,9 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
             (*raw).request_ops_lock = true;
             (*raw).min_mtu = config.min_mtu;
             (*raw).max_mtu = config.max_mtu;
-            (*raw).hw_features = config.features.as_raw();
+            (*raw).hw_features = config.features.with(config.optional_features).as_raw();
             (*raw).vlan_features = features
+                .with(config.optional_features)
                 .without(Features::RXHASH)
                 .without(Features::VLAN_INSERT)
                 .without(Features::VLAN_STRIP)

@@ -104,6 +104,7 @@ fn probe<'bound>(
             max_mtu: 9216,
             fixed_features: Adapter::FIXED_FEATURES,
             features: Adapter::FEATURES,
+            optional_features: Adapter::OPTIONAL_FEATURES,
             netmem_tx: true,
         },
     )?

@@ -4,6 +4,7 @@
 
 mod control;
 mod pair;
+mod udp_segmentation;
 mod updown;
 
 use i82576::{
@@ -35,6 +36,7 @@ use net::{
     stats::LinkStats, //
 };
 
+use self::udp_segmentation::segments_udp;
 pub(crate) use self::{
     control::{
         Control,
@@ -81,6 +83,9 @@ impl<'bound> Adapter<'bound> {
         .with(Features::VLAN_INSERT)
         .with(Features::VLAN_STRIP)
         .with(Features::VLAN_FILTER);
+
+    /// What the user may turn on, if the device has it.
+    pub(crate) const OPTIONAL_FEATURES: Features = Features::UDP_SEGMENTATION;
 
     pub(crate) fn new(
         vectors: Vectors<'bound, Interrupt<'bound>>,
@@ -142,12 +147,22 @@ impl<'bound> Driver for Adapter<'bound> {
         Ok(())
     }
 
-    fn fix_features(features: Features) -> Features {
+    fn fix_features(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        features: Features,
+    ) -> Features {
         // One bit of the device is for both.
-        if features.contains(Features::VLAN_STRIP) {
+        let features = if features.contains(Features::VLAN_STRIP) {
             features.with(Features::VLAN_INSERT)
         } else {
             features.without(Features::VLAN_INSERT)
+        };
+
+        if features.contains(Features::UDP_SEGMENTATION) && !segments_udp(dev, control) {
+            features.without(Features::UDP_SEGMENTATION)
+        } else {
+            features
         }
     }
 

@@ -13,6 +13,7 @@
 //! - [`queues`]: single RX queues are restarted, which binds them to device memory;
 //! - [`xdp`]: XDP programs come and go;
 //! - [`ethtool`]: what users see and set through ethtool;
+//! - [`loopback`]: a frame in a loop inside the device;
 //! - [`counters`]: what the device counts;
 //! - [`stats`]: what is counted.
 
@@ -21,6 +22,7 @@ mod driver;
 mod ethtool;
 mod filter;
 mod hw;
+mod loopback;
 mod netdev;
 mod queues;
 mod rx;

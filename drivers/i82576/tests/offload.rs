@@ -263,8 +263,14 @@ fn headers_too_long_to_repeat_can_still_be_checksummed() {
 }
 
 #[test]
-fn only_tcp_is_segmented_and_into_segments_with_something_in_them() {
-    assert_eq!(Offload::new(&UDP6, segmented(1000, 2)), None);
+fn tcp_and_udp_are_segmented_and_into_segments_with_something_in_them() {
+    let sctp = Headers {
+        l4: L4::Sctp,
+        ..UDP6
+    };
+    assert_eq!(Offload::new(&sctp, segmented(1000, 2)), None);
+    let datagrams = Offload::new(&UDP6, segmented(1000, 2)).expect("the device can");
+    assert_eq!(datagrams.wire_len(62 + 1500), 2 * 62 + 1500);
     assert_eq!(Offload::new(&TCP4, segmented(0, 2)), None);
     let uncounted = Offload::new(&TCP4, segmented(1000, 0)).expect("the device counts itself");
     assert_eq!((uncounted.packets(), uncounted.wire_len(500)), (1, 500));

@@ -332,9 +332,27 @@ unsigned int net_shim_skb_tcp_hdrlen(const struct sk_buff *skb)
 	return tcp_hdrlen(skb);
 }
 
+static void udp_segmentation_prepare(struct sk_buff *skb)
+{
+	struct udphdr *uh = udp_hdr(skb);
+
+	if (ip_hdr(skb)->version == 4) {
+		struct iphdr *iph = ip_hdr(skb);
+
+		iph->tot_len = 0;
+		iph->check = 0;
+		uh->check = ~csum_tcpudp_magic(iph->saddr, iph->daddr, 0, IPPROTO_UDP, 0);
+	} else {
+		struct ipv6hdr *ip6h = ipv6_hdr(skb);
+
+		ip6h->payload_len = 0;
+		uh->check = ~csum_ipv6_magic(&ip6h->saddr, &ip6h->daddr, 0, IPPROTO_UDP, 0);
+	}
+}
+
 /*
- * What a NIC wants of a TSO header: no IP length and checksum, and a TCP
- * checksum of the pseudo-header without a length.
+ * What a NIC wants of headers to segment behind: no IP length and checksum, and
+ * a TCP or UDP checksum of the pseudo-header without a length.
  */
 void net_shim_skb_tso_prepare(struct sk_buff *skb)
 {
@@ -345,6 +363,8 @@ void net_shim_skb_tso_prepare(struct sk_buff *skb)
 		iph->check = 0;
 		tcp_hdr(skb)->check = ~csum_tcpudp_magic(iph->saddr, iph->daddr, 0,
 							 IPPROTO_TCP, 0);
+	} else if (skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4) {
+		udp_segmentation_prepare(skb);
 	} else {
 		ipv6_hdr(skb)->payload_len = 0;
 		tcp_v6_gso_csum_prep(skb);

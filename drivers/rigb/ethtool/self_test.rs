@@ -2,17 +2,12 @@
 
 //! The device tests itself: registers, an interrupt, and a frame in a loop inside the device.
 
-use core::ops::ControlFlow;
-
 use i82576::{
     limits,
     regs::{
         self,
-        srrctl,
         Reg, //
     },
-    ring,
-    rx,
     tx, //
 };
 use kernel::{
@@ -20,11 +15,7 @@ use kernel::{
         Bound,
         Device, //
     },
-    prelude::*,
-    time::{
-        delay::fsleep,
-        Delta, //
-    }, //
+    prelude::*, //
 };
 use net::{
     descriptors::Descriptors,
@@ -33,10 +24,10 @@ use net::{
 
 use crate::{
     hw::Hw,
+    loopback,
     netdev::{
         Adapter,
-        Control,
-        Rings, //
+        Control, //
     }, //
 };
 
@@ -47,10 +38,6 @@ pub(super) const NAMES: [&CStr; 4] = [
     c"Loopback test (offline)",
     c"Link test (online)",
 ];
-
-/// How often a test looks whether something has happened, and how long it waits between.
-const TRIES: u32 = 100;
-const PAUSE: Delta = Delta::from_millis(1);
 
 /// Registers that keep what is written to the bits of a mask, while no queue runs.
 const KEPT: [(Reg, u32); 12] = [
@@ -87,51 +74,17 @@ pub(super) fn run<'bound>(
     let mut outcomes = [Ok(()), Ok(()), Ok(()), link];
 
     if offline {
-        // What it takes to go on afterwards comes first.
-        let rings = if dev.is_running() {
-            let program = control.program.as_ref();
-
-            Some(Rings::new(
-                dev,
-                0..control.in_use,
-                &control.settings,
-                program,
-            )?)
-        } else {
-            None
-        };
-
-        if rings.is_some() {
-            Adapter::halt(dev, control);
-        }
-        outcomes[0] = registers(hw);
-        outcomes[1] = interrupt(adapter, control);
-        outcomes[2] = loopback(adapter.parent, hw);
-        if let Some(rings) = rings {
-            Adapter::start(dev, control, rings)?;
-        }
+        Adapter::offline(dev, control, |adapter, control| {
+            outcomes[0] = registers(hw);
+            outcomes[1] = interrupt(adapter, control);
+            outcomes[2] = loopback(adapter.parent, hw);
+        })?;
     }
 
     for (result, outcome) in results.iter_mut().zip(&outcomes) {
         *result = outcome.is_err().into();
     }
     outcomes.into_iter().collect()
-}
-
-/// Waits until `done` says so.
-fn wait(mut done: impl FnMut() -> bool) -> Result {
-    let looked = (0..TRIES).try_for_each(|_| {
-        if done() {
-            return ControlFlow::Break(());
-        }
-        fsleep(PAUSE);
-        ControlFlow::Continue(())
-    });
-
-    match looked {
-        ControlFlow::Break(()) => Ok(()),
-        ControlFlow::Continue(()) => Err(ETIMEDOUT),
-    }
 }
 
 /// Registers keep what is written to them.
@@ -161,7 +114,7 @@ fn interrupt<'bound>(adapter: &Adapter<'bound>, control: &Control<'bound>) -> Re
 
     hw.enable_interrupts(vector);
     hw.trigger(vector);
-    let came = wait(|| adapter.link.interrupts() != before);
+    let came = loopback::wait(|| adapter.link.interrupts() != before);
     hw.disable_interrupts();
     came
 }
@@ -178,39 +131,14 @@ fn frame(index: u32) -> u64 {
     }
 }
 
-/// Queue 0 of each kind while it is tested. Dropping it makes the device stop.
-struct Queues<'a>(&'a Hw<'a>);
-
-impl Drop for Queues<'_> {
-    fn drop(&mut self) {
-        self.0.stop_receiving();
-        let stopped = self.0.disable_tx(0).and(self.0.disable_rx(0));
-
-        self.0.stop_sending();
-        self.0.end_loopback();
-        if stopped.is_err() {
-            // The memory goes after this: no queue may access it any more.
-            self.0.stop_dma();
-        }
-    }
-}
-
 /// A frame that is sent in a loop inside the device comes back as it was.
 fn loopback(parent: &Device<Bound>, hw: &Hw<'_>) -> Result {
-    let len = ring::Ring::new(limits::RING_MIN).ok_or(EINVAL)?;
-    let rx_ring = Descriptors::new(parent, len.len().into())?;
-    let tx_ring = Descriptors::new(parent, len.len().into())?;
     // Memory that descriptors are made of does for frames, too: two quadwords each.
     let sent = Descriptors::new(parent, u32::from(FRAME) / limits::DESCRIPTOR_SIZE)?;
-    let received = Descriptors::new(
-        parent,
-        2 * limits::PAYLOAD_BUFFER_UNIT / limits::DESCRIPTOR_SIZE,
-    )?;
 
     for index in 0..u32::from(FRAME) / limits::DESCRIPTOR_SIZE {
         sent.write(index, [frame(2 * index), frame(2 * index + 1)]);
     }
-    rx_ring.write(0, rx::rx_read(received.dma_address(), 0));
     let data = tx::Data {
         address: sent.dma_address(),
         len: FRAME,
@@ -219,27 +147,10 @@ fn loopback(parent: &Device<Bound>, hw: &Hw<'_>) -> Result {
         report_status: true,
         ..tx::Data::default()
     };
-    tx_ring.write(0, data.encode());
+    let received = loopback::send(parent, hw, &[data.encode()], 1)?;
+    let same = (0..u32::from(FRAME) / 8).all(|word| received.word(0, word) == frame(word));
 
-    let queues = Queues(hw);
-    hw.start();
-    hw.begin_loopback();
-    hw.enable_rx(
-        0,
-        rx_ring.dma_address(),
-        len.bytes(),
-        srrctl::encode(2, 0, srrctl::DescType::OneBuffer, true),
-    )?;
-    hw.enable_tx(0, tx_ring.dma_address(), len.bytes())?;
-    hw.write(regs::rdt(0), 1);
-    hw.write(regs::tdt(0), 1);
-    wait(|| tx::is_done(tx_ring.read(0, 1)) && rx::is_done(rx_ring.read(0, 1)))?;
-    drop(queues);
-
-    let write_back = rx::WriteBack::from_raw(rx_ring.read(0, 0), rx_ring.read(0, 1));
-    let same = (0..u32::from(FRAME) / 8)
-        .all(|word| received.read(word / 2, word as usize % 2) == frame(word));
-    if write_back.packet_len() == FRAME && same {
+    if received.len(0) == u32::from(FRAME) && same {
         Ok(())
     } else {
         Err(EIO)

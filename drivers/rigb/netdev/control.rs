@@ -84,6 +84,8 @@ pub(crate) struct Control<'bound> {
     pub(crate) five_tuples: Option<five_tuple::Table>,
     pub(crate) pause: Pause,
     pub(crate) counters: Counters,
+    /// Whether the device segments UDP, once it is known.
+    pub(super) segments_udp: Option<bool>,
     /// What the lights showed before they were used to find the port.
     pub(crate) saved_lights: u32,
 }
@@ -118,6 +120,7 @@ impl<'bound> Control<'bound> {
                 tx: false,
             },
             counters: Counters::default(),
+            segments_udp: None,
             saved_lights: 0,
         })
     }

@@ -212,6 +212,36 @@ impl<'bound> Adapter<'bound> {
             .inspect_err(|_| dev.device().set_carrier(false))
     }
 
+    /// Runs `test` while no queue runs, and starts the interface again, on new rings, if it was up.
+    /// What is bound stays bound.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and nothing was done; others as for [`Self::reconfigure`].
+    pub(crate) fn offline<R>(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        test: impl FnOnce(&Self, &Control<'bound>) -> R,
+    ) -> Result<R> {
+        let adapter = dev.device().driver();
+
+        if !dev.is_running() {
+            return Ok(test(adapter, control));
+        }
+        // What it takes to go on afterwards comes first.
+        let rings = Rings::new(
+            dev,
+            0..control.in_use,
+            &control.settings,
+            control.program.as_ref(),
+        )?;
+
+        Self::halt(dev, control);
+        let outcome = test(adapter, control);
+        Self::start(dev, control, rings)?;
+        Ok(outcome)
+    }
+
     /// Stops the interface and frees its rings.
     pub(crate) fn halt(dev: Locked<'_, Self>, control: &mut Control<'bound>) {
         let hw = &dev.device().driver().hw;

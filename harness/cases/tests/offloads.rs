@@ -3,7 +3,10 @@
 //! Checksums and segmentation, by the device and by the kernel, over frames of odd sizes.
 
 use cases::{Family, Result, Testbed};
-use protocol::netdev::QueueKind;
+use protocol::{
+    ethtool::GetFeatures,
+    netdev::{ListPagePools, QueueKind},
+};
 
 /// From one byte to 64 KiB, most of them no multiple of anything.
 const ODD: &[u32] = &[
@@ -112,6 +115,71 @@ fn a_feature_that_the_device_lacks_can_be_turned_neither_on_nor_off() -> Result 
         bed.set_features(bed.local, &[("tx-scatter-gather", false)])
             .is_err()
     );
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
+    const UDP_SEGMENTATION: &str = "tx-udp-segmentation";
+
+    let bed = Testbed::options()
+        .header_split()
+        .boot("offloads-udp-segmentation")?;
+    let active = || -> Result<Vec<String>> {
+        let features = bed.guest.call(GetFeatures {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+        })?;
+        Ok(features.active)
+    };
+    let pools = || -> Result<Vec<u64>> {
+        let pools = bed.guest.call(ListPagePools {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+        })?;
+        Ok(pools.iter().map(|pool| pool.id).collect())
+    };
+    let before = active()?;
+
+    // The driver asks the device the first time, on which rings are made anew: that interrupts a
+    // flow and does not end it.
+    bed.steer(bed.local, &[1])?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let mut refusals = Vec::new();
+    let mut seen = Vec::new();
+    let received = stream.receive_devmem(&bed, 1, 8 << 20, 8 << 20, |_| {
+        if refusals.is_empty() {
+            seen.push(pools());
+        }
+        if refusals.len() < 2 {
+            refusals.push(bed.set_features(bed.local, &[(UDP_SEGMENTATION, true)]));
+            seen.push(pools());
+        }
+    })?;
+    assert_eq!(received.verified, 8 << 20);
+    for refusal in &refusals {
+        let said = refusal.as_ref().err().map(ToString::to_string);
+        assert!(
+            said.is_some_and(|said| said.contains(UDP_SEGMENTATION)),
+            "{refusals:?}"
+        );
+    }
+    assert_eq!(active()?, before);
+    let seen: Vec<_> = seen.into_iter().collect::<Result<_>>()?;
+    assert!(
+        seen[0] != seen[1] && seen[1] == seen[2],
+        "asked once: {seen:?}"
+    );
+
+    // What was refused is still wanted, and in nobody's way.
+    bed.set_features(bed.local, &[("rx-hashing", false)])?;
+    assert!(!active()?.contains(&"rx-hashing".to_owned()));
+    bed.set_interface(bed.local, false)?;
+    bed.set_interface(bed.local, true)?;
+    bed.wait_carrier_of(bed.local, true)?;
+    bed.stream(bed.local, bed.peer, Family::V6)
+        .transfer(&bed, BYTES, ODD)?;
     bed.finish()?;
     Ok(())
 }

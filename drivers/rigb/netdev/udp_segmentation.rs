@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Whether the device segments UDP.
+
+use i82576::udp_probe::{
+    self,
+    START, //
+};
+use kernel::prelude::*;
+use net::{
+    descriptors::Descriptors,
+    device::Locked, //
+};
+
+use super::{
+    Adapter,
+    Control, //
+};
+use crate::loopback;
+
+/// Asks the device the first time, which interrupts traffic.
+pub(super) fn segments_udp<'bound>(
+    dev: Locked<'_, Adapter<'bound>>,
+    control: &mut Control<'bound>,
+) -> bool {
+    if control.segments_udp.is_none() {
+        let asked = ask(dev, control);
+
+        // Unless there was no memory, or nothing came back: then it is asked again.
+        control.segments_udp = asked.ok();
+        if let Ok(false) = asked {
+            dev_info!(
+                dev.device().driver().parent,
+                "no UDP segmentation: this device makes IP fragments\n"
+            );
+        }
+    }
+    control.segments_udp == Some(true)
+}
+
+fn ask<'bound>(dev: Locked<'_, Adapter<'bound>>, control: &mut Control<'bound>) -> Result<bool> {
+    Adapter::offline(dev, control, |adapter, _| look(adapter))?
+}
+
+/// Sends a datagram to be segmented in a loop inside the device, and looks at what comes of it.
+fn look(adapter: &Adapter<'_>) -> Result<bool> {
+    let frame = Descriptors::new(adapter.parent, udp_probe::SIZE)?;
+
+    for index in 0..udp_probe::SIZE {
+        frame.write(index, udp_probe::words(index));
+    }
+    let sent = udp_probe::descriptors(frame.dma_address()).ok_or(EINVAL)?;
+    let frames = udp_probe::SEGMENTS;
+    let received = loopback::send(adapter.parent, &adapter.hw, &sent, frames)?;
+
+    Ok((0..u32::from(frames)).all(|index| {
+        let mut start = [0; START];
+
+        for (word, bytes) in (0..).zip(start.chunks_exact_mut(8)) {
+            bytes.copy_from_slice(&received.word(index, word).to_le_bytes());
+        }
+        udp_probe::is_segment(&start, received.len(index))
+    }))
+}
