@@ -38,19 +38,15 @@ pub(crate) fn find() -> Result<Option<String>> {
         file => file.with_context(|| format!("opening {FILE}"))?,
     };
     let begin = Instant::now();
-    scan_after_churn()?;
+    churn()?;
+    files::write(FILE, "scan")?;
     thread::sleep(AGE.saturating_sub(begin.elapsed()));
-    scan_after_churn()?;
+    files::write(FILE, "scan")?;
     let mut report = Vec::new();
     file.take(MAX_REPORT)
         .read_to_end(&mut report)
         .with_context(|| format!("reading {FILE}"))?;
     Ok(Some(String::from_utf8_lossy(&report).into_owned()))
-}
-
-fn scan_after_churn() -> Result<()> {
-    churn()?;
-    files::write(FILE, "scan")
 }
 
 /// Has the kernel allocate and free objects of each size: control data of a message is copied
