@@ -24,7 +24,7 @@ const THREADS: &str = "NEXTEST_TEST_THREADS";
 
 /// Runs the tests whose names contain one of `filters` (all, without any).
 /// Words after `--` go to nextest, such as `-E 'package(cases)'`. With the debug kernel only
-/// tests that boot it.
+/// the cases: the others are about the host and the harness.
 ///
 /// # Errors
 ///
@@ -50,7 +50,7 @@ pub(crate) fn run(project: &Project, lock: CacheLock, filters: &[String]) -> Res
         .dir(&project.root);
     command = match (project.kernel.flavour(), &selftests) {
         // Tests that are ignored otherwise want this kernel.
-        (Flavour::Debug, _) => command.args(["-p", "cases", "-p", "vm", "--run-ignored", "all"]),
+        (Flavour::Debug, _) => command.args(["-p", "cases", "--run-ignored", "all"]),
         (_, None) => command.args(["--workspace", "--exclude", KSELFTEST]),
         (_, Some(guest)) => command
             .arg("--workspace")
