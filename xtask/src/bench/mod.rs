@@ -59,7 +59,7 @@ pub(crate) struct Options {
     /// Only what `bench-check` compares: MTU 9000, 64 KiB
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// All message sizes, 4 KiB to 16 MiB; takes long
+    /// All rows with all message sizes, 4 KiB to 16 MiB; takes hours
     #[arg(long)]
     full: bool,
     /// Only rows whose names contain this, such as `rigb, MTU 9000, 64K`

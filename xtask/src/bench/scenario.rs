@@ -56,12 +56,12 @@ pub(crate) struct Scenario {
     breadth: Breadth,
 }
 
-/// With how many sizes a scenario is measured.
+/// With how many sizes a scenario is measured: see [`Extent::has`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Breadth {
-    /// With all, in the documentation too.
+    /// Next to what is done today, also in the documentation.
     Main,
-    /// With all, in the documentation with [`FIRST`] only.
+    /// Between those.
     Side,
     /// With [`FIRST`] only, wherever.
     Detail,
@@ -238,38 +238,47 @@ pub(crate) enum Extent {
     Document,
     /// What `make bench` measures.
     Usual,
-    /// All message sizes.
+    /// All, with all sizes.
     Full,
 }
 
+impl Extent {
+    /// Whether a scenario of this breadth is measured with these sizes.
+    fn has(self, breadth: Breadth, mtu: u32, io: u32) -> bool {
+        let first = (mtu, io) == FIRST;
+        match (self, breadth) {
+            (Self::Quick, Breadth::Detail) => false,
+            (Self::Quick, _) | (_, Breadth::Detail) | (Self::Document, Breadth::Side) => first,
+            (Self::Document, Breadth::Main) => {
+                USUAL.contains(&io) && (mtu != 4096 || io == FIRST.1)
+            }
+            (Self::Usual, Breadth::Side) => USUAL.contains(&io),
+            (Self::Usual, Breadth::Main) => USUAL.contains(&io) || mtu == FIRST.0,
+            (Self::Full, _) => true,
+        }
+    }
+}
+
+const MTUS: [u32; 3] = [1500, 4096, 9000];
+/// Sizes of reads and writes: 4 KiB to 16 MiB.
+const IOS: [u32; 7] = [
+    4 << 10,
+    16 << 10,
+    64 << 10,
+    256 << 10,
+    1 << 20,
+    4 << 20,
+    16 << 20,
+];
+/// Those of them that tables are for.
+const USUAL: [u32; 2] = [64 << 10, 1 << 20];
+
 /// The rows of an extent, in the order of the table.
 pub(crate) fn rows(extent: Extent) -> Vec<Row> {
-    const MTUS: &[u32] = &[1500, 4096, 9000];
-    let (mtus, ios): (&[u32], &[u32]) = match extent {
-        Extent::Quick => (&[FIRST.0], &[FIRST.1]),
-        Extent::Document | Extent::Usual => (MTUS, &[64 << 10, 1 << 20]),
-        Extent::Full => (
-            MTUS,
-            &[
-                4 << 10,
-                16 << 10,
-                64 << 10,
-                256 << 10,
-                1 << 20,
-                4 << 20,
-                16 << 20,
-            ],
-        ),
-    };
     let mut rows = Vec::new();
-    for &mtu in mtus {
-        for &io in ios {
-            let here = |scenario: &&Scenario| match scenario.breadth {
-                Breadth::Main => extent != Extent::Document || mtu != 4096 || io == FIRST.1,
-                Breadth::Side => extent != Extent::Document || (mtu, io) == FIRST,
-                Breadth::Detail => extent != Extent::Quick && (mtu, io) == FIRST,
-            };
-            let scenarios = SCENARIOS.iter().filter(here);
+    for mtu in MTUS {
+        for io in IOS {
+            let scenarios = SCENARIOS.iter().filter(|s| extent.has(s.breadth, mtu, io));
             rows.extend(scenarios.map(|&scenario| Row::Transfer(Transfer { scenario, mtu, io })));
         }
     }
@@ -303,5 +312,22 @@ mod tests {
         }
         // Three repeats of ten seconds each.
         assert!(rows.len() <= 50, "{} rows take long", rows.len());
+    }
+
+    #[test]
+    fn a_usual_run_has_every_mtu_message_size_and_number_of_flows() {
+        let rows: Vec<_> = rows(Extent::Usual).iter().map(Row::name).collect();
+        for name in [
+            "igb, MTU 9000, 4K",
+            "igb + copy, MTU 9000, 16M",
+            "rigb devmem, accelerator, 16K, MTU 9000, 256K",
+            "rigb devmem, udmabuf, MTU 4096, 1M",
+            "rigb zcrx RX, user, MTU 1500, 64K",
+            "rigb, 2 flows, MTU 9000, 64K",
+            "rigb devmem, accelerator, 16K, 4 flows, MTU 9000, 64K",
+        ] {
+            assert!(rows.iter().any(|row| row == name), "{name}");
+        }
+        assert!(rows.len() <= 120, "{} rows take long", rows.len());
     }
 }
