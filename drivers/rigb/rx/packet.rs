@@ -228,13 +228,14 @@ impl Maker<'_, '_> {
     /// is longer than its IP header says.
     #[inline]
     fn unpadded(&self, slot: &Slot, start: u32, len: u32) -> u32 {
-        match &slot.head {
-            Some(buffer) if len <= limits::MIN_FRAME => {
-                let pools = self.pools;
+        if len > limits::MIN_FRAME {
+            return len;
+        }
+        let pools = self.pools;
 
-                unpadded(pools.heads.pages(), buffer, pools.headroom, start, len)
-            }
-            _ => len,
+        match &slot.head {
+            Some(buffer) => unpadded(pools.heads.pages(), buffer, pools.headroom, start, len),
+            None => len,
         }
     }
 
