@@ -99,7 +99,7 @@ fn fragments_of_ip_are_no_segments() {
         let len = fragment.len();
         put(&mut fragment, IP + 2, len - IP);
         let more = usize::from((n + 1) * mss < datagram.len());
-        put(&mut fragment, IP + 6, more << 13 | n * mss / 8);
+        put(&mut fragment, IP + 6, (more << 13) | (n * mss / 8));
         fragment.resize(fragment.len().max(60), 0);
         assert!(!seen(&fragment), "fragment {n}");
     }
