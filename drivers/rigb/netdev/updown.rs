@@ -238,7 +238,7 @@ impl<'bound> Adapter<'bound> {
 
         Self::halt(dev, control);
         let outcome = test(adapter, control);
-        Self::start(dev, control, rings)?;
+        Self::start(dev, control, rings).inspect_err(|_| dev.device().set_carrier(false))?;
         Ok(outcome)
     }
 
