@@ -26,6 +26,7 @@ pub mod device;
 pub mod dim;
 pub mod dma;
 pub mod ethtool;
+pub mod features;
 pub mod fragment;
 pub mod irq;
 pub mod napi;

@@ -20,11 +20,11 @@ use net_bindings as bindings;
 use crate::{
     device::{
         Driver,
-        Features,
         Locked,
         MacAddress,
         NetDevice, //
     },
+    features::Features,
     rx_mode::{
         Addresses,
         RxMode, //

@@ -27,7 +27,6 @@ use crate::{
         Allocation,
         DeviceRef,
         Driver,
-        Features,
         MacAddress,
         NetDevice,
         Private, //
@@ -37,6 +36,7 @@ use crate::{
         Ethtool,
         FlowRules, //
     },
+    features::Features,
     ops,
     queue::{
         self,

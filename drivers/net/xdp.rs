@@ -18,24 +18,28 @@
 //!
 //! C header: `include/net/xdp.h`
 
-use core::{
-    marker::PhantomData,
-    mem::{
-        ManuallyDrop,
-        MaybeUninit, //
-    },
-    ptr::NonNull, //
-};
+mod frame;
+mod program;
+mod run;
+
+use core::marker::PhantomData;
 
 use kernel::{
-    error::{
-        from_result,
-        to_result, //
-    },
+    error::from_result,
     prelude::*, //
 };
 use net_bindings as bindings;
 
+pub use self::{
+    frame::Frame,
+    program::Program,
+    run::{
+        Runner,
+        RxQueue,
+        Verdict,
+        HEADROOM, //
+    },
+};
 use crate::{
     device::{
         DeviceRef,
@@ -44,27 +48,12 @@ use crate::{
         NetDevice, //
     },
     ethtool::ExtAck,
-    fragment::{
-        Fragment,
-        FragmentPool, //
-    },
-    napi, ops,
-    skb::{
-        self,
-        SkBuff, //
-    },
+    ops,
     tx::{
         Transmit,
         TxQueue, //
     },
 };
-
-/// What a program's frame needs before it in its buffer, in bytes: what programs may grow it by,
-/// and room for the core's `struct xdp_frame`.
-// CAST: A small structure.
-pub const HEADROOM: u32 = bindings::NET_SHIM_XDP_PACKET_HEADROOM
-    + (core::mem::size_of::<bindings::xdp_frame>() as u32)
-        .next_multiple_of(bindings::NET_SHIM_CACHE_BYTES);
 
 /// What a device says of itself (`enum netdev_xdp_act`): frames have no fragments, in and out.
 pub(crate) const FEATURES: u32 = bindings::netdev_xdp_act_NETDEV_XDP_ACT_BASIC
@@ -103,268 +92,6 @@ pub trait TransmitFrames: Transmit {
 
     /// Rings the doorbell.
     fn flush_frames(&mut self);
-}
-
-/// A share in an XDP program.
-///
-/// A queue's receive path may use it as long as it has this; what the program refers to is
-/// protected by the RCU read side that a NAPI poll is.
-///
-/// # Invariants
-///
-/// Holds a reference to the program.
-pub struct Program(NonNull<bindings::bpf_prog>);
-
-// SAFETY: Programs may be run and let go anywhere.
-unsafe impl Send for Program {}
-// SAFETY: As above.
-unsafe impl Sync for Program {}
-
-impl Program {
-    /// # Safety
-    ///
-    /// `prog` must be null or a valid program.
-    unsafe fn share(prog: *mut bindings::bpf_prog) -> Option<Self> {
-        let prog = NonNull::new(prog)?;
-
-        // SAFETY: As this function requires.
-        unsafe { bindings::net_shim_prog_inc(prog.as_ptr()) };
-        // INVARIANT: The reference was just taken.
-        Some(Self(prog))
-    }
-}
-
-impl Clone for Program {
-    fn clone(&self) -> Self {
-        // SAFETY: Valid by the type invariant.
-        unsafe { bindings::net_shim_prog_inc(self.0.as_ptr()) };
-        // INVARIANT: The reference was just taken.
-        Self(self.0)
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        // SAFETY: The reference is ours by the type invariant.
-        unsafe { bindings::net_shim_prog_put(self.0.as_ptr()) };
-    }
-}
-
-/// A linear frame that is on its way to be sent; dropped when it was, or cannot be: its memory goes
-/// back to where it came from, from any context but hard interrupts.
-///
-/// # Invariants
-///
-/// Owns the frame, which has no fragments.
-pub struct Frame(NonNull<bindings::xdp_frame>);
-
-// SAFETY: A frame may be used by any one thread at a time.
-unsafe impl Send for Frame {}
-
-impl Frame {
-    /// `None`, and the caller keeps it, if there is no frame or it has fragments.
-    ///
-    /// # Safety
-    ///
-    /// `frame` must be null or a valid frame, which the caller gives away.
-    unsafe fn from_raw(frame: *mut bindings::xdp_frame) -> Option<Self> {
-        let frame = NonNull::new(frame)?;
-        // SAFETY: As this function requires.
-        let flags = unsafe { (*frame.as_ptr()).flags };
-
-        // INVARIANT: As this function requires, and as is checked.
-        (flags & bindings::xdp_buff_flags_XDP_FLAGS_HAS_FRAGS == 0).then_some(Self(frame))
-    }
-
-    fn into_raw(self) -> *mut bindings::xdp_frame {
-        ManuallyDrop::new(self).0.as_ptr()
-    }
-
-    pub(crate) fn data(&self) -> *mut c_void {
-        // SAFETY: Valid by the type invariant.
-        unsafe { (*self.0.as_ptr()).data }
-    }
-
-    /// The length in bytes.
-    #[inline]
-    pub fn len(&self) -> u32 {
-        // SAFETY: Valid by the type invariant.
-        unsafe { (*self.0.as_ptr()).len }
-    }
-
-    /// Returns whether there are no bytes.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-impl Drop for Frame {
-    fn drop(&mut self) {
-        // SAFETY: Owned by the type invariant.
-        unsafe { bindings::xdp_return_frame(self.0.as_ptr()) };
-    }
-}
-
-/// What became of a frame.
-pub enum Verdict {
-    /// It goes up, as the program left it.
-    Pass(SkBuff),
-    /// It should go up, but there was no memory for an skb.
-    NoMemory,
-    /// It was dropped, as the program wants.
-    Drop,
-    /// It shall be sent where it came from (`XDP_TX`).
-    Transmit(Frame),
-    /// It went on to another device, processor or socket.
-    Redirect,
-    /// It was dropped: the program failed, or nobody can do what it wants.
-    Failed,
-}
-
-/// An RX queue as programs see it (`struct xdp_rxq_info`), and the program that it runs.
-///
-/// # Invariants
-///
-/// `info` is registered.
-pub struct RxQueue {
-    info: KBox<bindings::xdp_rxq_info>,
-    program: Option<Program>,
-}
-
-// SAFETY: `info` is plain data, which refers to the device and the pool; both are kept.
-unsafe impl Send for RxQueue {}
-
-impl RxQueue {
-    /// Registers RX queue `queue`, whose frames are in buffers of `pool`, and which runs `program`.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    pub fn new<T: Driver>(
-        dev: Locked<'_, T>,
-        queue: u32,
-        pool: &FragmentPool,
-        program: Option<Program>,
-    ) -> Result<Self> {
-        let mut info = KBox::new(pin_init::zeroed::<bindings::xdp_rxq_info>(), GFP_KERNEL)?;
-
-        // SAFETY: The device is valid; it outlives its queues' memory.
-        to_result(unsafe {
-            bindings::__xdp_rxq_info_reg(&mut *info, dev.device().as_raw(), queue, 0, 0)
-        })?;
-        // INVARIANT: Registered above. Dropping it undoes that.
-        let mut this = Self { info, program };
-
-        // SAFETY: Registered above; the pool is valid, and gets a user.
-        to_result(unsafe {
-            bindings::xdp_rxq_info_reg_mem_model(
-                &mut *this.info,
-                bindings::xdp_mem_type_MEM_TYPE_PAGE_POOL,
-                pool.pages().as_raw().cast(),
-            )
-        })?;
-        Ok(this)
-    }
-
-    /// Runs another program from now on, or none.
-    pub fn set_program(&mut self, program: Option<Program>) {
-        self.program = program;
-    }
-
-    /// The program, if there is one, to be run.
-    #[inline]
-    pub fn runner(&self) -> Option<Runner<'_>> {
-        self.program.as_ref().map(|program| Runner {
-            program,
-            info: &self.info,
-        })
-    }
-}
-
-impl Drop for RxQueue {
-    fn drop(&mut self) {
-        // SAFETY: Registered by the type invariant, and no program runs.
-        unsafe { bindings::xdp_rxq_info_unreg(&mut *self.info) };
-    }
-}
-
-/// A queue's program.
-pub struct Runner<'a> {
-    program: &'a Program,
-    info: &'a bindings::xdp_rxq_info,
-}
-
-impl Runner<'_> {
-    /// Runs the program over `len` bytes of a frame from [`HEADROOM`] of `buffer` on, which the
-    /// device has written and which is a buffer of the queue's pool.
-    pub fn run<T: Driver>(
-        &self,
-        buffer: Fragment,
-        len: u32,
-        dev: &DeviceRef<T>,
-        napi: &napi::Context<'_>,
-    ) -> Verdict {
-        if len > buffer.size().saturating_sub(HEADROOM + skb::TAILROOM) {
-            return Verdict::Failed;
-        }
-        let (dev, program) = (dev.as_raw(), self.program.0.as_ptr());
-        let mut xdp = MaybeUninit::<bindings::xdp_buff>::uninit();
-        let xdp = xdp.as_mut_ptr();
-
-        // SAFETY: The buffer is valid for its size, which has room for all three and is from a
-        // pool. Nothing writes to the queue's info.
-        unsafe {
-            bindings::net_shim_xdp_prepare(
-                xdp,
-                core::ptr::from_ref(self.info).cast_mut(),
-                buffer.netmem().as_raw(),
-                buffer.as_ptr().cast(),
-                buffer.offset(),
-                buffer.size(),
-                HEADROOM,
-                len,
-            );
-        }
-        // SAFETY: Prepared above; NAPI context, and the program is valid.
-        let action = unsafe { bindings::net_shim_xdp_run(program, xdp) };
-
-        // Each of these takes the reference to the buffer, unless it fails.
-        // SAFETY: `xdp` is what the program left of the frame, which is in the buffer and ours.
-        let verdict = unsafe {
-            match action {
-                bindings::xdp_action_XDP_DROP => return Verdict::Drop,
-                bindings::xdp_action_XDP_PASS => {
-                    match SkBuff::from_raw(bindings::net_shim_xdp_build_skb(xdp)) {
-                        Some(skb) => Some(Verdict::Pass(skb)),
-                        None => return Verdict::NoMemory,
-                    }
-                }
-                bindings::xdp_action_XDP_TX => {
-                    Frame::from_raw(bindings::net_shim_xdp_to_frame(xdp)).map(Verdict::Transmit)
-                }
-                bindings::xdp_action_XDP_REDIRECT => {
-                    (bindings::xdp_do_redirect(dev, xdp, program) == 0).then(|| {
-                        napi.flush_redirected();
-                        Verdict::Redirect
-                    })
-                }
-                _ => None,
-            }
-        };
-
-        match verdict {
-            Some(verdict) => {
-                let _ = buffer.into_raw();
-                verdict
-            }
-            None => {
-                // SAFETY: Both are valid.
-                unsafe { bindings::net_shim_xdp_failed(dev, program, action) };
-                Verdict::Failed
-            }
-        }
-    }
 }
 
 impl<T: Xdp> DeviceRef<T> {

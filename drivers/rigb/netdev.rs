@@ -26,10 +26,10 @@ use kernel::{
 use net::{
     device::{
         Driver,
-        Features,
         Locked,
         MacAddress, //
     },
+    features::Features,
     irq::Vectors,
     rx_mode::RxMode,
     skb::SkBuffRef,

@@ -18,10 +18,12 @@ use super::{
     Ethtool,
     Table, //
 };
-use crate::device::{
-    Features,
-    Locked,
-    MacAddress, //
+use crate::{
+    device::{
+        Locked,
+        MacAddress, //
+    },
+    features::Features, //
 };
 
 /// A value of which the bits in `mask` are compared; none by default.

@@ -6,9 +6,9 @@ use i82576::{
     filter::Table,
     regs, //
 };
-use net::device::{
-    Features,
-    MacAddress, //
+use net::{
+    device::MacAddress,
+    features::Features, //
 };
 
 use super::Hw;

@@ -11,10 +11,8 @@ use i82576::{
     },
 };
 use net::{
-    device::{
-        DeviceRef,
-        Features, //
-    },
+    device::DeviceRef,
+    features::Features,
     fragment::Fragment,
     napi,
     page_pool::PagePool,

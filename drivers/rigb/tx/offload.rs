@@ -17,7 +17,7 @@ use i82576::{
 };
 use kernel::prelude::*;
 use net::{
-    device::Features,
+    features::Features,
     skb::{
         self,
         SkBuff,
