@@ -111,12 +111,7 @@ impl<'bound> Driver for Adapter<'bound> {
 
     fn open(dev: Locked<'_, Self>, control: &mut Control<'bound>) -> Result {
         control.settings.xdp = control.program.is_some();
-        let rings = Rings::new(
-            dev,
-            0..control.in_use,
-            &control.settings,
-            control.program.as_ref(),
-        )?;
+        let rings = Rings::for_all(dev, control, &control.settings)?;
 
         Self::start(dev, control, rings)
     }

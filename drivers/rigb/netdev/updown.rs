@@ -56,6 +56,15 @@ impl<'bound> Rings<'bound> {
         }
         Ok(rings)
     }
+
+    /// Allocates rings for all queue pairs in use, as [`Self::new`] does.
+    pub(super) fn for_all(
+        dev: Locked<'_, Adapter<'bound>>,
+        control: &Control<'bound>,
+        settings: &Settings,
+    ) -> Result<Self> {
+        Self::new(dev, 0..control.in_use, settings, control.program.as_ref())
+    }
 }
 
 impl<'bound> Adapter<'bound> {
@@ -180,7 +189,7 @@ impl<'bound> Adapter<'bound> {
             return Ok(());
         }
 
-        let rings = Rings::new(dev, 0..control.in_use, &settings, control.program.as_ref())?;
+        let rings = Rings::for_all(dev, control, &settings)?;
 
         Self::halt(dev, control);
         let old = core::mem::replace(&mut control.settings, settings);
@@ -196,12 +205,7 @@ impl<'bound> Adapter<'bound> {
     ///
     /// As for [`Self::reconfigure`].
     pub(super) fn restart(dev: Locked<'_, Self>, control: &mut Control<'bound>) -> Result {
-        let rings = Rings::new(
-            dev,
-            0..control.in_use,
-            &control.settings,
-            control.program.as_ref(),
-        )?;
+        let rings = Rings::for_all(dev, control, &control.settings)?;
 
         Self::halt(dev, control);
         dev.device()
@@ -229,12 +233,7 @@ impl<'bound> Adapter<'bound> {
             return Ok(test(adapter, control));
         }
         // What it takes to go on afterwards comes first.
-        let rings = Rings::new(
-            dev,
-            0..control.in_use,
-            &control.settings,
-            control.program.as_ref(),
-        )?;
+        let rings = Rings::for_all(dev, control, &control.settings)?;
 
         Self::halt(dev, control);
         let outcome = test(adapter, control);
