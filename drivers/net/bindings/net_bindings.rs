@@ -3,7 +3,7 @@
 //! Raw bindings to the kernel's networking core.
 //!
 //! The only place that sees C names; the crate `net` turns them into safe types. What is in here
-//! is listed in `bindgen_parameters`; static inlines and macros come as `net_shim_*` (`shims.c`).
+//! is listed in `bindgen_parameters`; static inlines and macros come as `net_shim_*` (`shims/`).
 //! bindgen's layout tests are kept: a struct that Rust sees differently fails the build.
 
 #![allow(

@@ -15,7 +15,7 @@
 #include <net/page_pool/types.h>
 #include <net/xdp.h>
 
-/* NET_SKB_PAD, without the max() that libclang refuses; shims.c checks it. */
+/* NET_SKB_PAD, without the max() that libclang refuses; shims/netdevice.c checks it. */
 enum { NET_SHIM_SKB_PAD = L1_CACHE_BYTES > 32 ? L1_CACHE_BYTES : 32 };
 
 enum { NET_SHIM_CACHE_BYTES = SMP_CACHE_BYTES };

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+
+#include <linux/err.h>
+#include <net/page_pool/helpers.h>
+
+bool net_shim_is_err(const void *ptr)
+{
+	return IS_ERR(ptr);
+}
+
+long net_shim_ptr_err(const void *ptr)
+{
+	return PTR_ERR(ptr);
+}
+
+netmem_ref net_shim_pp_alloc(struct page_pool *pool, dma_addr_t *dma)
+{
+	netmem_ref netmem = page_pool_dev_alloc_netmems(pool);
+
+	if (likely(netmem))
+		*dma = page_pool_get_dma_addr_netmem(netmem);
+	return netmem;
+}
+
+/* Readable memory with @count references. */
+netmem_ref net_shim_pp_alloc_fragments(struct page_pool *pool, long count, dma_addr_t *dma,
+				       void **address)
+{
+	netmem_ref netmem = page_pool_dev_alloc_netmems(pool);
+
+	if (likely(netmem)) {
+		page_pool_fragment_netmem(netmem, count);
+		*dma = page_pool_get_dma_addr_netmem(netmem);
+		*address = netmem_address(netmem);
+	}
+	return netmem;
+}
+
+void net_shim_pp_put_fragments(struct page_pool *pool, netmem_ref netmem, long count)
+{
+	if (page_pool_unref_netmem(netmem, count) == 0)
+		page_pool_put_unrefed_netmem(pool, netmem, -1, false);
+}
+
+void net_shim_pp_put(netmem_ref netmem, bool direct)
+{
+	page_pool_put_full_netmem(netmem_get_pp(netmem), netmem, direct);
+}
+
+void net_shim_pp_sync_for_cpu(const struct page_pool *pool, netmem_ref netmem, u32 offset,
+			      u32 size)
+{
+	page_pool_dma_sync_netmem_for_cpu(pool, netmem, offset, size);
+}
+
+bool net_shim_pp_is_unreadable(struct page_pool *pool)
+{
+	return page_pool_is_unreadable(pool);
+}
+
+void *net_shim_netmem_address(netmem_ref netmem)
+{
+	return netmem_address(netmem);
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+
+#include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
+#include <linux/skbuff.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+#include <net/ip6_checksum.h>
+#include <net/page_pool/helpers.h>
+
+void net_shim_skb_free_any(struct sk_buff *skb)
+{
+	dev_kfree_skb_any(skb);
+}
+
+/* An skb around @size bytes of @pool's memory, with @len bytes behind @headroom. */
+struct sk_buff *net_shim_skb_build(const struct page_pool *pool, netmem_ref netmem, void *address,
+				   u32 offset, u32 size, u32 headroom, u32 len)
+{
+	struct sk_buff *skb;
+
+	page_pool_dma_sync_netmem_for_cpu(pool, netmem, offset + headroom, len);
+	skb = napi_build_skb(address, size);
+	if (unlikely(!skb))
+		return NULL;
+
+	skb_mark_for_recycle(skb);
+	skb_reserve(skb, headroom);
+	__skb_put(skb, len);
+	return skb;
+}
+
+unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb)
+{
+	return skb_shinfo(skb)->nr_frags;
+}
+
+/* False if @skb has no room for it. */
+bool net_shim_skb_add_rx_frag(const struct page_pool *pool, struct sk_buff *skb, netmem_ref netmem,
+			      u32 off, u32 size, u32 truesize)
+{
+	if (unlikely(skb_shinfo(skb)->nr_frags >= MAX_SKB_FRAGS))
+		return false;
+
+	page_pool_dma_sync_netmem_for_cpu(pool, netmem, off, size);
+	skb_add_rx_frag_netmem(skb, skb_shinfo(skb)->nr_frags, netmem, off, size, truesize);
+	return true;
+}
+
+bool net_shim_skb_csum_partial(const struct sk_buff *skb)
+{
+	return skb->ip_summed == CHECKSUM_PARTIAL;
+}
+
+/* What the device has to do to @skb beside sending it: NET_SHIM_SKB_*. */
+u32 net_shim_skb_wants(const struct sk_buff *skb)
+{
+	return (skb->ip_summed == CHECKSUM_PARTIAL ? NET_SHIM_SKB_CHECKSUM : 0) |
+	       (skb_vlan_tag_present(skb) ? NET_SHIM_SKB_VLAN : 0);
+}
+
+u16 net_shim_skb_vlan_tag(const struct sk_buff *skb)
+{
+	return skb_vlan_tag_get(skb);
+}
+
+void net_shim_skb_set_vlan_tag(struct sk_buff *skb, u16 tag)
+{
+	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), tag);
+}
+
+/* Hands up what the device says of a frame, and the frame. */
+void net_shim_skb_receive(struct napi_struct *napi, struct net_device *dev, struct sk_buff *skb,
+			  u16 queue, bool csum_verified, u32 hash, u32 hash_type)
+{
+	if (csum_verified)
+		skb->ip_summed = CHECKSUM_UNNECESSARY;
+	if (hash_type != PKT_HASH_TYPE_NONE)
+		skb_set_hash(skb, hash, hash_type);
+	skb_record_rx_queue(skb, queue);
+	skb->protocol = eth_type_trans(skb, dev);
+	napi_gro_receive(napi, skb);
+}
+
+u16 net_shim_skb_queue_mapping(const struct sk_buff *skb)
+{
+	return skb_get_queue_mapping(skb);
+}
+
+/* Frees the skb on failure, as skb_put_padto() does. */
+int net_shim_skb_pad_min(struct sk_buff *skb, unsigned int len)
+{
+	return skb_put_padto(skb, len);
+}
+
+int net_shim_skb_cow_head(struct sk_buff *skb)
+{
+	return skb_cow_head(skb, 0);
+}
+
+bool net_shim_skb_is_gso(const struct sk_buff *skb)
+{
+	return skb_is_gso(skb);
+}
+
+u16 net_shim_skb_gso_size(const struct sk_buff *skb)
+{
+	return skb_shinfo(skb)->gso_size;
+}
+
+u16 net_shim_skb_gso_segs(const struct sk_buff *skb)
+{
+	return skb_shinfo(skb)->gso_segs;
+}
+
+unsigned int net_shim_skb_network_offset(const struct sk_buff *skb)
+{
+	return skb_network_offset(skb);
+}
+
+unsigned int net_shim_skb_transport_offset(const struct sk_buff *skb)
+{
+	return skb_checksum_start_offset(skb);
+}
+
+u16 net_shim_skb_csum_offset(const struct sk_buff *skb)
+{
+	return skb->csum_offset;
+}
+
+/* The protocol in or behind VLAN tags, in host order. */
+u16 net_shim_skb_protocol(const struct sk_buff *skb)
+{
+	return ntohs(vlan_get_protocol(skb));
+}
+
+unsigned int net_shim_skb_tcp_hdrlen(const struct sk_buff *skb)
+{
+	return tcp_hdrlen(skb);
+}
+
+static void udp_segmentation_prepare(struct sk_buff *skb)
+{
+	struct udphdr *uh = udp_hdr(skb);
+
+	if (ip_hdr(skb)->version == 4) {
+		struct iphdr *iph = ip_hdr(skb);
+
+		iph->tot_len = 0;
+		iph->check = 0;
+		uh->check = ~csum_tcpudp_magic(iph->saddr, iph->daddr, 0, IPPROTO_UDP, 0);
+	} else {
+		struct ipv6hdr *ip6h = ipv6_hdr(skb);
+
+		ip6h->payload_len = 0;
+		uh->check = ~csum_ipv6_magic(&ip6h->saddr, &ip6h->daddr, 0, IPPROTO_UDP, 0);
+	}
+}
+
+/*
+ * What a NIC wants of headers to segment behind: no IP length and checksum, and
+ * a TCP or UDP checksum of the pseudo-header without a length.
+ */
+void net_shim_skb_tso_prepare(struct sk_buff *skb)
+{
+	if (skb_shinfo(skb)->gso_type & SKB_GSO_TCPV4) {
+		struct iphdr *iph = ip_hdr(skb);
+
+		iph->tot_len = 0;
+		iph->check = 0;
+		tcp_hdr(skb)->check = ~csum_tcpudp_magic(iph->saddr, iph->daddr, 0,
+							 IPPROTO_TCP, 0);
+	} else if (skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4) {
+		udp_segmentation_prepare(skb);
+	} else {
+		ipv6_hdr(skb)->payload_len = 0;
+		tcp_v6_gso_csum_prep(skb);
+	}
+}
+
+void net_shim_skb_tx_timestamp(struct sk_buff *skb)
+{
+	skb_tx_timestamp(skb);
+}
