@@ -4,7 +4,9 @@
 
 use cases::{Family, Result, Testbed};
 use protocol::{
+    Ns,
     ethtool::GetFeatures,
+    kernel::WriteFile,
     netdev::{ListPagePools, QueueKind},
 };
 
@@ -126,6 +128,12 @@ fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
     let bed = Testbed::options()
         .header_split()
         .boot("offloads-udp-segmentation")?;
+    // The console leaves out what is no warning.
+    bed.guest.call(WriteFile {
+        ns: Ns::Local,
+        path: "/proc/sys/kernel/printk".to_owned(),
+        contents: "7".to_owned(),
+    })?;
     let active = || -> Result<Vec<String>> {
         let features = bed.guest.call(GetFeatures {
             ns: bed.local.ns,
@@ -170,6 +178,15 @@ fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
     assert!(
         seen[0] != seen[1] && seen[1] == seen[2],
         "asked once: {seen:?}"
+    );
+    let console = bed.guest.console_text();
+    assert_eq!(
+        console
+            .matches("no UDP segmentation: this device makes IP fragments")
+            .count(),
+        1,
+        "the log says why, once: {}",
+        bed.guest.console().display()
     );
 
     // What was refused is still wanted, and in nobody's way.
