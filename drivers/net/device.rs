@@ -254,6 +254,17 @@ impl<'a, T: Driver> Locked<'a, T> {
         unsafe { bindings::netif_rxq_has_unreadable_mp(self.dev.as_raw(), index) }
     }
 
+    /// Gives all TX queues their time anew: one that is stopped for as long as others are changed
+    /// does not hang, and the core's watchdog must not take it for one that does.
+    pub fn restart_watchdog(&self) {
+        // SAFETY: The device is valid; the number never changes.
+        let queues = unsafe { (*self.dev.as_raw()).num_tx_queues };
+
+        for index in 0..queues {
+            self.dev.tx_queue(index).used();
+        }
+    }
+
     /// Gives the transmit path of queue `index` its state, or takes it away, and returns what was
     /// there. While there is none, frames for the queue are dropped.
     pub fn replace_tx(&self, index: u32, state: Option<T::Tx>) -> Option<T::Tx> {

@@ -56,7 +56,7 @@ impl TxQueue<'_> {
         result
     }
 
-    /// Says that frames are sent past the core, so that its watchdog sees the queue move.
+    /// Tells the core's watchdog that the queue moves, or need not.
     pub(crate) fn used(self) {
         // SAFETY: The pointer is valid by the type invariant.
         unsafe { bindings::net_shim_tx_used(self.0) };

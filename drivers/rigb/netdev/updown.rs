@@ -155,6 +155,7 @@ impl<'bound> Adapter<'bound> {
             *pair = Pair::Enabled(napi.enable(dev));
             // After a change of rings frames may be waiting: wake, do not only start.
             queue.wake();
+            dev.restart_watchdog();
         }
         Ok(())
     }
@@ -281,6 +282,8 @@ impl<'bound> Adapter<'bound> {
                 drop(running.stop(&napi));
             }
             *pair = Pair::Unlisted(napi.unlist(dev));
+            // Thousands of buffers were freed, while all queues before this one were stopped.
+            dev.restart_watchdog();
         }
     }
 }

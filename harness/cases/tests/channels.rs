@@ -128,6 +128,27 @@ fn queue_pairs_come_and_go_under_traffic_and_nothing_runs_backwards() -> Result 
     Ok(())
 }
 
+/// Each takes its time, most of all on the debug kernel: the core's watchdog must not take queues
+/// that wait for others for queues that hang.
+#[test]
+fn the_rings_of_all_pairs_change_under_traffic() -> Result {
+    let bed = Testbed::options().cpus(CPUS).boot("channels-rings")?;
+    set(&bed, PAIRS)?;
+    let stream = bed.stream(bed.local, bed.peer, Family::V4);
+    let mut sink = stream.sink(&bed)?;
+    let source = stream.source(&bed, None, &[64 << 10], 0)?;
+    let mut wanted = sink.wait_bytes(MIB)?;
+    for descriptors in [4096, 2048, 4096] {
+        bed.set_receive_ring(bed.local, descriptors)?;
+        wanted = sink.wait_bytes(wanted + MIB)?;
+    }
+    set(&bed, 1)?;
+    sink.wait_bytes(wanted + MIB)?;
+    finish(source, sink)?;
+    bed.finish()?;
+    Ok(())
+}
+
 #[test]
 fn what_the_device_cannot_do_and_what_is_in_use_is_refused() -> Result {
     let bed = Testbed::options()

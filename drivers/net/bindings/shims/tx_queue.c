@@ -59,7 +59,7 @@ bool net_shim_xmit_more(void)
 	return netdev_xmit_more();
 }
 
-/* For what is sent past the core: the watchdog need not bite. */
+/* For what is sent past the core, or stopped on purpose: the watchdog need not bite. */
 void net_shim_tx_used(struct netdev_queue *txq)
 {
 	txq_trans_cond_update(txq);
