@@ -37,7 +37,7 @@ fn testbed(name: &str) -> Result<Testbed> {
     let bed = Testbed::options()
         .header_split()
         .boot_images(images, name)?;
-    set_receive_ring(&bed, SMALL)?;
+    bed.set_receive_ring(bed.local, SMALL)?;
     let symbols = bed.guest.call(ListModuleSymbols {})?;
     let text = symbols
         .iter()
@@ -140,10 +140,6 @@ fn receive_ring(bed: &Testbed, rx: u32) -> SetRings {
     }
 }
 
-fn set_receive_ring(bed: &Testbed, rx: u32) -> Result {
-    Ok(bed.guest.call(receive_ring(bed, rx))?)
-}
-
 #[test]
 #[ignore = "needs a kernel with fault injection"]
 fn an_interface_that_has_no_memory_to_come_up_stays_down_and_comes_up_later() -> Result {
@@ -176,7 +172,7 @@ fn rings_that_there_is_no_memory_for_leave_the_old_ones_running() -> Result {
         let now = if injected.reply.is_ok() { OTHER } else { SMALL };
         assert_eq!(rings(&bed)?.rx, Some(now));
         passes_traffic(&bed)?;
-        set_receive_ring(&bed, SMALL)
+        bed.set_receive_ring(bed.local, SMALL)
     })?;
     finish(bed)
 }
@@ -291,8 +287,8 @@ fn a_program_that_there_is_no_memory_for_leaves_the_queues_without_one() -> Resu
             interface: bed.local.name(),
         })?;
         // Rings without room for a program again.
-        set_receive_ring(&bed, OTHER)?;
-        set_receive_ring(&bed, SMALL)
+        bed.set_receive_ring(bed.local, OTHER)?;
+        bed.set_receive_ring(bed.local, SMALL)
     })?;
     finish(bed)
 }

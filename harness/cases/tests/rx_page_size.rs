@@ -7,7 +7,6 @@ use protocol::{
     Binding, Memory, Release,
     devmem::DevmemSinkReport,
     netdev::{ListPagePools, PagePool, QueueKind},
-    rings::SetRings,
 };
 
 const MIB: u64 = 1 << 20;
@@ -31,17 +30,6 @@ fn pools(bed: &Testbed) -> Result<Vec<PagePool>> {
 /// Bytes of each piece that a pool has handed out; `None` if it has handed out none.
 fn piece(pool: &PagePool) -> Option<u64> {
     pool.inflight_mem?.checked_div(pool.inflight?)
-}
-
-fn set_rx_ring(bed: &Testbed, rx: u32) -> Result {
-    Ok(bed.guest.call(SetRings {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        rx: Some(rx),
-        tx: None,
-        data_split: None,
-        hds_thresh: None,
-    })?)
 }
 
 /// Fails unless all bytes arrived in the dma-buf, and were right there.
@@ -216,11 +204,11 @@ fn a_bound_queue_keeps_its_page_size_when_the_rings_are_made_anew() -> Result {
     let mut wanted = sink.wait_bytes(2 * MIB)?;
 
     for rx in [256, 4096, 1024] {
-        set_rx_ring(&bed, rx)?;
+        bed.set_receive_ring(bed.local, rx)?;
         wanted = sink.wait_bytes(wanted + 2 * MIB)?;
     }
     bed.set_interface(bed.local, false)?;
-    set_rx_ring(&bed, 512)?;
+    bed.set_receive_ring(bed.local, 512)?;
     bed.set_interface(bed.local, true)?;
     wanted = sink.wait_bytes(wanted + 2 * MIB)?;
     bed.set_mtu(bed.local, 4000)?;
