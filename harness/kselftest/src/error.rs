@@ -45,7 +45,7 @@ pub enum Error {
     },
     /// Sub-cases that passed once, and do not.
     #[error(
-        "{} sub-cases don't pass that Documentation/selftests.json says pass:\n  {}",
+        "{} sub-cases did better when Documentation/selftests.json was written:\n  {}",
         .0.len(), .0.join("\n  ")
     )]
     Lost(

@@ -24,6 +24,16 @@ pub struct Outcome {
     pub driver: String,
 }
 
+impl Outcome {
+    fn same_test(&self, other: &Self) -> bool {
+        (&self.test, &self.driver) == (&other.test, &other.driver)
+    }
+
+    fn same_case(&self, other: &Self) -> bool {
+        self.same_test(other) && self.case == other.case
+    }
+}
+
 /// Reads results.
 ///
 /// # Errors
@@ -62,40 +72,41 @@ pub fn write(path: &Path, outcomes: &[Outcome]) -> Result<()> {
 /// `old`, with what `new` has of a test and a driver in the place of what it had; in the order of
 /// the list.
 pub fn replace(old: Vec<Outcome>, new: &[Outcome]) -> Vec<Outcome> {
-    let same = |a: &Outcome, b: &Outcome| (&a.test, &a.driver) == (&b.test, &b.driver);
     let mut all = old;
-    all.retain(|old| !new.iter().any(|new| same(old, new)));
+    all.retain(|old| !new.iter().any(|new| new.same_test(old)));
     all.extend_from_slice(new);
     all.sort_by_key(|outcome| (place(&outcome.test), outcome.driver != "rigb"));
     all
 }
 
-/// Fails when something that passed, of the required tests and the driver that ran, did not pass now.
-/// Of the others some depend on how fast the machine is.
+/// Fails when something of a required test that passed did not pass now, or failed now that did not
+/// fail then: what the kernel complained about is a sub-case that is there only when it fails. Tests
+/// that did not run are not judged, nor those that are not required: of them some depend on how fast
+/// the machine is.
 ///
 /// # Errors
 ///
 /// [`Error::Lost`] names every such sub-case.
 pub fn compare(old: &[Outcome], new: &[Outcome]) -> Result<()> {
-    let ran = |old: &&Outcome| {
-        old.result == Verdict::Pass
-            && named(&old.test).is_ok_and(|test| test.required)
-            && new
-                .iter()
-                .any(|new| (&new.test, &new.driver) == (&old.test, &old.driver))
-    };
+    let required = |outcome: &&Outcome| named(&outcome.test).is_ok_and(|test| test.required);
     let mut lost = Vec::new();
-    for old in old.iter().filter(ran) {
-        let same = |new: &&Outcome| {
-            (&new.test, &new.case, &new.driver) == (&old.test, &old.case, &old.driver)
+    for now in new.iter().filter(required) {
+        let then = old.iter().find(|then| then.same_case(now));
+        let worse = match (then.map(|then| then.result), now.result) {
+            (_, Verdict::Pass) | (Some(Verdict::Fail), _) => false,
+            (Some(Verdict::Pass), _) | (_, Verdict::Fail) => true,
+            _ => false,
         };
-        match new.iter().find(same) {
-            Some(now) if now.result == Verdict::Pass => {}
-            Some(now) => lost.push(format!(
-                "{}.{}: {:?}, {}",
-                old.test, old.case, now.result, now.reason
-            )),
-            None => lost.push(format!("{}.{}: it did not run", old.test, old.case)),
+        if worse {
+            let (test, case, result) = (&now.test, &now.case, now.result);
+            lost.push(format!("{test}.{case}: {result:?}, {}", now.reason));
+        }
+    }
+    let passed = |then: &&Outcome| then.result == Verdict::Pass;
+    for then in old.iter().filter(required).filter(passed) {
+        let ran = new.iter().any(|now| now.same_test(then));
+        if ran && !new.iter().any(|now| now.same_case(then)) {
+            lost.push(format!("{}.{}: it did not run", then.test, then.case));
         }
     }
     match lost.is_empty() {
@@ -142,6 +153,24 @@ mod tests {
         );
         assert!(!error.contains("irq"), "what did not run can't be judged");
         assert!(!error.contains("so_txtime"), "it is not required");
+    }
+
+    #[test]
+    fn what_fails_and_did_not_fail_before_is_named() {
+        let old = [
+            outcome("ping", "v4", Verdict::Pass, "rigb"),
+            outcome("ping", "xdp", Verdict::Fail, "rigb"),
+            outcome("ping", "offload", Verdict::Skip, "rigb"),
+        ];
+        let mut new = old.to_vec();
+        new.push(outcome("ping", "(kernel log)", Verdict::Fail, "rigb"));
+        new.push(outcome("ping", "new", Verdict::Skip, "rigb"));
+        new[2].result = Verdict::Fail;
+        let error = compare(&old, &new).unwrap_err().to_string();
+        assert!(error.contains("ping.(kernel log)"), "{error}");
+        assert!(error.contains("ping.offload"), "{error}");
+        assert!(!error.contains("ping.xdp"), "it failed before: {error}");
+        assert!(!error.contains("ping.new"), "it was left out: {error}");
     }
 
     #[test]
