@@ -130,6 +130,8 @@ pub(crate) fn send(
     }
 
     let queues = Queues(hw);
+    // No other queue is there to hash to; whoever starts them programs this anew.
+    hw.write(regs::MRQC, 0);
     hw.start();
     hw.begin_loopback();
     hw.enable_rx(
