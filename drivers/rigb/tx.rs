@@ -351,6 +351,11 @@ impl Completion<'_> {
             if !descriptor::is_done(self.queue.descriptors.read(slot.last, 1)) {
                 break;
             }
+            // Without a budget this is netpoll, perhaps with interrupts off, where a page pool must
+            // not be entered.
+            if budget == 0 && matches!(slot.frame, Some(Frame::Xdp(_))) {
+                break;
+            }
             barrier::dma_mb(Read);
             frames += 1;
 
