@@ -26,7 +26,9 @@ use net::{
 };
 
 const CHECKSUMS: Features = Features::IP_CSUM.with(Features::IPV6_CSUM);
-const SEGMENTATION: Features = Features::TSO.with(Features::TSO6);
+const SEGMENTATION: Features = Features::TSO
+    .with(Features::TSO6)
+    .with(Features::UDP_SEGMENTATION);
 
 /// The headers of a frame that needs a checksum; `None` for a protocol that the device does not
 /// know.
