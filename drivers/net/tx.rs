@@ -95,9 +95,10 @@ impl TxQueue<'_> {
 
     /// Stops the queue when fewer than `needed` descriptors are `available`.
     ///
-    /// Against a completion at the same time it looks again after stopping, and starts the queue
-    /// at once if `wake_at` descriptors have become free (`netif_txq_maybe_stop()`). Returns
-    /// whether it was stopped: the doorbell must ring now.
+    /// Against a completion at the same time it looks again after stopping, and wakes the queue at
+    /// once if `wake_at` descriptors have become free, as `netif_txq_maybe_stop()` starts it: after
+    /// a frame of XDP's the core, which may have seen the queue stopped, would not go on by itself.
+    /// Returns whether it was stopped: the doorbell must ring now.
     #[inline]
     pub fn maybe_stop(self, mut available: impl FnMut() -> u32, needed: u32, wake_at: u32) -> bool {
         if available() >= needed {
@@ -108,7 +109,7 @@ impl TxQueue<'_> {
         // Pairs with the barrier in `completed`.
         barrier::smp_mb(Full);
         if available() >= wake_at {
-            self.start();
+            self.wake();
         }
         true
     }
