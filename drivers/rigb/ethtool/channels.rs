@@ -5,6 +5,8 @@
 //! Pairs that stay in use do not notice: only those that come are started, and only those that go
 //! are stopped. All pairs keep their NAPI, vector and counters, in use or not.
 
+use core::ops::Range;
+
 use i82576::rss::IndirectionTable;
 use kernel::prelude::*;
 use net::{
@@ -69,7 +71,7 @@ fn grow<'bound>(
 
         Adapter::start_pairs(dev, control, rings)
             .and_then(|()| dev.set_queues(rtnl, wanted.into()))
-            .inspect_err(|_| Adapter::halt_pairs(dev, control, new.clone()))?;
+            .inspect_err(|_| retire(dev, control, new.clone()))?;
         control.poll_pairs(new);
     } else {
         dev.set_queues(rtnl, wanted.into())?;
@@ -91,12 +93,25 @@ fn shrink<'bound>(
     dev.set_queues(rtnl, wanted.into())?;
     control.in_use = wanted;
     spread(dev, control);
-    Adapter::halt_pairs(dev, control, old.clone());
-    for index in old {
-        // The watchdog looks at all queues: one that stays stopped would time out.
-        dev.device().tx_queue(index.into()).start();
-    }
+    retire(dev, control, old);
     Ok(())
+}
+
+/// Stops queue pairs that nothing is sent to any more.
+fn retire<'bound>(
+    dev: Locked<'_, Adapter<'bound>>,
+    control: &mut Control<'bound>,
+    pairs: Range<u16>,
+) {
+    Adapter::halt_pairs(dev, control, pairs.clone());
+    for index in pairs {
+        let queue = dev.device().tx_queue(index.into());
+
+        // The watchdog looks at all queues: one that stays stopped, by the driver or by byte queue
+        // limits, would time out.
+        queue.reset();
+        queue.start();
+    }
 }
 
 /// Sends flows to all queues in use, unless a user has said where they go.
