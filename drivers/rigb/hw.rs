@@ -303,6 +303,11 @@ impl<'bound> Hw<'bound> {
         self.quiesce(regs::rxdctl(queue), regs::rxdctl::ENABLE)
     }
 
+    /// Has an RX queue that was not disabled in time go on.
+    pub(crate) fn resume_rx(&self, queue: u16) {
+        self.modify(regs::rxdctl(queue), 0, regs::rxdctl::ENABLE);
+    }
+
     /// Points TX queue `queue` at a ring and enables it.
     ///
     /// # Errors

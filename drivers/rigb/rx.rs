@@ -136,6 +136,7 @@ impl<'bound> Running<'bound> {
         napi: &napi::Disabled<P>,
     ) -> core::result::Result<Ring, (Error, Self)> {
         if let Err(error) = self.queue.hw.disable_rx(self.queue.index) {
+            self.queue.hw.resume_rx(self.queue.index);
             return Err((error, self));
         }
 
