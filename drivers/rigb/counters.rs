@@ -57,20 +57,35 @@ macro_rules! counters {
         impl Counters {
             /// Adds what was counted since the last time.
             pub(crate) fn update(&mut self, hw: &Hw<'_>) {
-                // All ones is what a device that is gone reads as.
+                let new = Self::take(hw);
+
+                // All ones is what a device that is gone reads as, perhaps since a moment ago.
                 if hw.read(regs::STATUS) == u32::MAX {
                     return;
                 }
-                $(self.$name += u64::from(hw.read(regs::$reg));)*
-                self.rx_octets += wide(hw, regs::GORCL, regs::GORCH);
-                self.tx_octets += wide(hw, regs::GOTCL, regs::GOTCH);
-                for (sizes, registers) in [
-                    (&mut self.rx_sizes, &RX_SIZES),
-                    (&mut self.tx_sizes, &TX_SIZES),
+                $(self.$name = self.$name.wrapping_add(new.$name);)*
+                self.rx_octets = self.rx_octets.wrapping_add(new.rx_octets);
+                self.tx_octets = self.tx_octets.wrapping_add(new.tx_octets);
+                for (sizes, new) in [
+                    (&mut self.rx_sizes, &new.rx_sizes),
+                    (&mut self.tx_sizes, &new.tx_sizes),
                 ] {
-                    for (sum, reg) in sizes.iter_mut().zip(registers) {
-                        *sum += u64::from(hw.read(*reg));
+                    for (sum, new) in sizes.iter_mut().zip(new) {
+                        *sum = sum.wrapping_add(*new);
                     }
+                }
+            }
+
+            /// What was counted since the last time.
+            fn take(hw: &Hw<'_>) -> Self {
+                let read = |reg| u64::from(hw.read(reg));
+
+                Self {
+                    $($name: read(regs::$reg),)*
+                    rx_octets: wide(hw, regs::GORCL, regs::GORCH),
+                    tx_octets: wide(hw, regs::GOTCL, regs::GOTCH),
+                    rx_sizes: RX_SIZES.map(read),
+                    tx_sizes: TX_SIZES.map(read),
                 }
             }
         }
