@@ -259,22 +259,6 @@ impl Fragment {
         }
     }
 
-    /// Writes `bytes` from `start` on, or as many as there is room for.
-    #[inline]
-    pub fn write(&mut self, start: u32, bytes: &[u8]) {
-        let start = start.min(self.size);
-        let len = bytes.len().min((self.size - start) as usize);
-
-        // SAFETY: In bounds, ours alone by the type invariant, and so apart from `bytes`.
-        unsafe {
-            core::ptr::copy_nonoverlapping(
-                bytes.as_ptr(),
-                self.address.as_ptr().add(start as usize),
-                len,
-            );
-        }
-    }
-
     /// The memory as a whole again, if it was made from a page.
     pub fn into_page(self) -> core::result::Result<Netmem, Self> {
         if self.size as usize == PAGE_SIZE {

@@ -282,6 +282,27 @@ impl SkBuff {
         Ok(skb)
     }
 
+    /// Makes an skb around a buffer of `pool` that `bytes` are copied to, behind [`HEADROOM`]; else as
+    /// [`Self::build`].
+    pub fn copy(
+        pool: &PagePool,
+        buffer: Fragment,
+        bytes: &[u8],
+        napi: &crate::napi::Context<'_>,
+    ) -> core::result::Result<Self, Fragment> {
+        // CAST: What is longer is refused, as it has no room.
+        let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let skb = Self::build(pool, buffer, HEADROOM, len, napi)?;
+
+        // Only now: where the device wrote to another place (swiotlb), building it has overwritten
+        // the buffer with what is there.
+        // SAFETY: The linear part has that many bytes, and was handed to nobody.
+        unsafe {
+            core::ptr::copy_nonoverlapping(bytes.as_ptr(), (*skb.as_raw()).data, bytes.len());
+        }
+        Ok(skb)
+    }
+
     /// Adds `len` bytes, which the device has written at `offset` of `pool`'s `netmem`, which takes
     /// `truesize` bytes of memory.
     ///

@@ -108,7 +108,12 @@ impl Packet {
             return None;
         }
 
-        let checksum = write_back.checksum();
+        // If it is not wanted the core verifies instead, but it cannot where it cannot read.
+        let checksum = if unreadable || features.contains(Features::RXCSUM) {
+            write_back.checksum()
+        } else {
+            Checksum::None
+        };
         match checksum {
             Checksum::Verified => stats.rx_csum_verified.add(1),
             Checksum::Bad => stats.rx_csum_bad.add(1),
@@ -134,8 +139,7 @@ impl Packet {
             skb,
             Received {
                 queue: with.queue,
-                checksum_verified: checksum == Checksum::Verified
-                    && (unreadable || features.contains(Features::RXCSUM)),
+                checksum_verified: checksum == Checksum::Verified,
                 hash,
             },
         ))
@@ -167,6 +171,22 @@ impl Maker<'_, '_> {
     /// Starts an skb around the slot's head buffer.
     #[inline]
     pub(super) fn head(&self, slot: &mut Slot, len: u32) -> Packet {
+        let pools = self.pools;
+
+        self.linear(slot, len, |head| {
+            SkBuff::build(pools.heads.pages(), head, pools.headroom, len, self.napi)
+        })
+    }
+
+    /// Starts an skb whose linear part has `len` bytes, which `build` makes of the slot's head
+    /// buffer.
+    #[inline]
+    fn linear(
+        &self,
+        slot: &mut Slot,
+        len: u32,
+        build: impl FnOnce(Fragment) -> Result<SkBuff, Fragment>,
+    ) -> Packet {
         if len < limits::ETHERNET_HEADER {
             self.stats.rx_errors.add(1);
             return Packet::Dropping;
@@ -175,8 +195,7 @@ impl Maker<'_, '_> {
             return Packet::Dropping;
         };
 
-        let pools = self.pools;
-        match SkBuff::build(pools.heads.pages(), head, pools.headroom, len, self.napi) {
+        match build(head) {
             Ok(skb) => Packet::Assembling(skb),
             Err(head) => {
                 slot.head = Some(head);
@@ -189,29 +208,27 @@ impl Maker<'_, '_> {
     /// Starts an skb for a packet that the device left in a readable payload buffer: its headers
     /// are copied to the head buffer, the rest stays where it is.
     fn unsplit(&self, slot: &mut Slot, payloads: &Payloads, len: u32) -> Packet {
-        let (Some(mut head), Some(page)) = (slot.head.take(), slot.payload.take()) else {
+        let Some(page) = slot.payload.take() else {
             return Packet::Dropping;
         };
 
         payloads.pool.sync_for_cpu(&page, 0, len);
-        let pull = match Fragment::from_page(page) {
-            Ok(page) => {
-                let start = page.bytes(0, len.min(HEADER_SIZE));
-                let pull = skb::header_len(self.dev, start).min(len);
-
-                head.write(skb::HEADROOM, page.bytes(0, pull));
-                slot.payload = page.into_page().ok();
-                pull
-            }
+        let page = match Fragment::from_page(page) {
+            Ok(page) => page,
             Err(netmem) => {
-                slot.head = Some(head);
                 slot.payload = Some(netmem);
                 return Packet::Dropping;
             }
         };
+        let start = page.bytes(0, len.min(HEADER_SIZE));
+        let pull = skb::header_len(self.dev, start).min(len);
+        let headers = page.bytes(0, pull);
+        let packet = self.linear(slot, pull, |head| {
+            SkBuff::copy(self.pools.heads.pages(), head, headers, self.napi)
+        });
 
-        slot.head = Some(head);
-        match self.head(slot, pull) {
+        slot.payload = page.into_page().ok();
+        match packet {
             Packet::Assembling(skb) if len > pull => {
                 self.payload(skb, slot, payloads, pull, len - pull)
             }

@@ -60,6 +60,7 @@ pub struct Options {
     accelerator_mib: u64,
     two_wires: bool,
     hot_plug: bool,
+    bounce_buffers: bool,
     disk: Option<PathBuf>,
 }
 
@@ -78,6 +79,7 @@ impl Default for Options {
             accelerator_mib: ACCELERATOR_MIB,
             two_wires: false,
             hot_plug: false,
+            bounce_buffers: false,
             disk: None,
         }
     }
@@ -166,6 +168,14 @@ impl Options {
         self
     }
 
+    /// Has the guest's kernel copy whatever devices read and write, as it has to where they do not
+    /// reach all memory.
+    #[must_use]
+    pub fn bounce_buffers(mut self) -> Self {
+        self.bounce_buffers = true;
+        self
+    }
+
     /// Adds a disk with this image: see [`Machine::disk`].
     #[must_use]
     pub fn disk(mut self, image: impl Into<PathBuf>) -> Self {
@@ -193,6 +203,9 @@ impl Options {
                 .qemu_argument("-global")
                 .qemu_argument("ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off")
                 .kernel_parameter("pcie_ports=native");
+        }
+        if self.bounce_buffers {
+            machine = machine.kernel_parameter("swiotlb=force");
         }
         if let Some(disk) = self.disk {
             machine = machine.disk(disk);

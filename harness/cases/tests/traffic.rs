@@ -3,7 +3,7 @@
 //! Ordinary traffic: ping and TCP, IPv4 and IPv6, small and jumbo frames.
 
 use cases::{Family, Result, Station, Testbed};
-use protocol::{Ns, kernel::ReadFile, link::LinkStats, traffic::Ping};
+use protocol::{Ns, kernel::ReadFile, link::LinkStats, rings::DataSplit, traffic::Ping};
 
 const MIB: u64 = 1 << 20;
 
@@ -120,6 +120,42 @@ fn ping_and_tcp_pass_both_ways_over_ipv4_and_ipv6_at_mtu_1500() -> Result {
 #[test]
 fn ping_and_tcp_pass_both_ways_over_ipv4_and_ipv6_at_mtu_9000() -> Result {
     ping_and_tcp_both_ways(9000, "traffic-9000")
+}
+
+#[test]
+fn frames_arrive_whole_that_devices_read_and_write_through_bounce_buffers() -> Result {
+    let bed = Testbed::options().bounce_buffers().boot("traffic-bounce")?;
+    let used = bed.guest.call(ReadFile {
+        ns: Ns::Local,
+        path: "/sys/kernel/debug/swiotlb/io_tlb_used".to_owned(),
+    })?;
+    assert!(used.trim().parse::<u64>()? > 0, "no bounce buffer is used");
+    for split in [DataSplit::Off, DataSplit::On] {
+        bed.set_header_split(bed.local, split)?;
+        for family in Family::BOTH {
+            // Not TCP, and so not split.
+            for (from, to) in [(bed.local, bed.peer), (bed.peer, bed.local)] {
+                for size in [0, 64, 1000, 3000] {
+                    let report = bed.guest.call(Ping {
+                        ns: from.ns,
+                        to: to.address(family),
+                        count: 3,
+                        size,
+                        timeout_ms: 20_000,
+                    })?;
+                    assert_eq!(
+                        (report.received, report.corrupt),
+                        (3, 0),
+                        "{size} bytes over {family:?}, split {split:?}: {report:?}"
+                    );
+                }
+                bed.stream(from, to, family)
+                    .transfer(&bed, 2 * MIB, &[64 << 10])?;
+            }
+        }
+    }
+    bed.finish()?;
+    Ok(())
 }
 
 #[test]
