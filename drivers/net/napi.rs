@@ -177,7 +177,8 @@ pub struct Enabled<P: Poll>(Arc<Napi<P>>);
 pub struct Scheduler<P: Poll>(Arc<Napi<P>>);
 
 impl<P: Poll> Unlisted<P> {
-    /// Makes NAPI number `index` of a device. `irq` is the interrupt that schedules it.
+    /// Makes NAPI number `index` of a device. `irq` is the interrupt that schedules it, and goes to
+    /// the processor that the core proposes, until a user wants another one.
     ///
     /// # Errors
     ///
@@ -200,11 +201,11 @@ impl<P: Poll> Unlisted<P> {
         let napi = Arc::pin_init(
             try_pin_init!(Napi {
                 napi <- Opaque::ffi_init(|slot: *mut bindings::napi_struct| {
-                    // SAFETY: The slot is valid for writes, and the device's memory is held by
-                    // `dev`.
+                    // SAFETY: The slot is valid for writes, the device's memory is held by `dev`, and
+                    // it has settings for that NAPI. CAST: Queue and interrupt numbers are small.
                     since = unsafe {
                         slot.write_bytes(0, 1);
-                        bindings::net_shim_napi_init(raw, slot)
+                        bindings::net_shim_napi_init(raw, slot, index as c_int, irq as c_int)
                     };
                 }),
                 state: UnsafeCell::new(state),

@@ -52,7 +52,8 @@ void net_shim_tx_used(struct netdev_queue *txq);
 unsigned int net_shim_this_tx_queue(const struct net_device *dev);
 
 /* NAPI */
-unsigned long net_shim_napi_init(struct net_device *dev, struct napi_struct *napi);
+unsigned long net_shim_napi_init(struct net_device *dev, struct napi_struct *napi, int index,
+				 int irq);
 void net_shim_napi_list(struct net_device *dev, struct napi_struct *napi,
 			int (*poll)(struct napi_struct *, int), int index, int irq,
 			unsigned long since);

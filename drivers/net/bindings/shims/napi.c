@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
+#include <linux/interrupt.h>
+#include <linux/irq.h>
 #include <linux/netdevice.h>
 #include <linux/rcupdate.h>
 #include <net/netdev_lock.h>
@@ -8,19 +10,37 @@
  * A NAPI that is not listed counts as scheduled, so that its interrupt does
  * nothing. Says, as net_shim_napi_unlist() does, since when nobody looks at it.
  */
-unsigned long net_shim_napi_init(struct net_device *dev, struct napi_struct *napi)
+unsigned long net_shim_napi_init(struct net_device *dev, struct napi_struct *napi, int index,
+				 int irq)
 {
 	napi->dev = dev;
 	napi->irq = -1;
 	set_bit(NAPI_STATE_SCHED, &napi->state);
+	irq_set_affinity(irq, &dev->napi_config[index].affinity_mask);
 	return get_completed_synchronize_rcu();
+}
+
+/*
+ * Waits until nobody looks at a NAPI that is not listed; its last poll may have
+ * armed the timer meanwhile. There is none before it was listed once.
+ */
+static void net_shim_napi_wait(struct napi_struct *napi, unsigned long since)
+{
+	cond_synchronize_rcu(since);
+	if (napi->poll)
+		hrtimer_cancel(&napi->timer);
 }
 
 void net_shim_napi_list(struct net_device *dev, struct napi_struct *napi,
 			int (*poll)(struct napi_struct *, int), int index, int irq,
 			unsigned long since)
 {
-	cond_synchronize_rcu(since);
+	const struct cpumask *affinity = irq_get_affinity_mask(irq);
+
+	net_shim_napi_wait(napi, since);
+	/* The core follows a change of it only while the NAPI is listed. */
+	if (affinity)
+		cpumask_copy(&dev->napi_config[index].affinity_mask, affinity);
 	netif_napi_add_config_locked(dev, napi, poll, index);
 	netif_napi_set_irq_locked(napi, irq);
 }
@@ -46,6 +66,7 @@ void net_shim_napi_del(struct napi_struct *napi)
 		netdev_unlock(napi->dev);
 	}
 	synchronize_net();
+	net_shim_napi_wait(napi, get_completed_synchronize_rcu());
 }
 
 void net_shim_napi_schedule(struct napi_struct *napi)
