@@ -24,6 +24,9 @@ use kernel::{
         Delta, //
     }, //
 };
+
+pub(crate) use self::link::Offer;
+
 /// How often a register is looked at before the driver gives up, and how long it waits between.
 const TRIES: u32 = 1000;
 const PAUSE: Delta = Delta::from_micros(20);

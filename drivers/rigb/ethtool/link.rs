@@ -18,9 +18,12 @@ use net::{
     },
 };
 
-use crate::netdev::{
-    Adapter,
-    Control, //
+use crate::{
+    hw::Offer,
+    netdev::{
+        Adapter,
+        Control, //
+    }, //
 };
 
 /// Modes of 10 and 100 Mb/s and their bits, the same in [`phy::AUTONEG_ADV`] and
@@ -63,17 +66,17 @@ impl<'bound> LinkSettings for Adapter<'bound> {
         Ok(Link {
             up,
             supported: modes(u16::MAX, true).with(FIXED),
-            advertised: modes(now.advertised, now.gigabit & phy::GIG_FULL != 0).with(FIXED),
+            advertised: modes(now.own.slow, now.own.gigabit & phy::GIG_FULL != 0).with(FIXED),
             partner: modes(
-                now.partner,
-                now.gigabit_partner & phy::GIG_PARTNER_FULL != 0,
+                now.partner.slow,
+                now.partner.gigabit & phy::GIG_PARTNER_FULL != 0,
             ),
         })
     }
 
     fn advertise(
         dev: Locked<'_, Self>,
-        _control: &mut Control<'bound>,
+        control: &mut Control<'bound>,
         wanted: LinkModes,
     ) -> Result {
         let slow = MODES
@@ -89,7 +92,9 @@ impl<'bound> LinkSettings for Adapter<'bound> {
         if slow == 0 && gigabit == 0 {
             return Err(EINVAL);
         }
-        dev.device().driver().hw.advertise(slow, gigabit)?;
+        let offer = Offer { slow, gigabit };
+        dev.device().driver().hw.advertise(offer)?;
+        control.offer = Some(offer);
         look_at_link(dev);
         Ok(())
     }

@@ -16,16 +16,20 @@ use kernel::prelude::*;
 
 use super::Hw;
 
-/// What the other side offers, and what this side does: the PHY's registers.
-pub(crate) struct Negotiation {
+/// What a side offers: bits of the PHY's registers, which are other ones for the two sides.
+#[derive(Copy, Clone, PartialEq)]
+pub(crate) struct Offer {
     /// 10 and 100 Mb/s.
-    pub(crate) advertised: u16,
+    pub(crate) slow: u16,
     /// 1000 Mb/s.
     pub(crate) gigabit: u16,
-    /// 10 and 100 Mb/s; nothing while that is not known.
-    pub(crate) partner: u16,
-    /// 1000 Mb/s, likewise.
-    pub(crate) gigabit_partner: u16,
+}
+
+/// What the two sides offer.
+pub(crate) struct Negotiation {
+    pub(crate) own: Offer,
+    /// Nothing while that is not known.
+    pub(crate) partner: Offer,
 }
 
 impl Hw<'_> {
@@ -54,10 +58,29 @@ impl Hw<'_> {
     }
 
     /// Offers these speeds, and negotiates again.
-    pub(crate) fn advertise(&self, advertised: u16, gigabit: u16) -> Result {
-        self.phy_write(phy::AUTONEG_ADV, advertised | phy::ADV_IEEE_802_3)?;
-        self.phy_write(phy::GIG_CONTROL, gigabit)?;
+    pub(crate) fn advertise(&self, offer: Offer) -> Result {
+        self.phy_write(phy::AUTONEG_ADV, offer.slow | phy::ADV_IEEE_802_3)?;
+        self.phy_write(phy::GIG_CONTROL, offer.gigabit)?;
         self.restart_autoneg()
+    }
+
+    /// Offers these speeds again, if a reset of the PHY has changed that.
+    pub(crate) fn keep_advertising(&self, offer: Offer) -> Result {
+        let now = self.offer()?;
+
+        if now == offer {
+            Ok(())
+        } else {
+            self.advertise(offer)
+        }
+    }
+
+    /// What this side offers.
+    fn offer(&self) -> Result<Offer> {
+        Ok(Offer {
+            slow: self.phy_read(phy::AUTONEG_ADV)? & !phy::ADV_IEEE_802_3,
+            gigabit: self.phy_read(phy::GIG_CONTROL)?,
+        })
     }
 
     /// What is negotiated.
@@ -72,10 +95,11 @@ impl Hw<'_> {
         };
 
         Ok(Negotiation {
-            advertised: self.phy_read(phy::AUTONEG_ADV)?,
-            gigabit: self.phy_read(phy::GIG_CONTROL)?,
-            partner: partner(phy::LP_ABILITY)?,
-            gigabit_partner: partner(phy::GIG_STATUS)?,
+            own: self.offer()?,
+            partner: Offer {
+                slow: partner(phy::LP_ABILITY)?,
+                gigabit: partner(phy::GIG_STATUS)?,
+            },
         })
     }
 

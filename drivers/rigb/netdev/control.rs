@@ -24,7 +24,10 @@ use crate::{
     counters::Counters,
     ethtool::coalesce,
     filter::Filter,
-    hw::Hw,
+    hw::{
+        Hw,
+        Offer, //
+    },
     rx,
     vector::QueuePair, //
 };
@@ -83,6 +86,8 @@ pub(crate) struct Control<'bound> {
     /// Which packets go to a queue of their own; `None` if the device has no such filters.
     pub(crate) five_tuples: Option<five_tuple::Table>,
     pub(crate) pause: Pause,
+    /// What a user wants the link to offer.
+    pub(crate) offer: Option<Offer>,
     pub(crate) counters: Counters,
     /// Whether the device segments UDP, once it is known.
     pub(super) segments_udp: Option<bool>,
@@ -119,6 +124,7 @@ impl<'bound> Control<'bound> {
                 rx: false,
                 tx: false,
             },
+            offer: None,
             counters: Counters::default(),
             segments_udp: None,
             saved_lights: 0,

@@ -81,6 +81,9 @@ impl<'bound> Adapter<'bound> {
         control.program_rss(hw);
         hw.set_max_frame(limits::frame_len(control.settings.mtu));
         hw.set_flow_control(control.pause.rx, control.pause.tx);
+        if let Some(offer) = control.offer {
+            hw.keep_advertising(offer)?;
+        }
         hw.start();
         Self::start_filters(dev, control);
 
