@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     deferred, device, ethtool, failure, faults, files, flow_rules, interfaces, jobs::Jobs, leaks,
-    marker, modules, netdev, netns, packet, ping, registers, root, rtnetlink,
+    marker, modules, netdev, netns, packet, ping, registers, root, rtnetlink, stamp,
 };
 
 /// Who this is.
@@ -156,6 +156,7 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
             ping::ping(r.to, r.count, r.size, milliseconds(r.timeout_ms))
         }),
         R::SendFrame(r) => answer_in(r.ns, r, |r| packet::send(&r.interface, &r.frame)),
+        R::StampDatagram(r) => answer_in(r.ns, r, |r| stamp::send(r.to, r.timeout_ms)),
         R::ReadRegister(r) => answer(r, |r| registers::read(&r.device, r.offset)),
         R::WriteRegister(r) => answer(r, |r| registers::write(&r.device, r.offset, r.value)),
         R::ExchangeFrames(r) => answer(r, |r| packet::exchange(&r)),

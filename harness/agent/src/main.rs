@@ -30,6 +30,7 @@ mod ping;
 mod registers;
 mod root;
 mod rtnetlink;
+mod stamp;
 mod xdp;
 
 use std::env;

@@ -309,6 +309,10 @@ fn interface(header: Ifinfomsg, attributes: IterableLinkAttrs<'_>) -> Result<Int
         max_mtu: attributes.get_max_mtu().unwrap_or_default(),
         up: header.ifi_flags & IfinfoFlags::Up as u32 != 0,
         carrier: attributes.get_carrier().is_ok_and(|carrier| carrier != 0),
+        xdp: attributes
+            .get_xdp()
+            .and_then(|xdp| xdp.get_attached())
+            .is_ok_and(|attached| attached != 0),
         device,
         driver,
         rx_queues: attributes.get_num_rx_queues().unwrap_or_default(),

@@ -276,6 +276,15 @@ impl Testbed {
         Ok(self.guest.set_link(station.wire, station.end, up)?)
     }
 
+    /// Has the console show what the kernel logs and is no warning, too.
+    pub fn show_whole_log(&self) -> Result {
+        Ok(self.guest.call(WriteFile {
+            ns: Ns::Local,
+            path: "/proc/sys/kernel/printk".to_owned(),
+            contents: "7".to_owned(),
+        })?)
+    }
+
     /// Brings an interface up or down.
     pub fn set_interface(&self, station: Station, up: bool) -> Result {
         Ok(self.guest.call(SetUp {

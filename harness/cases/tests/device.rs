@@ -3,7 +3,10 @@
 //! What users see of the device and its link, and what they set: link modes, flow control,
 //! standard statistics, registers, tests.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    thread,
+};
 
 use cases::{Family, Result, Testbed};
 use protocol::{
@@ -16,6 +19,7 @@ use protocol::{
     },
     link::ListInterfaces,
     pci::ReadRegister,
+    traffic::StampDatagram,
 };
 
 const MIB: u64 = 1 << 20;
@@ -274,6 +278,10 @@ fn the_device_tests_itself_and_goes_on() -> Result {
     let found = test(&bed, false)?;
     assert!(found.failed, "{found:?}");
     assert_eq!(found.results["Link test (online)"], 1);
+    // QEMU's loop in the MAC needs a link, too.
+    let found = test(&bed, true)?;
+    assert_eq!(found.results["Loopback test (offline)"], 1, "{found:?}");
+    assert_eq!(found.results["Register test (offline)"], 0, "{found:?}");
     bed.set_link(bed.local, true)?;
     bed.wait_carrier_of(bed.local, true)?;
 
@@ -316,11 +324,22 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
 
     // The light blinks, and shows then what it did before.
     let before = register(&bed, LEDCTL)?;
-    bed.guest.call(Identify {
-        ns,
-        interface: interface(),
-        seconds: 1,
+    let seen = thread::scope(|scope| -> Result<BTreeSet<u32>> {
+        let blinking = scope.spawn(|| {
+            bed.guest.call(Identify {
+                ns,
+                interface: interface(),
+                seconds: 2,
+            })
+        });
+        let mut seen = BTreeSet::new();
+        while !blinking.is_finished() {
+            seen.insert(register(&bed, LEDCTL)?);
+        }
+        blinking.join().expect("it does not panic")?;
+        Ok(seen)
     })?;
+    assert!(seen.len() > 1, "it did not blink: {seen:x?}");
     assert_eq!(register(&bed, LEDCTL)?, before);
 
     let level = || {
@@ -329,6 +348,8 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
             interface: bed.local.name(),
         })
     };
+    bed.show_whole_log()?;
+    // NETIF_MSG_LINK, or nothing.
     for wanted in [4, 0] {
         bed.guest.call(SetMessageLevel {
             ns,
@@ -336,9 +357,30 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
             level: wanted,
         })?;
         assert_eq!(level()?, wanted);
+        for up in [false, true] {
+            bed.set_link(bed.local, up)?;
+            bed.wait_carrier_of(bed.local, up)?;
+        }
+        let console = bed.guest.console_text();
+        for message in ["link is down", "link is up"] {
+            assert_eq!(
+                console.matches(message).count(),
+                1,
+                "said at level 4 and not at level 0: {}",
+                bed.guest.console().display()
+            );
+        }
     }
 
-    // Time stamps are software's, and nothing wakes the system.
+    // Time stamps are software's, and taken; nothing wakes the system.
+    for family in Family::BOTH {
+        let stamped = bed.guest.call(StampDatagram {
+            ns,
+            to: bed.peer.socket(family, bed.port()),
+            timeout_ms: 20_000,
+        })?;
+        assert!(stamped, "no time stamp over {family:?}");
+    }
     let stamps = bed.guest.call(GetTimestamping {
         ns,
         interface: interface(),

@@ -8,7 +8,7 @@ use cases::{Driver, Family, Result, Testbed};
 use protocol::{
     Binding, Command, JobId, Join, Memory, Ns, Request, StartJob, Tell, XdpAction, XdpProgram,
     kernel::{Inject, Injected, ListModuleSymbols, WriteFile},
-    link::{SetMtu, SetUp},
+    link::{Interface, ListInterfaces, SetMtu, SetUp},
     netdev::ListQueues,
     rings::{DataSplit, GetChannels, GetRings, Rings, SetChannels, SetRings},
     traffic::Ping,
@@ -122,6 +122,13 @@ fn finish(bed: Testbed) -> Result {
     Ok(())
 }
 
+fn interface(bed: &Testbed) -> Result<Interface> {
+    let interfaces = bed.guest.call(ListInterfaces { ns: bed.local.ns })?;
+    let mut interfaces = interfaces.into_iter();
+    let own = interfaces.find(|own| own.name == bed.local.name());
+    Ok(own.expect("it is there"))
+}
+
 fn rings(bed: &Testbed) -> Result<Rings> {
     Ok(bed.guest.call(GetRings {
         ns: bed.local.ns,
@@ -215,7 +222,9 @@ fn an_mtu_that_there_is_no_memory_for_leaves_the_old_one() -> Result {
         };
         jumbo.into()
     };
-    fail_each(&bed, jumbo, |_| {
+    fail_each(&bed, jumbo, |injected| {
+        let wanted = if injected.reply.is_ok() { 9000 } else { 1500 };
+        assert_eq!(interface(&bed)?.mtu, wanted);
         passes_traffic(&bed)?;
         bed.set_mtu(bed.local, 1500)
     })?;
@@ -280,8 +289,9 @@ fn a_program_that_there_is_no_memory_for_leaves_the_queues_without_one() -> Resu
         };
         attach.into()
     };
-    fail_each(&bed, attach, |_| {
+    fail_each(&bed, attach, |injected| {
         passes_traffic(&bed)?;
+        assert_eq!(interface(&bed)?.xdp, injected.reply.is_ok());
         bed.guest.call(DetachXdp {
             ns: bed.local.ns,
             interface: bed.local.name(),

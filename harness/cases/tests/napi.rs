@@ -10,6 +10,7 @@ use protocol::{
     kernel::{ReadFile, WriteFile},
     netdev::{ListNapis, Napi, SetNapi, Threading},
     rings::{DataSplit, SetChannels},
+    snmp,
 };
 
 const MIB: u64 = 1 << 20;
@@ -115,6 +116,53 @@ fn what_users_set_on_a_napi_and_its_interrupt_stays_whatever_is_reconfigured() -
 }
 
 #[test]
+fn an_affinity_that_is_set_while_the_interface_is_down_stays_when_it_comes_up() -> Result {
+    let bed = Testbed::options().cpus(CPUS).boot("napi-affinity-down")?;
+    let irqs: Vec<_> = napis(&bed)?
+        .into_iter()
+        .filter_map(|napi| napi.irq)
+        .collect();
+    assert_eq!(irqs.len(), CPUS as usize);
+    let all = || -> Result<Vec<_>> { irqs.iter().map(|&irq| affinity(&bed, irq)).collect() };
+    let set = |wanted: u32| -> Result {
+        for irq in &irqs {
+            bed.guest.call(WriteFile {
+                ns: Ns::Local,
+                path: format!("/proc/irq/{irq}/smp_affinity"),
+                contents: format!("{wanted:x}"),
+            })?;
+        }
+        Ok(())
+    };
+    let channels = |combined| {
+        bed.guest.call(SetChannels {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            combined,
+        })
+    };
+
+    bed.set_interface(bed.local, false)?;
+    set(6)?;
+    bed.set_interface(bed.local, true)?;
+    assert_eq!(all()?, [6; CPUS as usize], "while it was down");
+    // The other pairs' interrupts exist all the same.
+    channels(1)?;
+    set(5)?;
+    channels(CPUS)?;
+    assert_eq!(all()?, [5; CPUS as usize], "while there was one pair");
+    bed.set_interface(bed.local, false)?;
+    bed.set_interface(bed.local, true)?;
+    assert_eq!(all()?, [5; CPUS as usize], "down and up");
+
+    bed.wait_carrier(true)?;
+    bed.stream(bed.peer, bed.local, Family::V4)
+        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
 fn threads_stay_over_down_and_up_and_cannot_be_turned_off_while_down() -> Result {
     let bed = Testbed::options().boot("napi-threads-down")?;
     let threading = || -> Result<Vec<_>> {
@@ -165,6 +213,14 @@ fn device_memory_is_received_in_threads_and_by_busy_polling() -> Result {
     };
     // Sockets that are made from now on poll the NAPI that their packets came from.
     let busy = |on| sysctl("busy_read", if on { 50 } else { 0 });
+    let polled = || -> Result<u64> {
+        let text = bed.guest.call(ReadFile {
+            ns: bed.local.ns,
+            path: "/proc/thread-self/net/netstat".to_owned(),
+        })?;
+        let packets = snmp::value(&text, "TcpExt", "BusyPollRxPackets");
+        Ok(packets.expect("the kernel counts it"))
+    };
 
     for what in ["threads", "busy polling", "both", "a thread that polls on"] {
         set_threading(&bed, what == "threads" || what == "both")?;
@@ -180,6 +236,7 @@ fn device_memory_is_received_in_threads_and_by_busy_polling() -> Result {
                 })?;
             }
         }
+        let before = polled()?;
         for family in Family::BOTH {
             let stream = bed.stream(bed.peer, bed.local, family);
             // Both ends of a binding restart the queue, whose NAPI is polled like this.
@@ -192,6 +249,12 @@ fn device_memory_is_received_in_threads_and_by_busy_polling() -> Result {
                 "{what}, {family:?}: {report:?} {source:?}"
             );
         }
+        let grown = polled()? - before;
+        assert_eq!(
+            grown > 0,
+            matches!(what, "busy polling" | "both"),
+            "{what}: {grown} packets were polled by sockets"
+        );
     }
     bed.finish()?;
     Ok(())

@@ -4,9 +4,8 @@
 
 use cases::{Family, Result, Testbed};
 use protocol::{
-    Ns,
+    UdpSink, UdpSource,
     ethtool::GetFeatures,
-    kernel::WriteFile,
     netdev::{ListPagePools, QueueKind},
 };
 
@@ -121,19 +120,40 @@ fn a_feature_that_the_device_lacks_can_be_turned_neither_on_nor_off() -> Result 
     Ok(())
 }
 
+const UDP_SEGMENTATION: &str = "tx-udp-segmentation";
+
+/// What the driver logs once it knows.
+const NO_UDP_SEGMENTATION: &str = "no UDP segmentation: this device makes IP fragments";
+
+#[test]
+fn whether_udp_is_segmented_is_found_out_wherever_flows_are_steered() -> Result {
+    let bed = Testbed::options().boot("offloads-udp-steered")?;
+    bed.show_whole_log()?;
+    // Not to the queue that the driver uses to find out.
+    bed.steer(bed.local, &[1])?;
+    assert!(
+        bed.set_features(bed.local, &[(UDP_SEGMENTATION, true)])
+            .is_err()
+    );
+    let console = bed.guest.console_text();
+    assert_eq!(
+        console.matches(NO_UDP_SEGMENTATION).count(),
+        1,
+        "the log says why: {}",
+        bed.guest.console().display()
+    );
+    bed.stream(bed.peer, bed.local, Family::V4)
+        .transfer(&bed, BYTES, ODD)?;
+    bed.finish()?;
+    Ok(())
+}
+
 #[test]
 fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
-    const UDP_SEGMENTATION: &str = "tx-udp-segmentation";
-
     let bed = Testbed::options()
         .header_split()
         .boot("offloads-udp-segmentation")?;
-    // The console leaves out what is no warning.
-    bed.guest.call(WriteFile {
-        ns: Ns::Local,
-        path: "/proc/sys/kernel/printk".to_owned(),
-        contents: "7".to_owned(),
-    })?;
+    bed.show_whole_log()?;
     let active = || -> Result<Vec<String>> {
         let features = bed.guest.call(GetFeatures {
             ns: bed.local.ns,
@@ -181,9 +201,7 @@ fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
     );
     let console = bed.guest.console_text();
     assert_eq!(
-        console
-            .matches("no UDP segmentation: this device makes IP fragments")
-            .count(),
+        console.matches(NO_UDP_SEGMENTATION).count(),
         1,
         "the log says why, once: {}",
         bed.guest.console().display()
@@ -215,25 +233,12 @@ fn traffic_passes_with_offloads_off_that_can_be_off() -> Result {
         ],
     )?;
     let tso = bed.statistic(bed.local, "tx_tso")?;
-    let sent = || -> Result<[u64; 2]> {
-        let frames = bed.queue_stats(bed.local, QueueKind::Tx, "tx-packets")?;
-        Ok([
-            frames.iter().sum(),
-            bed.statistic(bed.local, "tx_doorbells")?,
-        ])
+    let verified = || -> Result<u64> {
+        let packets = bed.queue_stats(bed.local, QueueKind::Rx, "rx-csum-unnecessary")?;
+        Ok(packets.iter().sum())
     };
-
+    let by_device = verified()?;
     for family in Family::BOTH {
-        let before = sent()?;
-        bed.stream(bed.local, bed.peer, family)
-            .transfer(&bed, BYTES, &[64 << 10])?;
-        let after = sent()?;
-        let (frames, doorbells) = (after[0] - before[0], after[1] - before[1]);
-        // The kernel cuts a write into many frames, and says with each but the last that more come.
-        assert!(
-            frames > BYTES / 1500 && doorbells < frames / 2,
-            "the doorbell rang {doorbells} times for {frames} frames"
-        );
         bed.stream(bed.local, bed.peer, family)
             .transfer(&bed, BYTES, ODD)?;
         bed.stream(bed.peer, bed.local, family)
@@ -244,6 +249,48 @@ fn traffic_passes_with_offloads_off_that_can_be_off() -> Result {
         tso,
         "segmentation is off"
     );
+    assert_eq!(verified()?, by_device, "verifying checksums is off");
+    bed.set_features(bed.local, &[("rx-checksum", true)])?;
+    bed.stream(bed.peer, bed.local, Family::V4)
+        .transfer(&bed, BYTES, ODD)?;
+    assert!(verified()? > by_device, "it is on again");
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn the_doorbell_waits_for_frames_that_the_kernel_sends_together() -> Result {
+    /// In frames of 1000 bytes.
+    const SENDS: u64 = 100;
+    const FRAMES: u64 = 40;
+
+    let bed = Testbed::options().boot("offloads-doorbell")?;
+    let port = bed.port();
+    let sink = bed.guest.start(UdpSink {
+        ns: bed.peer.ns,
+        listen: bed.peer.socket(Family::V4, port),
+        seed: 9,
+    })?;
+    let before = bed.statistic(bed.local, "tx_doorbells")?;
+    let source = bed.guest.start(UdpSource {
+        ns: bed.local.ns,
+        bind: None,
+        connect: bed.peer.socket(Family::V4, port),
+        seed: 9,
+        datagrams: Some(SENDS * FRAMES),
+        size: 1000,
+        batch: Some(FRAMES as u32),
+        pause_us: 1000,
+    })?;
+    assert_eq!(source.join()?.sent, SENDS * FRAMES);
+    let doorbells = bed.statistic(bed.local, "tx_doorbells")? - before;
+    // The kernel cuts each send into frames, and says with each but the last that more come.
+    assert!(
+        doorbells < SENDS * FRAMES / 4,
+        "the doorbell rang {doorbells} times for {} frames",
+        SENDS * FRAMES
+    );
+    assert_eq!(sink.stop()?.corrupt, 0);
     bed.finish()?;
     Ok(())
 }

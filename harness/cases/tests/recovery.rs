@@ -5,6 +5,7 @@
 use cases::{Family, Result, Testbed};
 use protocol::{
     Ns, UdpSink, UdpSource,
+    ethtool::{GetLinkModes, LinkModeChange, SetLinkModes},
     kernel::ReadFile,
     netdev::{GetInterfaceQueueStats, ListQueues},
     pci::WriteRegister,
@@ -41,6 +42,31 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
             interface: bed.local.name(),
         })
     };
+    let offered = || -> Result<_> {
+        let link = bed.guest.call(GetLinkModes {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+        })?;
+        Ok(link.modes)
+    };
+    // A reset makes the device forget that.
+    let everything = offered()?;
+    bed.guest.call(SetLinkModes {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        change: LinkModeChange {
+            autoneg: Some(true),
+            advertise: Some(
+                ["Autoneg", "TP", "1000baseT/Full"]
+                    .map(str::to_owned)
+                    .into(),
+            ),
+            ..LinkModeChange::default()
+        },
+    })?;
+    bed.wait_carrier_of(bed.local, true)?;
+    let gigabit = offered()?;
+    assert_ne!(gigabit, everything);
     let flows = bed.both_ways(MIB)?;
     // Only a queue that is full times out. What TCP has on its way may not fill one.
     let port = bed.port();
@@ -72,6 +98,7 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
         let less = before.iter().filter(|(name, value)| after[*name] < **value);
         assert_eq!(less.count(), 0, "{before:?} then {after:?}");
         bed.wait_carrier_of(bed.local, true)?;
+        assert_eq!(offered()?, gigabit);
         let queues = bed.guest.call(ListQueues {
             ns: bed.local.ns,
             interface: bed.local.name(),

@@ -3,7 +3,9 @@
 //! VLANs: tags inserted, stripped and filtered by the device, or left to the kernel.
 
 use cases::{Family, Result, Testbed};
-use protocol::{DevmemSink, Memory, Release, ethtool::GetFeatures, netdev::QueueKind};
+use protocol::{
+    DevmemSink, Memory, Release, ethtool::GetFeatures, netdev::QueueKind, pci::ReadRegister,
+};
 
 const MIB: u64 = 1 << 20;
 const ID: u16 = 100;
@@ -12,6 +14,10 @@ const ID: u16 = 100;
 const STRIP: &str = "rx-vlan-hw-parse";
 const INSERT: &str = "tx-vlan-hw-insert";
 const FILTER: &str = "rx-vlan-filter";
+
+/// Device control, and its bit for tags (82576 datasheet, 8.2.1).
+const CTRL: u32 = 0;
+const VME: u32 = 1 << 30;
 
 /// Asserts that the device lets in frames with the tag of VLAN `id`, or that it does not.
 fn assert_filter(bed: &Testbed, id: u16, lets_in: bool, what: &str) {
@@ -37,6 +43,11 @@ fn tags_are_handled_by_the_device_or_by_the_kernel_and_traffic_passes() -> Resul
         bed.set_features(bed.local, &[(STRIP, on)])?;
         // One bit of the device is for both.
         assert_eq!((active(STRIP)?, active(INSERT)?), (on, on));
+        let control = bed.guest.call(ReadRegister {
+            device: bed.pci_device(bed.local)?,
+            offset: CTRL,
+        })?;
+        assert_eq!(control & VME != 0, on, "{control:#x}");
         let tso = bed.statistic(bed.local, "tx_tso")?;
         for family in Family::BOTH {
             bed.stream(local, peer, family)

@@ -35,6 +35,8 @@ pub struct Interface {
     pub up: bool,
     /// The driver sees a link (IFLA_CARRIER).
     pub carrier: bool,
+    /// An XDP program is attached.
+    pub xdp: bool,
     /// Name of the bus device, for instance `0000:01:00.0`.
     pub device: Option<String>,
     /// Name of the driver that the bus device is bound to.

@@ -141,6 +141,7 @@ requests! {
     traffic {
         Ping -> traffic::PingReport,
         SendFrame -> (),
+        StampDatagram -> bool,
         ExchangeFrames -> Vec<Vec<u8>>,
     }
     xdp {

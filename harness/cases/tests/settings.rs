@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What users have set stays, whatever else they change, and is in the device.
+
+use std::collections::BTreeMap;
+
+use cases::{Family, Result, Testbed};
+use protocol::{
+    ethtool::{
+        Coalesce, GetCoalesce, GetFeatures, GetLinkModes, GetMessageLevel, GetPause,
+        LinkModeChange, Pause, SetCoalesce, SetLinkModes, SetMessageLevel, SetPause, TestSelf,
+    },
+    link::{ListInterfaces, SetMac},
+    net::Mac,
+    pci::ReadRegister,
+    rings::{DataSplit, SetChannels},
+    rss::{FlowKind, GetRss, HashFields, SetHashFields, SetRss},
+};
+
+const MIB: u64 = 1 << 20;
+const CPUS: u32 = 4;
+
+/// An address that the NIC did not have.
+const OTHER: Mac = Mac([0x52, 0x54, 0, 0xaa, 0xbb, 7]);
+
+/// Offsets of registers in the first BAR: their first, and how many there are.
+const REGISTERS: [(&str, u32, u32); 6] = [
+    // Of it, flow control.
+    ("CTRL", 0, 1),
+    ("RAL, RAH", 0x5400, 2),
+    ("RETA", 0x5c00, 32),
+    ("RSSRK", 0x5c80, 10),
+    ("MRQC", 0x5818, 1),
+    ("EITR", 0x1680, 2),
+];
+
+/// Bits of CTRL: pause frames are obeyed, and sent.
+const FLOW_CONTROL: u32 = 3 << 27;
+
+/// What is set, as the kernel says, and what the device has of it.
+#[derive(Debug, PartialEq)]
+struct Settings {
+    features: Vec<String>,
+    modes: BTreeMap<String, bool>,
+    pause: Pause,
+    level: u32,
+    coalesce: Vec<Coalesce>,
+    key: Vec<u8>,
+    table: Vec<u32>,
+    hash_fields: BTreeMap<FlowKind, HashFields>,
+    mac: Option<Mac>,
+    registers: BTreeMap<&'static str, Vec<u32>>,
+}
+
+fn settings(bed: &Testbed) -> Result<Settings> {
+    let (ns, interface) = (bed.local.ns, || bed.local.name());
+    let guest = &bed.guest;
+    let mut features = guest.call(GetFeatures {
+        ns,
+        interface: interface(),
+    })?;
+    features.active.sort_unstable();
+    let modes = guest.call(GetLinkModes {
+        ns,
+        interface: interface(),
+    })?;
+    let mut pause = guest.call(GetPause {
+        ns,
+        interface: interface(),
+    })?;
+    (pause.rx_frames, pause.tx_frames) = (None, None);
+    let coalesce = |queue| {
+        guest.call(GetCoalesce {
+            ns,
+            interface: interface(),
+            queue: Some(queue),
+        })
+    };
+    let rss = guest.call(GetRss {
+        ns,
+        interface: interface(),
+    })?;
+    let interfaces = guest.call(ListInterfaces { ns })?;
+    let own = interfaces.into_iter().find(|own| own.name == interface());
+    let device = bed.pci_device(bed.local)?;
+    let register = |offset| {
+        guest.call(ReadRegister {
+            device: device.clone(),
+            offset,
+        })
+    };
+    let mut registers = BTreeMap::new();
+    for (name, first, count) in REGISTERS {
+        let values: std::result::Result<Vec<_>, _> =
+            (0..count).map(|n| register(first + 4 * n)).collect();
+        let mut values = values?;
+        if name == "CTRL" {
+            values[0] &= FLOW_CONTROL;
+        }
+        registers.insert(name, values);
+    }
+    Ok(Settings {
+        features: features.active,
+        modes: modes.modes,
+        pause,
+        level: guest.call(GetMessageLevel {
+            ns,
+            interface: interface(),
+        })?,
+        coalesce: vec![coalesce(0)?, coalesce(1)?],
+        key: rss.key,
+        table: rss.table,
+        hash_fields: rss.hash_fields,
+        mac: own.map(|own| own.mac),
+        registers,
+    })
+}
+
+/// Sets all of it to what it was not.
+fn set_all(bed: &Testbed) -> Result {
+    let (ns, interface) = (bed.local.ns, || bed.local.name());
+    let guest = &bed.guest;
+    bed.set_features(
+        bed.local,
+        &[("rx-checksum", false), ("tx-tcp6-segmentation", false)],
+    )?;
+    let modes = ["Autoneg", "TP", "100baseT/Full", "1000baseT/Full"];
+    guest.call(SetLinkModes {
+        ns,
+        interface: interface(),
+        change: LinkModeChange {
+            autoneg: Some(true),
+            advertise: Some(modes.map(str::to_owned).into()),
+            ..LinkModeChange::default()
+        },
+    })?;
+    guest.call(SetPause {
+        ns,
+        interface: interface(),
+        pause: Pause {
+            autoneg: Some(false),
+            rx: Some(true),
+            ..Pause::default()
+        },
+    })?;
+    guest.call(SetMessageLevel {
+        ns,
+        interface: interface(),
+        level: 4,
+    })?;
+    for (queue, rx_usecs) in [(0, 30), (1, 70)] {
+        guest.call(SetCoalesce {
+            ns,
+            interface: interface(),
+            queue: Some(queue),
+            coalesce: Coalesce {
+                rx_usecs: Some(rx_usecs),
+                adaptive_rx: Some(false),
+                ..Coalesce::default()
+            },
+        })?;
+    }
+    guest.call(SetRss {
+        ns,
+        interface: interface(),
+        // Of the pairs that always stay.
+        table: Some((0..128).map(|entry| u32::from(entry % 3 == 0)).collect()),
+        key: Some((0..40).collect()),
+    })?;
+    guest.call(SetHashFields {
+        ns,
+        interface: interface(),
+        flow: FlowKind::Udp4,
+        fields: HashFields::ADDRESSES,
+    })?;
+    guest.call(SetMac {
+        ns,
+        interface: interface(),
+        mac: OTHER,
+    })?;
+    Ok(())
+}
+
+#[test]
+fn what_users_set_stays_in_the_device_whatever_else_they_change() -> Result {
+    let bed = Testbed::options().cpus(CPUS).boot("settings")?;
+    let at_first = settings(&bed)?;
+    set_all(&bed)?;
+    let set = settings(&bed)?;
+    assert_ne!(set.features, at_first.features);
+    assert_ne!(set.modes, at_first.modes);
+    assert_ne!(set.pause, at_first.pause);
+    assert_ne!(set.coalesce, at_first.coalesce);
+    assert_ne!(set.hash_fields, at_first.hash_fields);
+    assert_eq!((set.level, set.mac), (4, Some(OTHER)));
+    for (name, values) in &set.registers {
+        assert_ne!(values, &at_first.registers[name], "{name}");
+    }
+
+    let channels = |combined| {
+        bed.guest.call(SetChannels {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            combined,
+        })
+    };
+    for change in [
+        "down and up",
+        "MTU",
+        "rings",
+        "fewer channels",
+        "more channels",
+        "header split on and off",
+        "self-test",
+    ] {
+        match change {
+            "down and up" => {
+                bed.set_interface(bed.local, false)?;
+                bed.set_interface(bed.local, true)?;
+            }
+            "MTU" => bed.set_mtu(bed.local, 9000)?,
+            "rings" => bed.set_receive_ring(bed.local, 256)?,
+            "fewer channels" => channels(2)?,
+            "more channels" => channels(CPUS)?,
+            "header split on and off" => {
+                bed.set_header_split(bed.local, DataSplit::On)?;
+                bed.set_header_split(bed.local, DataSplit::Off)?;
+            }
+            "self-test" => {
+                bed.guest.call(TestSelf {
+                    ns: bed.local.ns,
+                    interface: bed.local.name(),
+                    offline: true,
+                })?;
+            }
+            _ => unreachable!("all are above"),
+        }
+        bed.wait_carrier(true)?;
+        assert_eq!(settings(&bed)?, set, "{change}");
+    }
+    for family in Family::BOTH {
+        bed.stream(bed.peer, bed.local, family)
+            .transfer(&bed, MIB, &[64 << 10])?;
+    }
+    bed.finish()?;
+    Ok(())
+}
