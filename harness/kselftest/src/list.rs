@@ -7,10 +7,12 @@ use crate::{Error, Result};
 /// A test program of the kernel's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Test {
-    /// Its name, without `.py`.
+    /// Its name, without `.py` or `.sh`.
     pub name: &'static str,
     /// Where it is, from the folder of all selftests.
     pub(crate) folder: &'static str,
+    /// What it is written for.
+    pub(crate) language: Language,
     /// Whether it runs when none is named.
     pub required: bool,
     /// Processors, and so queue pairs that the NIC can have.
@@ -19,6 +21,23 @@ pub struct Test {
     pub(crate) channels: Option<u32>,
     /// What it has the kernel complain about, on purpose.
     pub(crate) provokes: &'static [&'static str],
+}
+
+/// What runs a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    Python,
+    Bash,
+}
+
+impl Language {
+    /// Interpreter in the root file system, and how names of files end.
+    pub(crate) fn interpreter(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Python => ("/usr/bin/python3", ".py"),
+            Self::Bash => ("/usr/bin/bash", ".sh"),
+        }
+    }
 }
 
 const NET: &str = "drivers/net";
@@ -34,6 +53,7 @@ const fn required(folder: &'static str, name: &'static str) -> Test {
     Test {
         name,
         folder,
+        language: Language::Python,
         required: true,
         cpus: CPUS,
         channels: None,
@@ -45,6 +65,13 @@ const fn more(folder: &'static str, name: &'static str) -> Test {
     Test {
         required: false,
         ..required(folder, name)
+    }
+}
+
+const fn script(folder: &'static str, name: &'static str) -> Test {
+    Test {
+        language: Language::Bash,
+        ..more(folder, name)
     }
 }
 
@@ -77,6 +104,8 @@ const TESTS: &[Test] = &[
         ..required(HW, "pp_alloc_fail")
     },
     required(NET, "xdp"),
+    script(HW, "ethtool_rmon"),
+    script(HW, "ethtool_std_stats"),
     more(HW, "uso"),
     more(HW, "xsk_reconfig"),
     more(HW, "gro_hw"),
@@ -106,7 +135,10 @@ const TESTS: &[Test] = &[
 /// [`Error::UnknownTest`].
 pub fn named(name: &str) -> Result<Test> {
     let plain = name.rsplit('/').next().unwrap_or(name);
-    let plain = plain.strip_suffix(".py").unwrap_or(plain);
+    let plain = [Language::Python, Language::Bash]
+        .iter()
+        .find_map(|language| plain.strip_suffix(language.interpreter().1))
+        .unwrap_or(plain);
     let found = TESTS.iter().find(|test| test.name == plain);
     found.copied().ok_or_else(|| Error::UnknownTest {
         name: name.to_owned(),
@@ -139,9 +171,13 @@ mod tests {
 
     #[test]
     fn tests_are_chosen_by_name_or_file_name() {
-        let chosen = choose(&["irq".to_owned(), "drivers/net/ping.py".to_owned()], false).unwrap();
+        let chosen = choose(
+            &["irq", "drivers/net/ping.py", "ethtool_rmon.sh"].map(str::to_owned),
+            false,
+        )
+        .unwrap();
         let names: Vec<_> = chosen.iter().map(|test| test.name).collect();
-        assert_eq!(names, ["irq", "ping"]);
+        assert_eq!(names, ["irq", "ping", "ethtool_rmon"]);
         let error = choose(&["pong".to_owned()], false).unwrap_err().to_string();
         assert!(error.contains("pong") && error.contains("ping"), "{error}");
     }

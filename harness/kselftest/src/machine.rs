@@ -190,10 +190,11 @@ fn program(
     on_line: &mut dyn FnMut(&str),
     output: &mut Vec<String>,
 ) -> cases::Result<Ended> {
+    let (interpreter, suffix) = test.language.interpreter();
     let mut job = bed.guest.start(Program {
         root: ROOT.to_owned(),
         directory: format!("{SOURCE}/{SELFTESTS}/{}", test.folder),
-        command: vec!["/usr/bin/python3".to_owned(), format!("./{}.py", test.name)],
+        command: vec![interpreter.to_owned(), format!("./{}{suffix}", test.name)],
         environment: environment(bed),
     })?;
     let start = Instant::now();

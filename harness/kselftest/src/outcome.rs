@@ -12,7 +12,7 @@ use crate::{Error, Result, Verdict, named, place};
 /// A sub-case, of one driver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// The test, without `.py`.
+    /// The test, without `.py` or `.sh`.
     pub test: String,
     /// The sub-case, as the test calls it.
     pub case: String,

@@ -37,6 +37,7 @@ const PROGRAMS: &[&str] = &[
     "iproute2",
     "iputils-arping",
     "iputils-ping",
+    "jq",
     "kmod",
     "mawk",
     "mount",
