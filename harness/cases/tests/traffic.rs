@@ -130,28 +130,30 @@ fn frames_arrive_whole_that_devices_read_and_write_through_bounce_buffers() -> R
         path: "/sys/kernel/debug/swiotlb/io_tlb_used".to_owned(),
     })?;
     assert!(used.trim().parse::<u64>()? > 0, "no bounce buffer is used");
-    for split in [DataSplit::Off, DataSplit::On] {
+    // First on: nobody has asked for an address yet, which is not split, nor are headers that are
+    // too long.
+    for split in [DataSplit::On, DataSplit::Off] {
         bed.set_header_split(bed.local, split)?;
-        for family in Family::BOTH {
-            // Not TCP, and so not split.
-            for (from, to) in [(bed.local, bed.peer), (bed.peer, bed.local)] {
-                for size in [0, 64, 1000, 3000] {
-                    let report = bed.guest.call(Ping {
-                        ns: from.ns,
-                        to: to.address(family),
-                        count: 3,
-                        size,
-                        timeout_ms: 20_000,
-                    })?;
-                    assert_eq!(
-                        (report.received, report.corrupt),
-                        (3, 0),
-                        "{size} bytes over {family:?}, split {split:?}: {report:?}"
-                    );
-                }
+        for (from, to) in [(bed.peer, bed.local), (bed.local, bed.peer)] {
+            for family in Family::BOTH {
+                let report = bed.guest.call(Ping {
+                    ns: from.ns,
+                    to: to.address(family),
+                    count: 3,
+                    size: 3000,
+                    timeout_ms: 20_000,
+                })?;
+                assert_eq!(
+                    (report.received, report.corrupt),
+                    (3, 0),
+                    "{family:?}, split {split:?}: {report:?}"
+                );
                 bed.stream(from, to, family)
                     .transfer(&bed, 2 * MIB, &[64 << 10])?;
             }
+            let mut stream = bed.stream(from, to, Family::V6);
+            stream.hop_by_hop = 248;
+            stream.transfer(&bed, MIB, &[64 << 10])?;
         }
     }
     bed.finish()?;
