@@ -20,13 +20,21 @@ pub enum KernelFault {
     /// The PCI core takes `reset_lock` and `pci_rescan_remove_lock` in one order when a slot is
     /// emptied, and in the other within (`pciehp_unconfigure_device()`).
     PciehpLockOrder,
+    /// io_uring has the pieces of a ring's area synced for the device, also those of a dma-buf
+    /// (`zcrx_sync_for_device()` in `io_uring/zcrx.c`), which `net/core/devmem.c` turns off for its
+    /// own. Between two devices behind a switch they are addresses of the bus, which nobody has
+    /// mapped. DMA debugging looks for each of them in all that is mapped, for a good part of a
+    /// second, with softirqs off: nothing else gets done. See
+    /// [`Options::without_dma_debugging`](crate::Options::without_dma_debugging).
+    SyncOfBusAddresses,
 }
 
 impl KernelFault {
-    const ALL: [Self; 3] = [
+    const ALL: [Self; 4] = [
         Self::MappingOutlivesDriver,
         Self::UnmapForFreedDevice,
         Self::PciehpLockOrder,
+        Self::SyncOfBusAddresses,
     ];
 
     /// What reports of it contain, each one of these.
@@ -40,6 +48,11 @@ impl KernelFault {
             ],
             Self::UnmapForFreedDevice => &["KASAN: slab-use-after-free in dma_direct_unmap_sg"],
             Self::PciehpLockOrder => &["(&ctrl->reset_lock){"],
+            // The complaint, and its backtrace: the core syncs, whoever asked it for memory.
+            Self::SyncOfBusAddresses => &[
+                "device driver tries to sync DMA memory it has not allocated",
+                "io_pp_zc_alloc_netmems",
+            ],
         }
     }
 
@@ -64,6 +77,9 @@ impl fmt::Display for KernelFault {
                 "a dma-buf is unmapped for a device that is gone (net/core/devmem.c)"
             }
             Self::PciehpLockOrder => "pciehp takes two locks in either order",
+            Self::SyncOfBusAddresses => {
+                "a dma-buf is synced that nobody has mapped (io_uring/zcrx.c)"
+            }
         })
     }
 }

@@ -61,6 +61,7 @@ pub struct Options {
     two_wires: bool,
     hot_plug: bool,
     bounce_buffers: bool,
+    dma_debugging: bool,
     disk: Option<PathBuf>,
 }
 
@@ -80,6 +81,7 @@ impl Default for Options {
             two_wires: false,
             hot_plug: false,
             bounce_buffers: false,
+            dma_debugging: true,
             disk: None,
         }
     }
@@ -176,6 +178,14 @@ impl Options {
         self
     }
 
+    /// Has the debug kernel go without DMA debugging, of all that it looks for, because of
+    /// [`KernelFault::SyncOfBusAddresses`](crate::KernelFault::SyncOfBusAddresses).
+    #[must_use]
+    pub fn without_dma_debugging(mut self) -> Self {
+        self.dma_debugging = false;
+        self
+    }
+
     /// Adds a disk with this image: see [`Machine::disk`].
     #[must_use]
     pub fn disk(mut self, image: impl Into<PathBuf>) -> Self {
@@ -206,6 +216,9 @@ impl Options {
         }
         if self.bounce_buffers {
             machine = machine.kernel_parameter("swiotlb=force");
+        }
+        if !self.dma_debugging {
+            machine = machine.kernel_parameter("dma_debug=off");
         }
         if let Some(disk) = self.disk {
             machine = machine.disk(disk);

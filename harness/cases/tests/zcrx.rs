@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use cases::{ACCELERATOR, Family, ReceivedByRing, Result, Testbed, assert_whole};
+use cases::{ACCELERATOR, Family, KernelFault, ReceivedByRing, Result, Testbed, assert_whole};
 use protocol::{Command, Memory, Release, ZcrxMemory, netdev::QueueKind};
 use vm::Topology;
 
@@ -86,7 +86,13 @@ fn payload_goes_to_the_accelerator_through_a_ring_and_leaves_no_trace_in_ram() -
     let bytes = 16 * MIB;
     let accelerator = ZcrxMemory::DmaBuf(ACCELERATOR);
     for rx_buf_len in [None, Some(32 << 10)] {
-        let bed = Testbed::accelerator(Topology::Switch, "zcrx-accelerator")?;
+        let bed = Testbed::options()
+            .mtu(9000)
+            .header_split()
+            .accelerator(Topology::Switch)
+            .without_dma_debugging()
+            .boot("zcrx-accelerator")?;
+        bed.steer(bed.local, &[1])?;
         let mut stream = bed
             .stream(bed.peer, bed.local, Family::V4)
             .in_accelerator()
@@ -109,6 +115,23 @@ fn payload_goes_to_the_accelerator_through_a_ring_and_leaves_no_trace_in_ram() -
         bed.wait_rings_gone(bed.local)?;
         bed.finish()?;
     }
+    Ok(())
+}
+
+#[test]
+#[ignore = "needs a kernel with DMA debugging"]
+fn the_kernel_syncs_an_accelerators_memory_that_nobody_mapped_for_a_ring() -> Result {
+    let bed = Testbed::accelerator(Topology::Switch, "zcrx-sync")?;
+    for pattern in KernelFault::SyncOfBusAddresses.patterns() {
+        bed.guest.expect_log(pattern);
+    }
+    // Of few pieces: each takes long.
+    let area = 8 * 4096;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let ring = stream.zcrx(1, ZcrxMemory::DmaBuf(ACCELERATOR), area, Release::Immediate);
+    bed.guest.start(ring)?.stop()?;
+    bed.wait_rings_gone(bed.local)?;
+    bed.finish()?;
     Ok(())
 }
 
