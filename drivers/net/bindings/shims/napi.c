@@ -2,6 +2,7 @@
 
 #include <linux/interrupt.h>
 #include <linux/irq.h>
+#include <linux/irqdesc.h>
 #include <linux/netdevice.h>
 #include <linux/rcupdate.h>
 #include <net/netdev_lock.h>
@@ -31,11 +32,25 @@ static void net_shim_napi_wait(struct napi_struct *napi, unsigned long since)
 		hrtimer_cancel(&napi->timer);
 }
 
+/* What was set last, also if it waits for the next interrupt, as irq_affinity_notify() says it. */
+static const struct cpumask *net_shim_irq_affinity(int irq)
+{
+	struct irq_data *data = irq_get_irq_data(irq);
+
+	if (!data)
+		return NULL;
+#ifdef CONFIG_GENERIC_PENDING_IRQ
+	if (irqd_is_setaffinity_pending(data))
+		return irq_data_to_desc(data)->pending_mask;
+#endif
+	return irq_data_get_affinity_mask(data);
+}
+
 void net_shim_napi_list(struct net_device *dev, struct napi_struct *napi,
 			int (*poll)(struct napi_struct *, int), int index, int irq,
 			unsigned long since)
 {
-	const struct cpumask *affinity = irq_get_affinity_mask(irq);
+	const struct cpumask *affinity = net_shim_irq_affinity(irq);
 
 	net_shim_napi_wait(napi, since);
 	/* The core follows a change of it only while the NAPI is listed. */
