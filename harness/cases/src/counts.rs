@@ -99,6 +99,12 @@ impl Testbed {
         }
     }
 
+    /// Waits until the console has a text so many times: it lags behind the guest.
+    pub fn wait_logged(&self, text: &str, times: u64) -> Result {
+        let count = || self.guest.console_text().matches(text).count() as u64;
+        self.wait_until(times, || Ok(count())).map(drop)
+    }
+
     /// Page pools of an interface.
     pub fn page_pools(&self, station: Station) -> Result<Vec<PagePool>> {
         Ok(self.guest.call(ListPagePools {

@@ -361,8 +361,9 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
             bed.set_link(bed.local, up)?;
             bed.wait_carrier_of(bed.local, up)?;
         }
-        let console = bed.guest.console_text();
         for message in ["link is down", "link is up"] {
+            bed.wait_logged(message, 1)?;
+            let console = bed.guest.console_text();
             assert_eq!(
                 console.matches(message).count(),
                 1,

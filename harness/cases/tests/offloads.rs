@@ -135,13 +135,7 @@ fn whether_udp_is_segmented_is_found_out_wherever_flows_are_steered() -> Result 
         bed.set_features(bed.local, &[(UDP_SEGMENTATION, true)])
             .is_err()
     );
-    let console = bed.guest.console_text();
-    assert_eq!(
-        console.matches(NO_UDP_SEGMENTATION).count(),
-        1,
-        "the log says why: {}",
-        bed.guest.console().display()
-    );
+    bed.wait_logged(NO_UDP_SEGMENTATION, 1)?;
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, BYTES, ODD)?;
     bed.finish()?;
@@ -199,6 +193,7 @@ fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
         seen[0] != seen[1] && seen[1] == seen[2],
         "asked once: {seen:?}"
     );
+    bed.wait_logged(NO_UDP_SEGMENTATION, 1)?;
     let console = bed.guest.console_text();
     assert_eq!(
         console.matches(NO_UDP_SEGMENTATION).count(),

@@ -134,6 +134,8 @@ fn set_all(bed: &Testbed) -> Result {
             ..LinkModeChange::default()
         },
     })?;
+    // QEMU's model turns flow control on when the negotiation ends.
+    bed.wait_carrier_of(bed.local, true)?;
     guest.call(SetPause {
         ns,
         interface: interface(),
