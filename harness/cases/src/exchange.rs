@@ -2,6 +2,8 @@
 
 //! Frames that no stack knows, sent and received as they are.
 
+use std::{thread, time::Duration};
+
 use protocol::{
     net::Mac,
     traffic::{ExchangeFrames, SendFrame},
@@ -11,6 +13,9 @@ use crate::{Result, Station, Testbed, testbed::PATIENCE_MS};
 
 /// Ethernet types for experiments (IEEE 802): nobody listens to them.
 pub const EXPERIMENTAL: [u16; 2] = [0x88b5, 0x88b6];
+
+/// How often frames are sent before it counts what comes.
+const ATTEMPTS: u32 = 3;
 
 /// An Ethernet header.
 #[must_use]
@@ -66,11 +71,18 @@ impl Testbed {
         let sent = [(to, tag, 1), (to, tag, 2), (own, &[][..], 3)];
         let expected: &[u8] = if lets_in { &[1, 2, 3] } else { &[3] };
         let frames = sent.map(|(to, tag, last)| frame(to, tag, last));
-        let came = self.exchange(frames.to_vec(), self.local, ethertype, expected.len());
-        let came = came.map(|frames| frames.iter().filter_map(|f| f.last().copied()).collect());
-        assert!(
-            came.as_ref().is_ok_and(|came: &Vec<u8>| came == expected),
-            "{to}: {what}: {expected:?} shall come in, not {came:?}"
-        );
+        // The kernel tells the driver what to let in some time after it was asked, in a work item.
+        for attempt in 1..=ATTEMPTS {
+            let came = self.exchange(frames.to_vec(), self.local, ethertype, expected.len());
+            let came = came.map(|frames| frames.iter().filter_map(|f| f.last().copied()).collect());
+            if came.as_ref().is_ok_and(|came: &Vec<u8>| came == expected) {
+                return;
+            }
+            assert!(
+                attempt < ATTEMPTS,
+                "{to}: {what}: {expected:?} shall come in, not {came:?}"
+            );
+            thread::sleep(Duration::from_millis(500));
+        }
     }
 }
