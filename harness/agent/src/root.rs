@@ -4,7 +4,10 @@
 
 use std::{
     fs, io,
-    os::{fd::AsRawFd, unix::process::CommandExt},
+    os::{
+        fd::AsRawFd,
+        unix::{fs::symlink, process::CommandExt},
+    },
     path::Path,
     process::Command,
 };
@@ -56,6 +59,10 @@ pub(crate) fn set_up(request: &MountRoot) -> Result<()> {
         mount(*kind, &target, *kind, MountFlags::empty(), None)
             .with_context(|| format!("mounting {kind} on {}", target.display()))?;
     }
+    // What a shell gives for `<(...)`.
+    let descriptors = root.join("dev/fd");
+    symlink("/proc/self/fd", &descriptors)
+        .with_context(|| format!("creating {}", descriptors.display()))?;
     name_peer(&root.join("run/netns"), &request.peer)
 }
 

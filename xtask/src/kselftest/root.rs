@@ -25,6 +25,7 @@ const RECIPE: &str = "1";
 const PROGRAMS: &[&str] = &[
     "base-files",
     "bash",
+    "bc",
     "bpftool",
     "coreutils",
     "dash",
