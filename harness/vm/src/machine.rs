@@ -112,7 +112,7 @@ impl Machine {
             qemu_arguments: Vec::new(),
             accelerator: Accelerator::Auto,
             counted: false,
-            call_timeout: Duration::from_secs(120),
+            call_timeout: Duration::from_secs(300),
         }
     }
 
