@@ -14,6 +14,8 @@
 //! * [`filter`]: which multicast addresses and VLANs are received.
 //! * [`five_tuple`]: filters that send packets to a queue.
 //! * [`frame`]: how long a padded frame really is.
+//! * [`clock`]: nanoseconds, made of the system time.
+//! * [`stamping`]: which frames are stamped with it.
 //! * [`udp_probe`]: whether a device segments UDP.
 //! * [`limits`]: the bounds of the device.
 //! * [`pci`]: how the device shows on the bus.
@@ -35,6 +37,7 @@
 )]
 #![forbid(unsafe_code)]
 
+pub mod clock;
 pub mod filter;
 pub mod five_tuple;
 pub mod frame;
@@ -45,5 +48,6 @@ pub mod regs;
 pub mod ring;
 pub mod rss;
 pub mod rx;
+pub mod stamping;
 pub mod tx;
 pub mod udp_probe;

@@ -110,6 +110,7 @@ pub struct Offload {
     ip_checksum: bool,
     l4_checksum: bool,
     vlan: bool,
+    stamp: bool,
 }
 
 impl Offload {
@@ -122,6 +123,7 @@ impl Offload {
         ip_checksum: false,
         l4_checksum: false,
         vlan: false,
+        stamp: false,
     };
 
     /// Fills in checksums, and segments; `None` if the device cannot
@@ -160,6 +162,7 @@ impl Offload {
             ip_checksum: tso && matches!(headers.ip, IpVersion::V4),
             l4_checksum: true,
             vlan: false,
+            stamp: false,
         })
     }
 
@@ -193,6 +196,15 @@ impl Offload {
             vlan: true,
             ..self
         })
+    }
+
+    /// Has the frame stamped when it goes out, too.
+    #[inline]
+    pub const fn with_stamp(self) -> Self {
+        Self {
+            stamp: true,
+            ..self
+        }
     }
 
     /// The context descriptor that the frame needs.
@@ -250,6 +262,7 @@ impl Offload {
             ip_checksum: self.ip_checksum,
             l4_checksum: self.l4_checksum,
             vlan: self.vlan,
+            stamp: self.stamp,
             context: false,
             queue_index: 0,
         }

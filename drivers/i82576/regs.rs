@@ -14,6 +14,7 @@ mod interrupt;
 mod phy_nvm;
 mod queue;
 mod statistics;
+mod time;
 
 pub use self::bits::{
     ctrl,
@@ -37,6 +38,7 @@ pub use self::interrupt::*;
 pub use self::phy_nvm::*;
 pub use self::queue::*;
 pub use self::statistics::*;
+pub use self::time::*;
 
 /// Bytes of the register window, BAR 0.
 pub const BAR_SIZE: usize = 0x20000;

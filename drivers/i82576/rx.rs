@@ -44,6 +44,7 @@ const VP: u64 = 1 << 3;
 const UDPCS: u64 = 1 << 4;
 const L4CS: u64 = 1 << 5;
 const IPCS: u64 = 1 << 6;
+const TS: u64 = 1 << 16;
 // Errors, bits of the second quadword.
 const HBO: u64 = 1 << 23;
 const CE: u64 = 1 << 24;
@@ -331,6 +332,12 @@ impl WriteBack {
     #[inline]
     pub const fn header_buffer_overflow(&self) -> bool {
         self.hi & HBO != 0
+    }
+
+    /// TS: the packet was stamped, and RXSTMPL and RXSTMPH have when. Last descriptor.
+    #[inline]
+    pub const fn stamped(&self) -> bool {
+        self.hi & TS != 0
     }
 
     /// VP: a VLAN tag was stripped into the descriptor. Last descriptor.

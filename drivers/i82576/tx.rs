@@ -41,6 +41,7 @@ const MACLEN_MASK: u64 = 0x7f;
 const VLAN_SHIFT: u32 = 16;
 
 // Bits of the second quadword, data.
+const STAMP: u64 = 1 << 19;
 const EOP: u64 = 1 << 24;
 const IFCS: u64 = 1 << 25;
 const RS: u64 = 1 << 27;
@@ -195,6 +196,9 @@ pub struct Data {
     pub l4_checksum: bool,
     /// VLE: insert the context's VLAN tag.
     pub vlan: bool,
+    /// MAC, its second bit: stamp the packet with the system time when it goes out, into TXSTMPL and
+    /// TXSTMPH.
+    pub stamp: bool,
     /// CC: use the context that `queue_index` names. The offloads above imply it; QEMU's model
     /// and the kernel's `igb` do without.
     pub context: bool,
@@ -224,6 +228,7 @@ impl Data {
             | ((self.queue_index & IDX_MASK) as u64) << IDX_SHIFT
             | when(self.tso, TSE)
             | when(self.vlan, VLE)
+            | when(self.stamp, STAMP)
             | when(self.report_status, RS)
             | when(self.end_of_packet, EOP)
             | IFCS
@@ -249,6 +254,7 @@ impl Data {
             ip_checksum: hi & IXSM != 0,
             l4_checksum: hi & TXSM != 0,
             vlan: hi & VLE != 0,
+            stamp: hi & STAMP != 0,
             context: hi & CC != 0,
             queue_index: (hi >> IDX_SHIFT) as u8 & IDX_MASK,
         })

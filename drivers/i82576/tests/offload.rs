@@ -138,6 +138,24 @@ fn a_vlan_tag_takes_a_context_and_leaves_other_offloads_as_they_are() {
 }
 
 #[test]
+fn a_stamp_takes_no_context_and_leaves_other_offloads_as_they_are() {
+    let piece = pieces(0x1000, 60)[0];
+    assert_eq!(Offload::NONE.with_stamp().context(), None);
+
+    for plain in [
+        Offload::NONE,
+        Offload::new(&TCP4, segmented(1448, 3)).expect("the device can"),
+    ] {
+        assert_eq!(plain.with_stamp().context(), plain.context());
+        let expected = Data {
+            stamp: true,
+            ..plain.data(piece, 60, true)
+        };
+        assert_eq!(plain.with_stamp().data(piece, 60, true), expected);
+    }
+}
+
+#[test]
 fn a_checksum_is_asked_for_with_the_places_of_the_headers() {
     let offload = Offload::new(&UDP6, None).expect("the device can");
     let expected = Context {

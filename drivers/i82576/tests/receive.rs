@@ -10,6 +10,7 @@ const DD: u32 = 1 << 0;
 const EOP: u32 = 1 << 1;
 const IXSM: u32 = 1 << 2;
 const VP: u32 = 1 << 3;
+const TS: u32 = 1 << 16;
 const UDPCS: u32 = 1 << 4;
 const L4CS: u32 = 1 << 5;
 const IPCS: u32 = 1 << 6;
@@ -308,6 +309,7 @@ proptest! {
         prop_assert_eq!(descriptor.end_of_packet(), status(EOP));
         prop_assert_eq!(descriptor.header_buffer_overflow(), status(HBO));
         prop_assert_eq!(descriptor.vlan_packet(), status(VP));
+        prop_assert_eq!(descriptor.stamped(), status(TS));
         prop_assert_eq!(descriptor.ip_checksum_checked(), status(IPCS) && !status(IXSM));
         prop_assert_eq!(descriptor.l4_checksum_checked(), status(L4CS | UDPCS) && !status(IXSM));
         prop_assert_eq!(descriptor.ip_checksum_error(), status(IPE));

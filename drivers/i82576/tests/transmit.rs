@@ -42,13 +42,14 @@ prop_compose! {
         address: u64,
         len: u16,
         paylen in 0..=MAX_PAYLEN,
-        flags: [bool; 7],
+        flags: [bool; 8],
         queue_index in 0u8..8,
     ) -> Data {
-        let [end_of_packet, report_status, tso, ip_checksum, l4_checksum, vlan, context] = flags;
+        let [end_of_packet, report_status, tso, ip_checksum, l4_checksum, vlan, context, stamp] =
+            flags;
         Data {
             address, len, paylen, end_of_packet, report_status, tso, ip_checksum, l4_checksum,
-            vlan, context, queue_index,
+            vlan, context, stamp, queue_index,
         }
     }
 }
@@ -146,6 +147,14 @@ fn each_flag_of_a_data_descriptor_has_its_bit() {
                 ..Data::default()
             },
             30,
+        ),
+        (
+            "MAC.TSTAMP",
+            Data {
+                stamp: true,
+                ..Data::default()
+            },
+            19,
         ),
         (
             "TSE",
