@@ -64,7 +64,7 @@ impl Clock {
     const fn after(&self, elapsed: i64) -> u64 {
         // The product has up to 75 bits: it is made of two, and the bits below a nanosecond go.
         let (high, low) = (elapsed >> 16, elapsed & 0xffff);
-        let faster = (high * self.rate + (low * self.rate >> 16)) >> 16;
+        let faster = (high * self.rate + ((low * self.rate) >> 16)) >> 16;
 
         self.time.wrapping_add_signed(elapsed.wrapping_add(faster))
     }

@@ -207,6 +207,12 @@ impl Offload {
         }
     }
 
+    /// Whether the frame is stamped.
+    #[inline]
+    pub const fn stamps(&self) -> bool {
+        self.stamp
+    }
+
     /// The context descriptor that the frame needs.
     #[inline]
     pub const fn context(&self) -> Option<&Context> {

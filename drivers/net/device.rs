@@ -18,7 +18,13 @@ use kernel::{
 use net_bindings as bindings;
 
 use crate::{
+    ethtool::ExtAck,
     features::Features,
+    hwtstamp::{
+        Capabilities,
+        Stamping,
+        TxStampStats, //
+    },
     rx_mode::RxMode,
     stats::LinkStats,
     tx::{
@@ -87,6 +93,40 @@ pub trait Driver: Sized + Send + Sync {
 
     /// The features that can be used for `skb` of those in `features` (`ndo_features_check`).
     fn features_check(skb: &crate::skb::SkBuffRef<'_>, features: Features) -> Features;
+
+    /// What the device stamps with a clock of its own; `None` for nothing.
+    fn stamps(&self) -> Option<Capabilities> {
+        None
+    }
+
+    /// What is stamped now (`ndo_hwtstamp_get`).
+    fn stamping(dev: Locked<'_, Self>, control: &mut Self::Control) -> Stamping {
+        let _ = (dev, control);
+        Stamping::OFF
+    }
+
+    /// Stamps this from now on (`ndo_hwtstamp_set`); also while the interface is down. Called for a
+    /// device that has [`Self::stamps`]. Returns what is stamped, which may be more than was asked
+    /// for.
+    ///
+    /// # Errors
+    ///
+    /// `ERANGE` if the device cannot; all is as before.
+    fn set_stamping(
+        dev: Locked<'_, Self>,
+        control: &mut Self::Control,
+        stamping: Stamping,
+        extack: &ExtAck<'_>,
+    ) -> Result<Stamping> {
+        let _ = (dev, control, stamping, extack);
+        Err(EOPNOTSUPP)
+    }
+
+    /// How it went with the frames that were to be stamped when they were sent. Called for a device
+    /// that has [`Self::stamps`].
+    fn tx_stamp_stats(&self) -> TxStampStats {
+        TxStampStats::default()
+    }
 
     /// Adds up the device's statistics (`ndo_get_stats64`). Called without a lock.
     fn link_stats(&self) -> LinkStats;

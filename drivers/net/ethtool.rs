@@ -18,6 +18,7 @@ mod rings;
 mod rss;
 mod standard;
 mod statistics;
+mod timestamping;
 
 use core::marker::PhantomData;
 
@@ -168,7 +169,8 @@ impl<T: Ethtool> Table<T> {
         get_wol: Some(Self::get_wol),
         get_msglevel: Some(Self::get_msglevel),
         set_msglevel: Some(Self::set_msglevel),
-        get_ts_info: Some(bindings::ethtool_op_get_ts_info),
+        get_ts_info: Some(Self::get_ts_info),
+        get_ts_stats: Some(Self::get_ts_stats),
         ..pin_init::zeroed()
     };
 }

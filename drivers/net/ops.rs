@@ -24,7 +24,9 @@ use crate::{
         MacAddress,
         NetDevice, //
     },
+    ethtool::ExtAck,
     features::Features,
+    hwtstamp::Stamping,
     rx_mode::{
         Addresses,
         RxMode, //
@@ -56,6 +58,8 @@ impl<T: Driver> Table<T> {
         ndo_set_mac_address: Some(Self::set_mac_address),
         ndo_validate_addr: Some(bindings::eth_validate_addr),
         ndo_change_mtu: Some(Self::change_mtu),
+        ndo_hwtstamp_get: Some(Self::hwtstamp_get),
+        ndo_hwtstamp_set: Some(Self::hwtstamp_set),
         ndo_get_stats64: Some(Self::stats64),
         ndo_tx_timeout: Some(Self::tx_timeout),
         ndo_work: Some(Self::work),
@@ -243,6 +247,51 @@ impl<T: Driver> Table<T> {
             T::change_mtu(dev, control, mtu)?;
             // SAFETY: The device is valid.
             unsafe { bindings::net_shim_set_mtu(raw, mtu) };
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_hwtstamp_get`.
+    unsafe extern "C" fn hwtstamp_get(
+        dev: *mut bindings::net_device,
+        config: *mut bindings::kernel_hwtstamp_config,
+    ) -> c_int {
+        // SAFETY: The core holds the lock, and calls with a valid structure.
+        let ((dev, control), config) = unsafe { (Locked::<T>::new(dev), &mut *config) };
+
+        if dev.device().driver().stamps().is_none() {
+            return EOPNOTSUPP.to_errno();
+        }
+        T::stamping(dev, control).to_config(config);
+        0
+    }
+
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_hwtstamp_set`.
+    unsafe extern "C" fn hwtstamp_set(
+        dev: *mut bindings::net_device,
+        config: *mut bindings::kernel_hwtstamp_config,
+        extack: *mut bindings::netlink_ext_ack,
+    ) -> c_int {
+        // SAFETY: The core holds the lock, and calls with valid structures.
+        let ((dev, control), config, extack) = unsafe {
+            (
+                Locked::<T>::new(dev),
+                &mut *config,
+                ExtAck::from_raw(extack),
+            )
+        };
+
+        from_result(|| {
+            if dev.device().driver().stamps().is_none() {
+                return Err(EOPNOTSUPP);
+            }
+            let stamping = Stamping::from_config(config)?;
+
+            T::set_stamping(dev, control, stamping, &extack)?.to_config(config);
             Ok(0)
         })
     }

@@ -82,6 +82,12 @@ impl Wants {
         self.0 & bindings::NET_SHIM_SKB_CHECKSUM != 0
     }
 
+    /// Stamp it when it goes out.
+    #[inline]
+    pub fn stamp(self) -> bool {
+        self.0 & bindings::NET_SHIM_SKB_STAMP != 0
+    }
+
     /// Insert a VLAN tag.
     #[inline]
     pub fn vlan_tag(self) -> bool {
@@ -346,7 +352,26 @@ impl SkBuff {
         unsafe { bindings::net_shim_skb_set_vlan_tag(self.as_raw(), tag) };
     }
 
-    /// Appends zeroes up to `len` bytes; `None`, and the skb is gone, if there is no memory.
+    /// Notes when the device has received the frame, in nanoseconds of its clock.
+    #[inline]
+    pub fn set_stamp(&mut self, time: u64) {
+        // SAFETY: The skb is ours.
+        unsafe { bindings::net_shim_skb_set_rx_stamp(self.as_raw(), time) };
+    }
+
+    /// Promises its sender the time at which the device sends it, in place of
+    /// [`Self::timestamp`]'s. From here on it is shared, so that it cannot be padded or prepared for
+    /// segmentation.
+    #[inline]
+    pub fn await_stamp(&mut self) -> AwaitingStamp {
+        // SAFETY: The skb is ours. INVARIANT: The function takes a share.
+        AwaitingStamp(unsafe {
+            NonNull::new_unchecked(bindings::net_shim_skb_await_stamp(self.as_raw()))
+        })
+    }
+
+    /// Appends zeroes up to `len` bytes; `None`, and the skb is gone, if there is no memory, or if it
+    /// is shared.
     #[inline]
     pub fn pad_to(self, len: u32) -> Option<Self> {
         if self.len() >= len {
@@ -366,7 +391,7 @@ impl SkBuff {
     ///
     /// # Errors
     ///
-    /// `ENOMEM` if the headers are shared and cannot be copied.
+    /// `ENOMEM` if the headers are shared and cannot be copied, `EBUSY` if all of it is.
     #[inline]
     pub fn prepare_segmentation(&mut self) -> Result {
         // SAFETY: The skb is ours.
@@ -388,6 +413,31 @@ impl SkBuff {
     pub fn consume(self, budget: u32) {
         // SAFETY: We own the skb. CAST: Budgets are small.
         unsafe { bindings::napi_consume_skb(self.into_raw(), budget as i32) };
+    }
+}
+
+/// A frame that the device is sending, whose sender wants to know when.
+///
+/// # Invariants
+///
+/// The pointer is valid, and owns a share in the skb.
+pub struct AwaitingStamp(NonNull<bindings::sk_buff>);
+
+// SAFETY: A share in an skb may be used and given back on any thread.
+unsafe impl Send for AwaitingStamp {}
+
+impl AwaitingStamp {
+    /// Tells the sender that it was at `time`, in nanoseconds of the device's clock.
+    pub fn deliver(self, time: u64) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::net_shim_skb_set_tx_stamp(self.0.as_ptr(), time) };
+    }
+}
+
+impl Drop for AwaitingStamp {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::net_shim_skb_free_any(self.0.as_ptr()) };
     }
 }
 

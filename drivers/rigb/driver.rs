@@ -9,12 +9,14 @@ use kernel::{
         Device as _,
         DmaMask, //
     },
+    module::this_module,
     pci,
     prelude::*,
     sync::Arc, //
 };
 use net::{
     irq::Vectors,
+    ptp,
     registration::{
         self,
         Registration,
@@ -23,6 +25,7 @@ use net::{
 };
 
 use crate::{
+    clock::Clock,
     hw::Hw,
     netdev::{
         Adapter,
@@ -118,6 +121,16 @@ fn probe<'bound>(
         netdev
     };
 
+    let clock = ptp::Registration::new(
+        pdev.as_ref(),
+        Clock::new(hw.clone()),
+        this_module::<crate::LocalModule>(),
+    )?;
+    let clock = match clock {
+        Some(clock) => Some(Arc::new(clock, GFP_KERNEL)?),
+        None => None,
+    };
+
     let dev = netdev.device();
     let mut control = Control::new(pairs, in_use, five_tuples)?;
     let mut stats = KVec::with_capacity(pairs as usize, GFP_KERNEL)?;
@@ -147,7 +160,7 @@ fn probe<'bound>(
     // SAFETY: As above.
     unsafe { vectors.handle(pairs, c"rigb-link", link)? };
 
-    let adapter = Adapter::new(vectors, pdev.as_ref(), hw, stats, watch)?;
+    let adapter = Adapter::new(vectors, pdev.as_ref(), hw, clock, stats, watch)?;
 
     // SAFETY: The registration goes into the driver's data, which is dropped at unbind.
     unsafe { netdev.register(adapter, control) }

@@ -2,6 +2,7 @@
 
 //! The device's registers: all of what is done to the device as a whole.
 
+mod clock;
 mod filter;
 mod five_tuple;
 mod link;

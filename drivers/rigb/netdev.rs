@@ -29,7 +29,13 @@ use net::{
         Locked,
         MacAddress, //
     },
+    ethtool::ExtAck,
     features::Features,
+    hwtstamp::{
+        Capabilities,
+        Stamping,
+        TxStampStats, //
+    },
     irq::Vectors,
     rx_mode::RxMode,
     skb::SkBuffRef,
@@ -46,6 +52,10 @@ pub(crate) use self::{
     updown::Rings, //
 };
 use crate::{
+    clock::{
+        self,
+        RX_FILTERS, //
+    },
     hw::Hw,
     stats::QueueStats,
     tx,
@@ -60,6 +70,8 @@ pub(crate) struct Adapter<'bound> {
     _vectors: Vectors<'bound, Interrupt<'bound>>,
     pub(crate) parent: &'bound Device<Bound>,
     pub(crate) hw: Arc<Hw<'bound>>,
+    /// `None` if the kernel has no clocks.
+    pub(crate) clock: Option<Arc<clock::Registration<'bound>>>,
     pub(crate) stats: KVec<Arc<QueueStats>>,
     /// The VLANs that were asked for. Not of the control state: the core sets them without the
     /// instance lock.
@@ -91,6 +103,7 @@ impl<'bound> Adapter<'bound> {
         vectors: Vectors<'bound, Interrupt<'bound>>,
         parent: &'bound Device<Bound>,
         hw: Arc<Hw<'bound>>,
+        clock: Option<Arc<clock::Registration<'bound>>>,
         stats: KVec<Arc<QueueStats>>,
         link: Arc<LinkWatch>,
     ) -> Result<Self> {
@@ -98,6 +111,7 @@ impl<'bound> Adapter<'bound> {
             _vectors: vectors,
             parent,
             hw,
+            clock,
             stats,
             link,
             vlans: Arc::pin_init(new_mutex!(Table::EMPTY), GFP_KERNEL)?,
@@ -204,6 +218,39 @@ impl<'bound> Driver for Adapter<'bound> {
 
     fn features_check(skb: &SkBuffRef<'_>, features: Features) -> Features {
         tx::supported(skb, features)
+    }
+
+    fn stamps(&self) -> Option<Capabilities> {
+        self.clock.as_ref().map(|clock| Capabilities {
+            clock: clock.index(),
+            rx: RX_FILTERS,
+        })
+    }
+
+    fn stamping(_dev: Locked<'_, Self>, control: &mut Control<'bound>) -> Stamping {
+        control.stamping
+    }
+
+    fn set_stamping(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        stamping: Stamping,
+        extack: &ExtAck<'_>,
+    ) -> Result<Stamping> {
+        let device = clock::stamping(stamping)
+            .inspect_err(|_| extack.set(c"only PTP v2 over Ethernet is stamped when received"))?;
+
+        if let Some(clock) = &dev.device().driver().clock {
+            clock.set_stamping(&device);
+        }
+        control.stamping = stamping;
+        Ok(stamping)
+    }
+
+    fn tx_stamp_stats(&self) -> TxStampStats {
+        self.clock
+            .as_ref()
+            .map_or_else(TxStampStats::default, |clock| clock.tx_stats())
     }
 
     fn link_stats(&self) -> LinkStats {

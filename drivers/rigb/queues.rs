@@ -84,7 +84,7 @@ impl<'bound> QueueManagement for Adapter<'bound> {
         let Some(mut napi) = pair.take_disabled() else {
             return Err((EBUSY, ring));
         };
-        match rx::Running::start(ring, adapter.hw.clone(), stats.clone(), &napi) {
+        match rx::Running::start(ring, adapter, stats.clone(), &napi) {
             Ok(running) => napi.state().rx = Some(running),
             Err(failed) => {
                 *pair = Pair::Disabled(napi);

@@ -14,9 +14,11 @@
 //! - [`xdp`]: XDP programs come and go;
 //! - [`ethtool`]: what users see and set through ethtool;
 //! - [`loopback`]: a frame in a loop inside the device;
+//! - [`clock`]: its clock, and time stamps;
 //! - [`counters`]: what the device counts;
 //! - [`stats`]: what is counted.
 
+mod clock;
 mod counters;
 mod driver;
 mod ethtool;

@@ -48,6 +48,7 @@ pub(crate) use self::ring::{
     Ring, //
 };
 use crate::{
+    clock,
     hw::Hw,
     netdev::Adapter,
     stats::QueueStats, //
@@ -81,6 +82,7 @@ pub(crate) struct Running<'bound> {
     queue: EnabledQueue<'bound>,
     ring: Ring,
     stats: Arc<QueueStats>,
+    clock: Option<Arc<clock::Registration<'bound>>>,
 }
 
 impl<'bound> Running<'bound> {
@@ -95,11 +97,12 @@ impl<'bound> Running<'bound> {
     )]
     pub(crate) fn start<P: napi::Poll>(
         mut ring: Ring,
-        hw: Arc<Hw<'bound>>,
+        adapter: &Adapter<'bound>,
         stats: Arc<QueueStats>,
         napi: &napi::Disabled<P>,
     ) -> core::result::Result<Self, (Error, Ring)> {
         ring.rewind();
+        let hw = adapter.hw.clone();
         let index = ring.index;
         let enabled = hw.enable_rx(
             index,
@@ -117,6 +120,7 @@ impl<'bound> Running<'bound> {
             queue: EnabledQueue { hw, index },
             ring,
             stats,
+            clock: adapter.clock.clone(),
         };
         running.ring_doorbell();
         Ok(running)
@@ -176,7 +180,9 @@ impl<'bound> Running<'bound> {
         let mut cleaned = 0;
 
         while packets < budget && self.ring.posted() != 0 {
-            let Running { ring, stats, .. } = self;
+            let Running {
+                ring, stats, clock, ..
+            } = self;
             let index = ring.next_to_clean;
             let hi = ring.descriptors.read(u32::from(index), 1);
 
@@ -192,6 +198,8 @@ impl<'bound> Running<'bound> {
                 napi,
                 dev,
                 stats,
+                clock: clock.as_deref(),
+                features,
                 queue: ring.index,
             };
 
@@ -203,7 +211,7 @@ impl<'bound> Running<'bound> {
             }
             if write_back.end_of_packet() {
                 packets += 1;
-                let done = packet.finish(&write_back, features, &with);
+                let done = packet.finish(&write_back, &with);
                 if let Some((skb, received)) = done {
                     bytes += u64::from(skb.len());
                     napi.receive(dev, skb, &received);

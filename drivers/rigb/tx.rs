@@ -55,7 +55,9 @@ use net::{
 
 pub(crate) use self::offload::supported;
 use crate::{
+    clock,
     hw::Hw,
+    netdev::Adapter,
     stats::QueueStats, //
 };
 
@@ -145,11 +147,12 @@ impl<'bound> Ring<'bound> {
     /// `ETIMEDOUT` if the device does not start the queue.
     pub(crate) fn start(
         self,
-        parent: &'bound Device<Bound>,
-        hw: &Arc<Hw<'bound>>,
+        adapter: &Adapter<'bound>,
         stats: &Arc<QueueStats>,
         index: u16,
     ) -> Result<(Transmitter<'bound>, Completion<'bound>)> {
+        let hw = &adapter.hw;
+
         hw.enable_tx(index, self.descriptors.dma_address(), self.len.bytes())?;
         let queue: Arc<_> = self
             .queue
@@ -164,7 +167,8 @@ impl<'bound> Ring<'bound> {
             Transmitter {
                 queue: queue.clone(),
                 slots: self.producer,
-                parent,
+                parent: adapter.parent,
+                clock: adapter.clock.clone(),
                 stats: stats.clone(),
                 rung: 0,
             },
@@ -182,6 +186,7 @@ pub(crate) struct Transmitter<'bound> {
     queue: Arc<EnabledQueue<'bound>>,
     slots: spsc::Producer<Slot<'bound>>,
     parent: &'bound Device<Bound>,
+    clock: Option<Arc<clock::Registration<'bound>>>,
     stats: Arc<QueueStats>,
     /// The tail that the device was told last.
     rung: u32,
@@ -190,7 +195,13 @@ pub(crate) struct Transmitter<'bound> {
 impl<'bound> Transmitter<'bound> {
     /// Puts `skb` on the ring. On an error nothing is.
     fn enqueue(&mut self, mut skb: SkBuff) -> Result<u32> {
-        let offload = offload::prepare(&mut skb)?;
+        let wants = skb.wants();
+        let mut offload = offload::prepare(&mut skb, wants)?;
+        // From here on nothing changes the skb.
+        if wants.stamp() && self.await_stamp(&mut skb) {
+            offload = offload.with_stamp();
+        }
+        skb.timestamp();
         let len = skb.len();
         let bytes = offload.wire_len(len);
         let packets = offload.packets();
@@ -199,6 +210,9 @@ impl<'bound> Transmitter<'bound> {
             Ok(last) => last,
             Err(error) => {
                 while self.slots.unpush().is_some() {}
+                if let (true, Some(clock)) = (offload.stamps(), &self.clock) {
+                    clock.forget();
+                }
                 return Err(error);
             }
         };
@@ -215,6 +229,18 @@ impl<'bound> Transmitter<'bound> {
         }
         self.count(&offload, len, bytes);
         Ok(bytes)
+    }
+
+    /// Has `skb` wait for the device's stamp, if there is one for it.
+    #[cold]
+    fn await_stamp(&self, skb: &mut SkBuff) -> bool {
+        match &self.clock {
+            Some(clock) if clock.await_stamp(skb) => {
+                clock.schedule();
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Counts what the device does with a frame of `len` bytes, of which it makes `bytes`.
@@ -297,10 +323,7 @@ impl<'bound> Transmitter<'bound> {
 impl Transmit for Transmitter<'_> {
     fn transmit(&mut self, skb: SkBuff, queue: TxQueue<'_>, more: bool) {
         let sent = match skb.pad_to(limits::MIN_TX_FRAME) {
-            Some(skb) => {
-                skb.timestamp();
-                self.enqueue(skb)
-            }
+            Some(skb) => self.enqueue(skb),
             None => Err(ENOMEM),
         };
 

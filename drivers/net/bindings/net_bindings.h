@@ -4,7 +4,9 @@
 #include <linux/dim.h>
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
+#include <linux/net_tstamp.h>
 #include <linux/netdevice.h>
+#include <linux/ptp_clock_kernel.h>
 #include <linux/skbuff.h>
 #include <net/netdev_lock.h>
 #include <net/netdev_queues.h>

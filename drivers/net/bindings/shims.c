@@ -14,3 +14,4 @@
 #include "shims/dim.c"
 #include "shims/xdp.c"
 #include "shims/ethtool.c"
+#include "shims/ptp.c"

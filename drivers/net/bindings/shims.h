@@ -10,6 +10,7 @@
 
 #include <linux/dim.h>
 #include <linux/netdevice.h>
+#include <linux/ptp_clock_kernel.h>
 #include <linux/skbuff.h>
 #include <net/netmem.h>
 #include <net/page_pool/types.h>
@@ -20,7 +21,7 @@ enum { NET_SHIM_SKB_PAD = L1_CACHE_BYTES > 32 ? L1_CACHE_BYTES : 32 };
 
 enum { NET_SHIM_CACHE_BYTES = SMP_CACHE_BYTES };
 
-enum { NET_SHIM_SKB_CHECKSUM = 1 << 0, NET_SHIM_SKB_VLAN = 1 << 1 };
+enum { NET_SHIM_SKB_CHECKSUM = 1 << 0, NET_SHIM_SKB_VLAN = 1 << 1, NET_SHIM_SKB_STAMP = 1 << 2 };
 
 /* net_device */
 void *net_shim_netdev_priv(const struct net_device *dev);
@@ -88,6 +89,9 @@ u16 net_shim_skb_protocol(const struct sk_buff *skb);
 unsigned int net_shim_skb_tcp_hdrlen(const struct sk_buff *skb);
 void net_shim_skb_tso_prepare(struct sk_buff *skb);
 void net_shim_skb_tx_timestamp(struct sk_buff *skb);
+struct sk_buff *net_shim_skb_await_stamp(struct sk_buff *skb);
+void net_shim_skb_set_tx_stamp(struct sk_buff *skb, u64 ns);
+void net_shim_skb_set_rx_stamp(struct sk_buff *skb, u64 ns);
 
 /* DMA */
 dma_addr_t net_shim_dma_map_single(struct device *dev, void *ptr, size_t size);
@@ -134,5 +138,14 @@ void net_shim_xdp_failed(const struct net_device *dev, const struct bpf_prog *pr
 /* ethtool and netlink */
 void net_shim_ethtool_puts(u8 **data, const char *str);
 void net_shim_set_extack(struct netlink_ext_ack *extack, const char *msg);
+
+/* PTP clocks */
+struct ptp_clock *net_shim_ptp_register(struct ptp_clock_info *info, struct device *parent);
+void net_shim_ptp_unregister(struct ptp_clock *ptp);
+int net_shim_ptp_index(struct ptp_clock *ptp);
+void net_shim_ptp_schedule_worker(struct ptp_clock *ptp);
+u64 net_shim_real_time(void);
+void net_shim_ptp_read_system_prets(struct ptp_system_timestamp *sts);
+void net_shim_ptp_read_system_postts(struct ptp_system_timestamp *sts);
 
 #endif

@@ -15,6 +15,7 @@ use net::{
         Coalesce,
         Pause, //
     },
+    hwtstamp::Stamping,
     napi,
     xdp::Program, //
 };
@@ -86,6 +87,8 @@ pub(crate) struct Control<'bound> {
     /// Which packets go to a queue of their own; `None` if the device has no such filters.
     pub(crate) five_tuples: Option<five_tuple::Table>,
     pub(crate) pause: Pause,
+    /// What is stamped with the device's time.
+    pub(crate) stamping: Stamping,
     /// What a user wants the link to offer.
     pub(crate) offer: Option<Offer>,
     pub(crate) counters: Counters,
@@ -124,6 +127,7 @@ impl<'bound> Control<'bound> {
                 rx: false,
                 tx: false,
             },
+            stamping: Stamping::OFF,
             offer: None,
             counters: Counters::default(),
             segments_udp: None,

@@ -18,6 +18,7 @@ use super::{
     Settings, //
 };
 use crate::{
+    clock,
     rx,
     tx, //
 };
@@ -84,6 +85,9 @@ impl<'bound> Adapter<'bound> {
         if let Some(offer) = control.offer {
             hw.keep_advertising(offer)?;
         }
+        if let (Some(clock), Ok(stamping)) = (&adapter.clock, clock::stamping(control.stamping)) {
+            clock.start(&stamping);
+        }
         hw.start();
         Self::start_filters(dev, control);
 
@@ -125,7 +129,6 @@ impl<'bound> Adapter<'bound> {
         rings: Rings<'bound>,
     ) -> Result {
         let adapter = dev.device().driver();
-        let hw = &adapter.hw;
         let first = rings.first;
         let rings = rings.rx.into_iter().zip(rings.tx);
         let pairs = control.pairs.iter_mut().zip(&adapter.stats);
@@ -135,13 +138,11 @@ impl<'bound> Adapter<'bound> {
             let mut napi = pair.take_unlisted().ok_or(EBUSY)?.list(dev);
             let queue = dev.device().tx_queue(u32::from(index));
 
-            let started = tx_ring
-                .start(adapter.parent, hw, stats, index)
-                .and_then(|tx| {
-                    rx::Running::start(rx_ring, hw.clone(), stats.clone(), &napi)
-                        .map(|rx| (tx, rx))
-                        .map_err(|(error, _)| error)
-                });
+            let started = tx_ring.start(adapter, stats, index).and_then(|tx| {
+                rx::Running::start(rx_ring, adapter, stats.clone(), &napi)
+                    .map(|rx| (tx, rx))
+                    .map_err(|(error, _)| error)
+            });
             let ((transmitter, completion), rx) = match started {
                 Ok(started) => started,
                 Err(error) => {
@@ -251,6 +252,9 @@ impl<'bound> Adapter<'bound> {
 
         hw.stop_receiving();
         Self::halt_pairs(dev, control, 0..control.in_use);
+        if let Some(clock) = &dev.device().driver().clock {
+            clock.forget();
+        }
         hw.stop_sending();
         hw.disable_interrupts();
     }

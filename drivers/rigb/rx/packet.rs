@@ -31,6 +31,7 @@ use super::ring::{
     HEADER_SIZE, //
 };
 use crate::{
+    clock,
     netdev::Adapter,
     stats::QueueStats, //
 };
@@ -51,6 +52,9 @@ pub(super) struct Maker<'a, 'bound> {
     pub(super) napi: &'a napi::Context<'a>,
     pub(super) dev: &'a DeviceRef<Adapter<'bound>>,
     pub(super) stats: &'a QueueStats,
+    pub(super) clock: Option<&'a clock::Registration<'bound>>,
+    /// The features in use.
+    pub(super) features: Features,
     pub(super) queue: u16,
 }
 
@@ -94,14 +98,13 @@ impl Packet {
     pub(super) fn finish(
         self,
         write_back: &WriteBack,
-        features: Features,
         with: &Maker<'_, '_>,
     ) -> Option<(SkBuff, Received)> {
         let Self::Assembling(mut skb) = self else {
             return None;
         };
         let unreadable = with.pools.unreadable();
-        let stats = with.stats;
+        let (features, stats) = (with.features, with.stats);
 
         if write_back.frame_error() {
             stats.rx_errors.add(1);
@@ -131,6 +134,11 @@ impl Packet {
             hash => Hash::L3(hash),
         };
 
+        if write_back.stamped() {
+            if let Some(time) = with.clock.and_then(|clock| clock.rx_stamp()) {
+                skb.set_stamp(time);
+            }
+        }
         if write_back.vlan_packet() {
             skb.set_vlan_tag(write_back.vlan_tag());
         }

@@ -21,7 +21,8 @@ use net::{
     skb::{
         self,
         SkBuff,
-        SkBuffRef, //
+        SkBuffRef,
+        Wants, //
     },
 };
 
@@ -56,8 +57,7 @@ fn headers(skb: &SkBuffRef<'_>) -> Option<Headers> {
 /// # Errors
 ///
 /// `ENOMEM`, and `EINVAL` for what [`supported`] should have kept away.
-pub(super) fn prepare(skb: &mut SkBuff) -> Result<Offload> {
-    let wants = skb.wants();
+pub(super) fn prepare(skb: &mut SkBuff, wants: Wants) -> Result<Offload> {
     if wants.nothing() {
         return Ok(Offload::NONE);
     }

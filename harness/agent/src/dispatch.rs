@@ -9,8 +9,8 @@ use protocol::{Ns, Query, Request, agent::AgentInfo};
 use serde_json::Value;
 
 use crate::{
-    deferred, device, ethtool, failure, faults, files, flow_rules, interfaces, jobs::Jobs, leaks,
-    marker, modules, netdev, netns, packet, ping, registers, root, rtnetlink, stamp,
+    clock, deferred, device, ethtool, failure, faults, files, flow_rules, interfaces, jobs::Jobs,
+    leaks, marker, modules, netdev, netns, packet, ping, registers, root, rtnetlink, stamp,
 };
 
 /// Who this is.
@@ -156,7 +156,13 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
             ping::ping(r.to, r.count, r.size, milliseconds(r.timeout_ms))
         }),
         R::SendFrame(r) => answer_in(r.ns, r, |r| packet::send(&r.interface, &r.frame)),
-        R::StampDatagram(r) => answer_in(r.ns, r, |r| stamp::send(r.to, r.timeout_ms)),
+        R::GetStamping(r) => answer_in(r.ns, r, |r| stamp::stamping(&r.interface)),
+        R::SetStamping(r) => answer_in(r.ns, r, |r| stamp::set_stamping(&r.interface, r.stamping)),
+        R::GetTxStamps(r) => answer_in(r.ns, r, |r| stamp::statistics(&r.interface)),
+        R::StampDatagrams(r) => answer_in(r.ns, r, |r| stamp::send(&r)),
+        R::StampFrames(r) => answer(r, |r| stamp::exchange(&r)),
+        R::ReadClock(r) => answer(r, |r| clock::read(r.clock)),
+        R::ChangeClock(r) => answer(r, |r| clock::change(r.clock, r.change)),
         R::ReadRegister(r) => answer(r, |r| registers::read(&r.device, r.offset)),
         R::WriteRegister(r) => answer(r, |r| registers::write(&r.device, r.offset, r.value)),
         R::ExchangeFrames(r) => answer(r, |r| packet::exchange(&r)),

@@ -8,6 +8,7 @@
 //! A job that shall be killed runs in a second process of the same program.
 
 mod children;
+mod clock;
 mod control;
 mod deferred;
 mod device;

@@ -72,7 +72,7 @@ pub(crate) fn exchange(request: &ExchangeFrames) -> Result<Vec<Vec<u8>>> {
 }
 
 /// A socket that receives the frames of one type that come to an interface.
-fn listen(interface: &str, ethertype: u16) -> Result<Socket> {
+pub(crate) fn listen(interface: &str, ethertype: u16) -> Result<Socket> {
     // Without a protocol it receives nothing until it is bound.
     let socket =
         Socket::new(Domain::PACKET, Type::RAW, None).context("creating a packet socket")?;

@@ -1,35 +1,177 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Time stamps of what is sent (Documentation/networking/timestamping.rst of the kernel).
+//! Time stamps of what is sent and received (Documentation/networking/timestamping.rst of the
+//! kernel).
 
-use std::{io, net::SocketAddr, os::fd::AsRawFd};
+use std::{
+    io,
+    net::SocketAddr,
+    os::fd::AsRawFd,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result};
+use devmem::ethtool::Ethtool;
+use protocol::stamp::{StampDatagrams, StampFrames, Stamper, Stamping, TxStamps};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{Domain, Socket, Type};
 
-/// Sends a datagram; whether the kernel stamped it.
-pub(crate) fn send(to: SocketAddr, timeout_ms: u32) -> Result<bool> {
-    let domain = Domain::for_address(to);
-    let socket = Socket::new(domain, Type::DGRAM, None).context("creating a UDP socket")?;
-    ask_for_stamps(&socket).context("asking for time stamps")?;
-    // Not connected: that nobody listens is no error of this socket's, so that all that can be on
-    // its error queue is the stamp.
-    socket
-        .send_to(b"stamp", &to.into())
-        .with_context(|| format!("sending to {to}"))?;
-    let timeout = Timespec {
-        tv_sec: i64::from(timeout_ms / 1000),
-        tv_nsec: i64::from(timeout_ms % 1000) * 1_000_000,
-    };
-    // Errors need not be asked for.
-    let mut polled = [PollFd::new(&socket, PollFlags::empty())];
-    poll(&mut polled, Some(&timeout)).context("waiting for a time stamp")?;
-    Ok(polled[0].revents().contains(PollFlags::ERR))
+use crate::{netns, packet, rtnetlink::index_of};
+
+const SIOCSHWTSTAMP: libc::Ioctl = 0x89b0;
+const SIOCGHWTSTAMP: libc::Ioctl = 0x89b1;
+
+/// `struct hwtstamp_config` (include/uapi/linux/net_tstamp.h).
+#[repr(C)]
+struct HwtstampConfig {
+    flags: libc::c_int,
+    tx_type: libc::c_int,
+    rx_filter: libc::c_int,
 }
 
-fn ask_for_stamps(socket: &Socket) -> io::Result<()> {
-    let stamps = libc::SOF_TIMESTAMPING_TX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
+/// What an interface stamps.
+pub(crate) fn stamping(interface: &str) -> Result<Stamping> {
+    configure(
+        interface,
+        SIOCGHWTSTAMP,
+        Stamping {
+            tx: false,
+            rx_filter: 0,
+        },
+    )
+    .with_context(|| format!("asking what {interface} stamps"))
+}
+
+/// Has an interface stamp frames.
+pub(crate) fn set_stamping(interface: &str, stamping: Stamping) -> Result<Stamping> {
+    configure(interface, SIOCSHWTSTAMP, stamping)
+        .with_context(|| format!("having {interface} stamp {stamping:?}"))
+}
+
+fn configure(interface: &str, command: libc::Ioctl, stamping: Stamping) -> io::Result<Stamping> {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
+    let mut config = HwtstampConfig {
+        flags: 0,
+        tx_type: stamping.tx.into(),
+        rx_filter: stamping.rx_filter as libc::c_int,
+    };
+    // SAFETY: `ifreq` is plain old data, for which zeros are valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // The last byte stays 0.
+    let name = request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1);
+    for (to, from) in name.zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = (&raw mut config).cast();
+    // SAFETY: `request` names the interface and points to `config`, which the kernel reads and
+    // writes and which outlives the call.
+    if unsafe { libc::ioctl(socket.as_raw_fd(), command, &raw mut request) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Stamping {
+        tx: config.tx_type != 0,
+        rx_filter: config.rx_filter as u32,
+    })
+}
+
+/// Statistics of time stamps.
+pub(crate) fn statistics(interface: &str) -> Result<TxStamps> {
+    let stats = Ethtool::new().tx_stamps(index_of(interface)?)?;
+    Ok(TxStamps {
+        stamped: stats.stamped,
+        lost: stats.lost,
+        failed: stats.failed,
+    })
+}
+
+/// Sends datagrams, and waits for the stamps of their sending.
+pub(crate) fn send(request: &StampDatagrams) -> Result<Vec<u64>> {
+    let domain = Domain::for_address(request.to);
+    let socket = Socket::new(domain, Type::DGRAM, None).context("creating a UDP socket")?;
+    ask_for_stamps(
+        &socket,
+        match request.by {
+            Stamper::Software => {
+                libc::SOF_TIMESTAMPING_TX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE
+            }
+            Stamper::Hardware => {
+                libc::SOF_TIMESTAMPING_TX_HARDWARE | libc::SOF_TIMESTAMPING_RAW_HARDWARE
+            }
+        },
+    )?;
+    send_all(&socket, request.to, request.count, request.size)?;
+    let mut stamps = Vec::new();
+    while stamps.len() < request.count {
+        match next(
+            &socket,
+            Duration::from_millis(request.timeout_ms),
+            request.by,
+        )? {
+            Some(stamp) => stamps.push(stamp),
+            None => break,
+        }
+    }
+    Ok(stamps)
+}
+
+fn send_all(socket: &Socket, to: SocketAddr, count: usize, size: usize) -> Result<()> {
+    let datagram = vec![0x5a; size];
+    for _ in 0..count {
+        // Not connected: that nobody listens is no error of this socket's, so that all that can be
+        // on its error queue are the stamps.
+        socket
+            .send_to(&datagram, &to.into())
+            .with_context(|| format!("sending to {to}"))?;
+    }
+    Ok(())
+}
+
+/// The next stamp of a datagram that was sent.
+fn next(socket: &Socket, timeout: Duration, by: Stamper) -> Result<Option<u64>> {
+    let end = Instant::now() + timeout;
+    loop {
+        if let Some(stamps) = receive(socket, libc::MSG_ERRQUEUE)? {
+            return Ok(match by {
+                Stamper::Software => stamps.software,
+                Stamper::Hardware => stamps.hardware,
+            });
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(None);
+        }
+        let left = Timespec {
+            tv_sec: left.as_secs() as i64,
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        // Errors need not be asked for.
+        let mut polled = [PollFd::new(socket, PollFlags::empty())];
+        poll(&mut polled, Some(&left)).context("waiting for a time stamp")?;
+    }
+}
+
+/// Exchanges frames, one after the other; the receiver's stamps.
+pub(crate) fn exchange(request: &StampFrames) -> Result<Vec<Option<u64>>> {
+    let exchange = &request.exchange;
+    let socket = netns::within(exchange.to, || {
+        packet::listen(&exchange.at, exchange.ethertype)
+    })?;
+    ask_for_stamps(
+        &socket,
+        libc::SOF_TIMESTAMPING_RX_HARDWARE | libc::SOF_TIMESTAMPING_RAW_HARDWARE,
+    )?;
+    socket.set_read_timeout(Some(Duration::from_millis(exchange.timeout_ms)))?;
+    let mut stamps = Vec::new();
+    for frame in &exchange.frames {
+        netns::within(exchange.from, || packet::send(&exchange.through, frame))?;
+        let received = receive(&socket, 0)?
+            .with_context(|| format!("frame {} did not come to {}", stamps.len(), exchange.at))?;
+        stamps.push(received.hardware);
+    }
+    Ok(stamps)
+}
+
+fn ask_for_stamps(socket: &Socket, stamps: libc::c_uint) -> Result<()> {
     // SAFETY: the option's value is an int, of which pointer and length are given.
     let result = unsafe {
         libc::setsockopt(
@@ -42,6 +184,65 @@ fn ask_for_stamps(socket: &Socket) -> io::Result<()> {
     };
     match result {
         0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
+        _ => Err(io::Error::last_os_error()).context("asking for time stamps"),
+    }
+}
+
+/// The stamps of a message, in nanoseconds.
+#[derive(Default)]
+struct Stamps {
+    software: Option<u64>,
+    hardware: Option<u64>,
+}
+
+/// Receives a message and its stamps; `None` if there is none in time.
+fn receive(socket: &Socket, flags: libc::c_int) -> Result<Option<Stamps>> {
+    let mut data = [0u8; 2048];
+    let mut control = [0u64; 64];
+    let mut part = libc::iovec {
+        iov_base: data.as_mut_ptr().cast(),
+        iov_len: data.len(),
+    };
+    // SAFETY: `msghdr` is plain old data, for which zeros are valid.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: The message describes buffers that outlive the call.
+    if unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) } < 0 {
+        let error = io::Error::last_os_error();
+        return match error.kind() {
+            io::ErrorKind::WouldBlock => Ok(None),
+            _ => Err(error).context("receiving a time stamp"),
+        };
+    }
+    let mut stamps = Stamps::default();
+    // SAFETY: The kernel has filled the message's control buffer, which is aligned and lives.
+    let mut head = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+    // SAFETY: Null, or a header within the buffer.
+    while let Some(header) = unsafe { head.as_ref() } {
+        if (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) {
+            // SAFETY: This header is followed by three times (struct scm_timestamping), aligned or
+            // not: software's, an unused one, and the device's.
+            let [software, _, hardware] = unsafe {
+                libc::CMSG_DATA(head)
+                    .cast::<[libc::timespec; 3]>()
+                    .read_unaligned()
+            };
+            stamps.software = stamps.software.or(nanoseconds(software));
+            stamps.hardware = stamps.hardware.or(nanoseconds(hardware));
+        }
+        // SAFETY: As above.
+        head = unsafe { libc::CMSG_NXTHDR(&raw const message, head) };
+    }
+    Ok(Some(stamps))
+}
+
+/// A stamp, which is absent where it is zero.
+fn nanoseconds(time: libc::timespec) -> Option<u64> {
+    match time.tv_sec * 1_000_000_000 + time.tv_nsec {
+        0 => None,
+        time => u64::try_from(time).ok(),
     }
 }

@@ -9,6 +9,7 @@ use protocol::{
     kernel::ReadFile,
     netdev::{GetInterfaceQueueStats, ListQueues},
     pci::WriteRegister,
+    stamp::ClockChange,
 };
 
 const MIB: u64 = 1 << 20;
@@ -86,6 +87,11 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
         pause_us: 200,
     })?;
 
+    // A clock that no time of the device's is near, and that goes as nothing else does.
+    bed.change_clock(ClockChange::Set(1_800_000_000_000_000_000))?;
+    bed.change_clock(ClockChange::Rate(400_000))?;
+    bed.set_stamping(true, 0)?;
+    let clock = bed.read_clock()?;
     for time in 1..=2 {
         let before = counters()?;
         bed.guest.call(WriteRegister {
@@ -106,6 +112,18 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
         assert!(
             queues.iter().any(|queue| queue.dmabuf.is_some()),
             "{queues:?}"
+        );
+        // The clock has gone on, and stamps what is sent.
+        let now = bed.read_clock()?;
+        let (slowest, fastest) = clock.rate_to(now);
+        assert!(
+            slowest < 1.45 && fastest > 1.35,
+            "reset {time}: between {slowest} and {fastest}"
+        );
+        let stamps = bed.stamp_sent(Family::V4, 1, 64)?;
+        assert!(
+            matches!(stamps[..], [stamp] if stamp > now.time),
+            "{stamps:?}"
         );
         // It sends again, and both flows go on.
         let now = bed.link_stats(bed.local)?;

@@ -15,6 +15,7 @@ use protocol::{
     pci::ReadRegister,
     rings::{DataSplit, SetChannels},
     rss::{FlowKind, GetRss, HashFields, SetHashFields, SetRss},
+    stamp::{GetStamping, SetStamping, Stamping},
 };
 
 const MIB: u64 = 1 << 20;
@@ -23,8 +24,14 @@ const CPUS: u32 = 4;
 /// An address that the NIC did not have.
 const OTHER: Mac = Mac([0x52, 0x54, 0, 0xaa, 0xbb, 7]);
 
+/// What is sent, and Delay_Req messages (`HWTSTAMP_FILTER_PTP_V2_L2_DELAY_REQ`).
+const STAMPING: Stamping = Stamping {
+    tx: true,
+    rx_filter: 11,
+};
+
 /// Offsets of registers in the first BAR: their first, and how many there are.
-const REGISTERS: [(&str, u32, u32); 6] = [
+const REGISTERS: [(&str, u32, u32); 10] = [
     // Of it, flow control.
     ("CTRL", 0, 1),
     ("RAL, RAH", 0x5400, 2),
@@ -32,6 +39,10 @@ const REGISTERS: [(&str, u32, u32); 6] = [
     ("RSSRK", 0x5c80, 10),
     ("MRQC", 0x5818, 1),
     ("EITR", 0x1680, 2),
+    ("TSYNCTXCTL", 0xb614, 1),
+    ("TSYNCRXCTL", 0xb620, 1),
+    ("TSYNCRXCFG", 0x5f50, 1),
+    ("ETQF[3]", 0x5cbc, 1),
 ];
 
 /// Bits of CTRL: pause frames are obeyed, and sent.
@@ -49,6 +60,7 @@ struct Settings {
     table: Vec<u32>,
     hash_fields: BTreeMap<FlowKind, HashFields>,
     mac: Option<Mac>,
+    stamping: Stamping,
     registers: BTreeMap<&'static str, Vec<u32>>,
 }
 
@@ -112,6 +124,10 @@ fn settings(bed: &Testbed) -> Result<Settings> {
         table: rss.table,
         hash_fields: rss.hash_fields,
         mac: own.map(|own| own.mac),
+        stamping: guest.call(GetStamping {
+            ns,
+            interface: interface(),
+        })?,
         registers,
     })
 }
@@ -175,6 +191,11 @@ fn set_all(bed: &Testbed) -> Result {
         flow: FlowKind::Udp4,
         fields: HashFields::ADDRESSES,
     })?;
+    guest.call(SetStamping {
+        ns,
+        interface: interface(),
+        stamping: STAMPING,
+    })?;
     guest.call(SetMac {
         ns,
         interface: interface(),
@@ -195,6 +216,7 @@ fn what_users_set_stays_in_the_device_whatever_else_they_change() -> Result {
     assert_ne!(set.coalesce, at_first.coalesce);
     assert_ne!(set.hash_fields, at_first.hash_fields);
     assert_eq!((set.level, set.mac), (4, Some(OTHER)));
+    assert_eq!(set.stamping, STAMPING);
     for (name, values) in &set.registers {
         assert_ne!(values, &at_first.registers[name], "{name}");
     }

@@ -30,6 +30,7 @@ pub mod request;
 pub mod rings;
 pub mod rss;
 pub mod snmp;
+pub mod stamp;
 pub mod tcp;
 pub mod traffic;
 pub mod udp;
@@ -56,4 +57,4 @@ pub const PORT_NAME: &str = "nobounce.control";
 /// Number that both sides compare at the start; raised with every change of a message.
 ///
 /// The agent sits in an initramfs that may be older than the host's program.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     agent, ethtool, flow_rules, job, kernel, link, measure, message, netdev, pci, program, rings,
-    rss, traffic, xdp,
+    rss, stamp, traffic, xdp,
 };
 
 /// A request together with the type of its answer.
@@ -141,8 +141,16 @@ requests! {
     traffic {
         Ping -> traffic::PingReport,
         SendFrame -> (),
-        StampDatagram -> bool,
         ExchangeFrames -> Vec<Vec<u8>>,
+    }
+    stamp {
+        GetStamping -> stamp::Stamping,
+        SetStamping -> stamp::Stamping,
+        GetTxStamps -> stamp::TxStamps,
+        StampDatagrams -> Vec<u64>,
+        StampFrames -> Vec<Option<u64>>,
+        ReadClock -> stamp::ClockReading,
+        ChangeClock -> (),
     }
     xdp {
         AttachXdp -> (),

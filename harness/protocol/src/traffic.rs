@@ -2,7 +2,7 @@
 
 //! Single packets.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -36,19 +36,6 @@ pub struct PingReport {
     pub lost: u32,
     /// What the first request that could not be sent met.
     pub error: Option<Failure>,
-}
-
-/// Sends a datagram, and asks for a software time stamp of its sending (`SO_TIMESTAMPING`).
-///
-/// The answer is whether one came.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct StampDatagram {
-    /// Namespace that sends.
-    pub ns: Ns,
-    /// Whom to; nobody needs to listen there.
-    pub to: SocketAddr,
-    /// How long to wait for the stamp, in milliseconds.
-    pub timeout_ms: u32,
 }
 
 /// Sends a frame as it is, past the whole stack: also one that is wrong.

@@ -56,7 +56,8 @@ bool net_shim_skb_csum_partial(const struct sk_buff *skb)
 u32 net_shim_skb_wants(const struct sk_buff *skb)
 {
 	return (skb->ip_summed == CHECKSUM_PARTIAL ? NET_SHIM_SKB_CHECKSUM : 0) |
-	       (skb_vlan_tag_present(skb) ? NET_SHIM_SKB_VLAN : 0);
+	       (skb_vlan_tag_present(skb) ? NET_SHIM_SKB_VLAN : 0) |
+	       (skb_shinfo(skb)->tx_flags & SKBTX_HW_TSTAMP ? NET_SHIM_SKB_STAMP : 0);
 }
 
 u16 net_shim_skb_vlan_tag(const struct sk_buff *skb)
@@ -90,11 +91,17 @@ u16 net_shim_skb_queue_mapping(const struct sk_buff *skb)
 /* Frees the skb on failure, as skb_put_padto() does. */
 int net_shim_skb_pad_min(struct sk_buff *skb, unsigned int len)
 {
+	if (unlikely(skb_shared(skb))) {
+		kfree_skb(skb);
+		return -EBUSY;
+	}
 	return skb_put_padto(skb, len);
 }
 
 int net_shim_skb_cow_head(struct sk_buff *skb)
 {
+	if (unlikely(skb_shared(skb)))
+		return -EBUSY;
 	return skb_cow_head(skb, 0);
 }
 
@@ -181,4 +188,23 @@ void net_shim_skb_tso_prepare(struct sk_buff *skb)
 void net_shim_skb_tx_timestamp(struct sk_buff *skb)
 {
 	skb_tx_timestamp(skb);
+}
+
+/* A share in @skb, whose sender waits for a stamp from the device. */
+struct sk_buff *net_shim_skb_await_stamp(struct sk_buff *skb)
+{
+	skb_shinfo(skb)->tx_flags |= SKBTX_IN_PROGRESS;
+	return skb_get(skb);
+}
+
+void net_shim_skb_set_tx_stamp(struct sk_buff *skb, u64 ns)
+{
+	struct skb_shared_hwtstamps hwtstamps = { .hwtstamp = ns_to_ktime(ns) };
+
+	skb_tstamp_tx(skb, &hwtstamps);
+}
+
+void net_shim_skb_set_rx_stamp(struct sk_buff *skb, u64 ns)
+{
+	skb_hwtstamps(skb)->hwtstamp = ns_to_ktime(ns);
 }

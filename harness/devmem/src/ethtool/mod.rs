@@ -14,6 +14,7 @@ mod link;
 mod pause;
 mod rings;
 mod rss;
+mod stamps;
 mod standard;
 mod stats;
 
@@ -35,6 +36,7 @@ pub use link::{LinkModeChange, LinkModes};
 pub use pause::Pause;
 pub use rings::{RingChange, Rings, TcpDataSplit};
 pub use rss::{Flow, HashFields, Indirection, Rss, RssChange};
+pub use stamps::TxStamps;
 pub use standard::StandardStats;
 pub use stats::driver_stats;
 
@@ -100,6 +102,7 @@ mod command {
     pub(super) const COALESCE_SET: u8 = 20;
     pub(super) const PAUSE_GET: u8 = 21;
     pub(super) const PAUSE_SET: u8 = 22;
+    pub(super) const TSINFO_GET: u8 = 25;
     pub(super) const STATS_GET: u8 = 32;
     pub(super) const RSS_GET: u8 = 38;
     pub(super) const RSS_SET: u8 = 48;

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The device's clock, and what is stamped with it.
+//!
+//! A stamp of what was received is in its register before the frame is in memory, and NAPI takes it.
+//! A stamp of what was sent comes some time after the frame was given to the device, which has no
+//! interrupt for it: the clock's worker looks for it. There is one register for each, so that one
+//! frame at a time can wait for its stamp; others are sent without.
+
+use i82576::{
+    clock::{
+        self,
+        Clock as Counter, //
+    },
+    stamping::{
+        Messages,
+        Stamping, //
+    },
+};
+use kernel::{
+    new_spinlock_irq,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
+        SpinLockIrq, //
+    },
+    time::{
+        Delta,
+        Instant,
+        Monotonic,
+        Msecs, //
+    }, //
+};
+use net::{
+    hwtstamp::{
+        self,
+        RxFilter,
+        TxStampStats, //
+    },
+    ptp::{
+        self,
+        SystemTime, //
+    },
+    skb::{
+        AwaitingStamp,
+        SkBuff, //
+    },
+    stats::SharedCounter,
+};
+
+use crate::hw::Hw;
+
+/// How often the worker looks after the clock.
+const PERIOD: Msecs = 2000;
+
+/// How often it looks for the stamp of what was sent.
+const SOON: Msecs = 1;
+
+/// It gives up after this time. A frame can wait behind pause frames.
+const PATIENCE: Delta = Delta::from_secs(15);
+
+/// The received messages that can be stamped, beside none.
+pub(crate) const RX_FILTERS: &[RxFilter] = &[
+    RxFilter::PTP_V2_L2_SYNC,
+    RxFilter::PTP_V2_L2_DELAY_REQ,
+    RxFilter::PTP_V2_L2_EVENT,
+];
+
+/// What the device is told to stamp for a user's wish.
+///
+/// # Errors
+///
+/// `ERANGE` if it cannot.
+pub(crate) fn stamping(wish: hwtstamp::Stamping) -> Result<Stamping> {
+    let rx = match wish.rx {
+        RxFilter::NONE => Messages::None,
+        RxFilter::PTP_V2_L2_SYNC => Messages::Sync,
+        RxFilter::PTP_V2_L2_DELAY_REQ => Messages::DelayReq,
+        RxFilter::PTP_V2_L2_EVENT => Messages::Event,
+        _ => return Err(ERANGE),
+    };
+
+    Ok(Stamping { tx: wish.tx, rx })
+}
+
+/// What counts the device's time.
+struct Time {
+    counter: Counter,
+    /// When it was told the time last.
+    since: Instant<Monotonic>,
+}
+
+/// A frame that is being sent.
+struct Waiting {
+    frame: AwaitingStamp,
+    since: Instant<Monotonic>,
+}
+
+/// The clock.
+#[pin_data]
+pub(crate) struct Clock<'bound> {
+    hw: Arc<Hw<'bound>>,
+    #[pin]
+    time: SpinLockIrq<Time>,
+    /// The frame that waits for its stamp.
+    #[pin]
+    waiting: SpinLockIrq<Option<Waiting>>,
+    /// Frames are stamped when they are sent.
+    tx: Atomic<bool>,
+    /// The worker saw a stamp that nobody had taken.
+    rx_left: Atomic<bool>,
+    stamped: SharedCounter,
+    lost: SharedCounter,
+    busy: SharedCounter,
+}
+
+/// A clock that the system knows.
+pub(crate) type Registration<'bound> = ptp::Registration<'bound, Clock<'bound>>;
+
+impl<'bound> Clock<'bound> {
+    /// A clock that stands at the system's time.
+    pub(crate) fn new(hw: Arc<Hw<'bound>>) -> impl PinInit<Self, Error> + use<'bound> {
+        hw.start_system_time();
+        let counter = Counter::new(hw.system_time().unwrap_or(0), ptp::system_time());
+
+        try_pin_init!(Self {
+            hw,
+            time <- new_spinlock_irq!(Time {
+                counter,
+                since: Instant::now(),
+            }),
+            waiting <- new_spinlock_irq!(None),
+            tx: Atomic::new(false),
+            rx_left: Atomic::new(false),
+            stamped: SharedCounter::new(),
+            lost: SharedCounter::new(),
+            busy: SharedCounter::new(),
+        }? Error)
+    }
+
+    /// Goes on after a reset of the device, if there was one, and stamps this from now on.
+    pub(crate) fn start(&self, stamping: &Stamping) {
+        let mut time = self.time.lock();
+
+        if self.hw.system_time().is_none() {
+            let last = time.system(&self.hw);
+
+            time.counter.advance(last);
+            self.hw.start_system_time();
+            time.counter.restart(self.hw.system_time().unwrap_or(0), 0);
+            time.since = Instant::now();
+        }
+        drop(time);
+        self.set_stamping(stamping);
+    }
+
+    /// Stamps this from now on.
+    pub(crate) fn set_stamping(&self, stamping: &Stamping) {
+        self.hw.set_stamping(stamping);
+        self.tx.store(stamping.tx, Relaxed);
+    }
+
+    /// Has a frame wait for the stamp that the device takes when it is sent. Returns whether it does:
+    /// if so [`Registration::schedule`] has to be called.
+    pub(crate) fn await_stamp(&self, frame: &mut SkBuff) -> bool {
+        if !self.tx.load(Relaxed) {
+            return false;
+        }
+        let mut waiting = self.waiting.lock();
+
+        if waiting.is_some() {
+            self.busy.add(1);
+            return false;
+        }
+        // One that came too late.
+        self.hw.take_tx_stamp();
+        *waiting = Some(Waiting {
+            frame: frame.await_stamp(),
+            since: Instant::now(),
+        });
+        true
+    }
+
+    /// Waits for no stamp any more: what was given to the device is not sent.
+    pub(crate) fn forget(&self) {
+        let waiting = self.waiting.lock().take();
+
+        if waiting.is_some() {
+            self.lost.add(1);
+        }
+    }
+
+    /// When the frame was received of which the device says that it has a stamp, in nanoseconds.
+    pub(crate) fn rx_stamp(&self) -> Option<u64> {
+        self.rx_left.store(false, Relaxed);
+        let system = self.hw.take_rx_stamp()?;
+
+        Some(self.time.lock().counter.at(system))
+    }
+
+    /// How it went with frames that were sent.
+    pub(crate) fn tx_stats(&self) -> TxStampStats {
+        TxStampStats {
+            stamped: self.stamped.get(),
+            lost: self.lost.get(),
+            busy: self.busy.get(),
+        }
+    }
+
+    /// Looks for the stamp of the frame that waits. Returns whether it still does.
+    fn look(&self) -> bool {
+        let mut waiting = self.waiting.lock();
+        let Some(Waiting { since, .. }) = &*waiting else {
+            return false;
+        };
+
+        if let Some(system) = self.hw.take_tx_stamp() {
+            let done = waiting.take();
+
+            drop(waiting);
+            self.stamped.add(1);
+            let time = self.time.lock().counter.at(system);
+            if let Some(Waiting { frame, .. }) = done {
+                frame.deliver(time);
+            }
+            return false;
+        }
+        if since.elapsed() < PATIENCE {
+            return true;
+        }
+        drop(waiting);
+        self.forget();
+        false
+    }
+
+    /// Gives up a stamp whose frame was dropped: no other would come.
+    fn look_after_receive(&self) {
+        if !self.hw.has_rx_stamp() {
+            self.rx_left.store(false, Relaxed);
+        } else if self.rx_left.load(Relaxed) {
+            self.hw.take_rx_stamp();
+            self.rx_left.store(false, Relaxed);
+        } else {
+            self.rx_left.store(true, Relaxed);
+        }
+    }
+}
+
+impl Time {
+    /// The system time by which the counter counts. While the device's does not go, after a reset or
+    /// when it is gone, the kernel's does, as though the device's had just begun anew.
+    fn system(&mut self, hw: &Hw<'_>) -> u64 {
+        hw.system_time().unwrap_or_else(|| {
+            // It does not go back.
+            let elapsed = u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(0);
+
+            self.counter.restart(0, elapsed);
+            self.since = Instant::now();
+            0
+        })
+    }
+}
+
+impl ptp::Clock for Clock<'_> {
+    const NAME: &'static CStr = c"rigb";
+    const MAX_ADJUSTMENT: i32 = clock::MAX_ADJUSTMENT;
+
+    fn time(&self, mut system: SystemTime<'_>) -> u64 {
+        let mut time = self.time.lock();
+        let now = system.around(|| time.system(&self.hw));
+
+        time.counter.at(now)
+    }
+
+    fn set(&self, new: u64) {
+        let mut time = self.time.lock();
+        let now = time.system(&self.hw);
+
+        time.counter.set(now, new);
+        time.since = Instant::now();
+    }
+
+    fn shift(&self, nanoseconds: i64) {
+        self.time.lock().counter.shift(nanoseconds);
+    }
+
+    fn set_rate(&self, scaled_ppm: i64) {
+        let mut time = self.time.lock();
+        let now = time.system(&self.hw);
+
+        time.counter.set_rate(now, scaled_ppm);
+        time.since = Instant::now();
+    }
+
+    fn work(&self) -> Msecs {
+        let mut time = self.time.lock();
+        let now = time.system(&self.hw);
+
+        time.counter.advance(now);
+        time.since = Instant::now();
+        drop(time);
+        self.look_after_receive();
+        if self.look() {
+            SOON
+        } else {
+            PERIOD
+        }
+    }
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The device's clock, and what it stamps with it: frames that are sent, and PTP messages that are
+//! received.
+
+use std::{thread, time::Duration};
+
+use cases::{Family, Result, Testbed, ethernet};
+use protocol::{
+    stamp::{ClockChange, ClockReading, GetTxStamps, StampFrames, Stamping},
+    traffic::ExchangeFrames,
+};
+
+const MIB: u64 = 1 << 20;
+const SECOND: u64 = 1_000_000_000;
+const PATIENCE_MS: u64 = 60_000;
+const ERANGE: i32 = 34;
+
+/// The EtherType of PTP, and two of its messages.
+const PTP: u16 = 0x88f7;
+const SYNC: u8 = 0;
+const DELAY_REQ: u8 = 1;
+
+/// `HWTSTAMP_FILTER_*`.
+const NONE: u32 = 0;
+const ALL: u32 = 1;
+const PTP_V2_L2_EVENT: u32 = 9;
+const PTP_V2_L2_SYNC: u32 = 10;
+const PTP_V2_L2_DELAY_REQ: u32 = 11;
+
+/// A PTP message of version 2.
+fn message(bed: &Testbed, kind: u8) -> Vec<u8> {
+    let mut frame = ethernet(bed.peer.mac(), bed.local.mac(), PTP);
+    frame.extend([kind, 2]);
+    frame.extend([0; 50]);
+    frame
+}
+
+/// Has the peer send messages; when they came, as far as the device says.
+fn receive(bed: &Testbed, kinds: &[u8]) -> Result<Vec<Option<u64>>> {
+    Ok(bed.guest.call(StampFrames {
+        exchange: ExchangeFrames {
+            from: bed.peer.ns,
+            through: bed.peer.name(),
+            frames: kinds.iter().map(|&kind| message(bed, kind)).collect(),
+            to: bed.local.ns,
+            at: bed.local.name(),
+            ethertype: PTP,
+            count: kinds.len(),
+            timeout_ms: PATIENCE_MS,
+        },
+    })?)
+}
+
+/// Asserts that stamps are of between two readings, each later than the one before.
+#[track_caller]
+fn assert_between(before: ClockReading, stamps: &[u64], after: ClockReading) {
+    let times: Vec<u64> = [&[before.time], stamps, &[after.time]].concat();
+    assert!(times.is_sorted(), "{times:?}");
+}
+
+#[test]
+fn the_device_stamps_what_it_sends_with_its_clock() -> Result {
+    let bed = Testbed::options().boot("stamps-sent")?;
+
+    assert!(
+        bed.stamp_sent(Family::V4, 1, 64)?.is_empty(),
+        "nobody had it stamp"
+    );
+    assert_eq!(
+        bed.set_stamping(true, NONE)?,
+        Stamping {
+            tx: true,
+            rx_filter: NONE
+        }
+    );
+    let mut stamped = 0;
+    for (family, size) in [(Family::V4, 1), (Family::V6, 64), (Family::V4, 1400)] {
+        for _ in 0..5 {
+            let before = bed.read_clock()?;
+            let stamps = bed.stamp_sent(family, 1, size)?;
+            assert_eq!(stamps.len(), 1, "{family:?}, {size} bytes");
+            assert_between(before, &stamps, bed.read_clock()?);
+            stamped += 1;
+        }
+    }
+
+    // One frame at a time can wait for its stamp: others go without, and all is counted.
+    let stamps = bed.stamp_sent(Family::V4, 30, 64)?;
+    assert!(!stamps.is_empty() && stamps.is_sorted(), "{stamps:?}");
+    let counted = bed.guest.call(GetTxStamps {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+    })?;
+    let done = stamped + stamps.len() as u64;
+    assert_eq!(counted.stamped, Some(done), "{counted:?}");
+    assert_eq!(counted.lost, Some(0), "{counted:?}");
+    let failed = counted.failed.unwrap_or(0);
+    assert_eq!(done + failed, stamped + 30, "{counted:?}");
+
+    // The frames went out all the same, and traffic goes on beside stamps.
+    bed.stream(bed.local, bed.peer, Family::V4)
+        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn the_device_stamps_the_messages_that_are_asked_for() -> Result {
+    let bed = Testbed::options().boot("stamps-received")?;
+    let kinds = [SYNC, DELAY_REQ, SYNC, SYNC, DELAY_REQ];
+
+    for (filter, stamped) in [
+        (NONE, &[][..]),
+        (PTP_V2_L2_SYNC, &[SYNC][..]),
+        (PTP_V2_L2_DELAY_REQ, &[DELAY_REQ]),
+        // QEMU's model stamps one kind only.
+        (PTP_V2_L2_EVENT, &[SYNC]),
+        (NONE, &[]),
+    ] {
+        assert_eq!(
+            bed.set_stamping(false, filter)?,
+            Stamping {
+                tx: false,
+                rx_filter: filter
+            }
+        );
+        let before = bed.read_clock()?;
+        let stamps = receive(&bed, &kinds)?;
+        let after = bed.read_clock()?;
+        let expected = kinds.map(|kind| stamped.contains(&kind));
+        assert_eq!(
+            stamps.iter().map(Option::is_some).collect::<Vec<_>>(),
+            expected,
+            "filter {filter}: {stamps:?}"
+        );
+        let stamps: Vec<u64> = stamps.into_iter().flatten().collect();
+        assert_between(before, &stamps, after);
+    }
+
+    // All frames it cannot.
+    bed.set_stamping(true, PTP_V2_L2_SYNC)?;
+    let refused = bed.set_stamping(true, ALL).err();
+    assert_eq!(refused.and_then(|error| error.errno()), Some(ERANGE));
+    assert_eq!(receive(&bed, &[SYNC])?.iter().flatten().count(), 1);
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_stamp_that_nobody_took_does_not_keep_others_away() -> Result {
+    let bed = Testbed::options().boot("stamps-left")?;
+    bed.set_stamping(false, PTP_V2_L2_SYNC)?;
+
+    // To somebody else: the device stamps it, and drops it.
+    let mut frame = message(&bed, SYNC);
+    frame[..6].copy_from_slice(&[0x02, 0, 0, 0, 0, 0x99]);
+    bed.send_frame(bed.peer, frame)?;
+    let mut tries = 0;
+    while receive(&bed, &[SYNC])? == [None] {
+        tries += 1;
+        assert!(tries < 60, "it stamps no more");
+        thread::sleep(Duration::from_secs(1));
+    }
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn the_clock_can_be_set_and_made_faster_or_slower() -> Result {
+    let bed = Testbed::options().boot("clock")?;
+
+    for (ppm, factor) in [(0, 1.0), (400_000, 1.4), (-250_000, 0.75), (0, 1.0)] {
+        bed.change_clock(ClockChange::Rate(ppm))?;
+        let first = bed.read_clock()?;
+        thread::sleep(Duration::from_secs(2));
+        let (slowest, fastest) = first.rate_to(bed.read_clock()?);
+        assert!(
+            slowest <= factor + 0.001 && fastest >= factor - 0.001,
+            "{ppm} ppm: between {slowest} and {fastest}"
+        );
+        // Bounds that say nothing would hold, too.
+        assert!(fastest - slowest < 0.2, "{slowest}, {fastest}");
+    }
+
+    // It went all the time since, but no longer than the guest lives.
+    let bounds = |from: u64, first: ClockReading, last: ClockReading| {
+        from <= last.time && last.time - from <= last.after - first.before
+    };
+    let first = bed.read_clock()?;
+    let time = 1_800_000_000 * SECOND + 5;
+    bed.change_clock(ClockChange::Set(time))?;
+    let last = bed.read_clock()?;
+    assert!(bounds(time, first, last), "{first:?}, {last:?}");
+    for shift in [-1_500_000_000, 2_000_000_001] {
+        let first = bed.read_clock()?;
+        bed.change_clock(ClockChange::Shift(shift))?;
+        let last = bed.read_clock()?;
+        let from = first.time.wrapping_add_signed(shift);
+        assert!(bounds(from, first, last), "{shift}: {first:?}, {last:?}");
+    }
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn clock_and_stamps_go_on_when_the_interface_was_down() -> Result {
+    let bed = Testbed::options().boot("clock-down")?;
+    bed.change_clock(ClockChange::Set(1_800_000_000 * SECOND))?;
+    bed.set_stamping(true, PTP_V2_L2_SYNC)?;
+
+    let first = bed.read_clock()?;
+    bed.set_interface(bed.local, false)?;
+    let down = bed.read_clock()?;
+    bed.set_interface(bed.local, true)?;
+    bed.wait_carrier(true)?;
+    let last = bed.read_clock()?;
+    for (reading, what) in [(down, "down"), (last, "up again")] {
+        let (slowest, fastest) = first.rate_to(reading);
+        assert!(
+            slowest < 1.1 && fastest > 0.9,
+            "{what}: between {slowest} and {fastest}"
+        );
+    }
+    let sent = bed.stamp_sent(Family::V4, 1, 64)?;
+    let received = receive(&bed, &[SYNC])?;
+    let stamps: Vec<u64> = sent
+        .into_iter()
+        .chain(received.into_iter().flatten())
+        .collect();
+    assert_eq!(stamps.len(), 2);
+    assert_between(last, &stamps, bed.read_clock()?);
+    bed.finish()?;
+    Ok(())
+}
