@@ -195,6 +195,7 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
         unsafe {
             (*self.dev.as_raw()).netdev_ops = xdp::Table::<T>::NETDEV;
             (*self.dev.as_raw()).xdp_features = xdp::FEATURES;
+            (*self.dev.as_raw()).xdp_metadata_ops = xdp::MetadataTable::<T>::OPS;
         }
         self
     }

@@ -19,6 +19,7 @@
 //! C header: `include/net/xdp.h`
 
 mod frame;
+mod metadata;
 mod program;
 mod run;
 
@@ -32,6 +33,10 @@ use net_bindings as bindings;
 
 pub use self::{
     frame::Frame,
+    metadata::{
+        HashType,
+        Metadata, //
+    },
     program::Program,
     run::{
         Runner,
@@ -60,8 +65,13 @@ pub(crate) const FEATURES: u32 = bindings::netdev_xdp_act_NETDEV_XDP_ACT_BASIC
     | bindings::netdev_xdp_act_NETDEV_XDP_ACT_REDIRECT
     | bindings::netdev_xdp_act_NETDEV_XDP_ACT_NDO_XMIT;
 
+pub(crate) use self::metadata::Table as MetadataTable;
+
 /// A driver that runs XDP programs, and sends frames of theirs.
 pub trait Xdp: Driver<Tx: TransmitFrames> {
+    /// What the device says of a frame.
+    type Metadata: Metadata;
+
     /// Runs `program` from now on, or none (`XDP_SETUP_PROG`); also while the interface is up.
     ///
     /// The core has checked what it knows of: no memory is bound to a queue, and with header split

@@ -43,9 +43,12 @@ use self::packet::{
     Maker,
     Packet, //
 };
-pub(crate) use self::ring::{
-    Layout,
-    Ring, //
+pub(crate) use self::{
+    ring::{
+        Layout,
+        Ring, //
+    },
+    xdp::Described, //
 };
 use crate::{
     clock,

@@ -16,12 +16,17 @@ use net::{
     }, //
 };
 
-use crate::netdev::{
-    Adapter,
-    Control, //
+use crate::{
+    netdev::{
+        Adapter,
+        Control, //
+    },
+    rx, //
 };
 
 impl<'bound> Xdp for Adapter<'bound> {
+    type Metadata = rx::Described;
+
     fn set_program(
         dev: Locked<'_, Self>,
         control: &mut Control<'bound>,

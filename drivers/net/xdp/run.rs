@@ -2,8 +2,6 @@
 
 //! A queue runs a program over what it has received.
 
-use core::mem::MaybeUninit;
-
 use kernel::{
     error::to_result,
     prelude::*, //
@@ -11,8 +9,10 @@ use kernel::{
 use net_bindings as bindings;
 
 use super::{
+    metadata::Buffer,
     Frame,
-    Program, //
+    Program,
+    Xdp, //
 };
 use crate::{
     device::{
@@ -129,11 +129,13 @@ pub struct Runner<'a> {
 
 impl Runner<'_> {
     /// Runs the program over `len` bytes of a frame from [`HEADROOM`] of `buffer` on, which the
-    /// device has written and which is a buffer of the queue's pool.
-    pub fn run<T: Driver>(
+    /// device has written and which is a buffer of the queue's pool. The program may ask for
+    /// `metadata`.
+    pub fn run<T: Xdp>(
         &self,
         buffer: Fragment,
         len: u32,
+        metadata: &T::Metadata,
         dev: &DeviceRef<T>,
         napi: &napi::Context<'_>,
     ) -> Verdict {
@@ -141,8 +143,9 @@ impl Runner<'_> {
             return Verdict::Failed;
         }
         let (dev, program) = (dev.as_raw(), self.program.as_raw());
-        let mut xdp = MaybeUninit::<bindings::xdp_buff>::uninit();
-        let xdp = xdp.as_mut_ptr();
+        let mut frame = Buffer::new(metadata);
+        // Of the whole: the program's calls come back with it.
+        let xdp = core::ptr::from_mut(&mut frame).cast::<bindings::xdp_buff>();
 
         // SAFETY: The buffer is valid for its size, which has room for all three and is from a
         // pool. Nothing writes to the queue's info.

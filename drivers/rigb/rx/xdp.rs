@@ -7,16 +7,22 @@
 
 use core::cell::Cell;
 
-use i82576::rx::WriteBack;
+use i82576::rx::{
+    RssType,
+    WriteBack, //
+};
 use kernel::prelude::*;
 use net::{
     device::{
         DeviceRef,
         Locked, //
     },
+    features::Features,
     fragment::FragmentPool,
     xdp::{
         self,
+        HashType,
+        Metadata,
         Program,
         TransmitFrames,
         Verdict, //
@@ -69,6 +75,46 @@ impl Xdp {
     }
 }
 
+/// What the device says of a frame.
+pub(crate) struct Described {
+    write_back: WriteBack,
+    features: Features,
+    /// When it was received: its register has been read.
+    stamp: Option<u64>,
+}
+
+impl Metadata for Described {
+    fn hash(&self) -> Option<(u32, HashType)> {
+        if !self.features.contains(Features::RXHASH) {
+            return None;
+        }
+        let kind = match self.write_back.rss_type() {
+            RssType::None | RssType::Reserved => return None,
+            RssType::Ipv4 => HashType::IPV4,
+            RssType::Ipv4Tcp => HashType::IPV4_TCP,
+            RssType::Ipv4Udp => HashType::IPV4_UDP,
+            RssType::Ipv6 => HashType::IPV6,
+            RssType::Ipv6Tcp => HashType::IPV6_TCP,
+            RssType::Ipv6Udp => HashType::IPV6_UDP,
+            RssType::Ipv6Ex => HashType::IPV6_EXTENSIONS,
+            RssType::Ipv6TcpEx => HashType::IPV6_TCP_EXTENSIONS,
+            RssType::Ipv6UdpEx => HashType::IPV6_UDP_EXTENSIONS,
+        };
+
+        Some((self.write_back.rss_hash(), kind))
+    }
+
+    fn vlan_tag(&self) -> Option<u16> {
+        self.write_back
+            .vlan_packet()
+            .then(|| self.write_back.vlan_tag())
+    }
+
+    fn stamp(&self) -> Option<u64> {
+        self.stamp
+    }
+}
+
 impl Maker<'_, '_> {
     /// Lets the queue's program decide on a packet; without one it goes up.
     pub(super) fn program(&self, xdp: &Xdp, slot: &mut Slot, write_back: &WriteBack) -> Packet {
@@ -87,9 +133,23 @@ impl Maker<'_, '_> {
             return Packet::Dropping;
         };
 
-        match program.run(head, len, self.dev, self.napi) {
+        let described = Described {
+            write_back: *write_back,
+            features: self.features,
+            stamp: match self.clock {
+                Some(clock) if write_back.stamped() => clock.rx_stamp(),
+                _ => None,
+            },
+        };
+
+        match program.run(head, len, &described, self.dev, self.napi) {
             // Counted when it is finished, as any other.
-            Verdict::Pass(skb) => return Packet::Assembling(skb),
+            Verdict::Pass(mut skb) => {
+                if let Some(time) = described.stamp {
+                    skb.set_stamp(time);
+                }
+                return Packet::Assembling(skb);
+            }
             Verdict::NoMemory => stats.rx_alloc_dropped.add(1),
             Verdict::Drop => stats.rx_xdp_drop.add(1),
             Verdict::Redirect => stats.rx_xdp_redirect.add(1),
