@@ -27,6 +27,7 @@ const PROGRAMS: &[&str] = &[
     "bash",
     "bc",
     "bpftool",
+    "bpftrace",
     "coreutils",
     "dash",
     "diffutils",
