@@ -8,6 +8,8 @@
 //!
 //! C header: `include/linux/net_tstamp.h`
 
+use core::ptr::NonNull;
+
 use kernel::prelude::*;
 use net_bindings as bindings;
 
@@ -107,4 +109,37 @@ pub struct TxStampStats {
     pub lost: u64,
     /// Frames that were sent without, because the device was busy with another.
     pub busy: u64,
+}
+
+/// A frame that the device is sending, whose sender wants to know when.
+///
+/// # Invariants
+///
+/// The pointer is valid, and owns a share in the skb.
+pub struct AwaitingStamp(NonNull<bindings::sk_buff>);
+
+// SAFETY: A share in an skb may be used and given back on any thread.
+unsafe impl Send for AwaitingStamp {}
+
+impl AwaitingStamp {
+    /// # Safety
+    ///
+    /// `skb` must be valid, and a share in it the caller's to give.
+    pub(crate) unsafe fn new(skb: *mut bindings::sk_buff) -> Self {
+        // SAFETY: As this function requires. INVARIANT: As above.
+        Self(unsafe { NonNull::new_unchecked(skb) })
+    }
+
+    /// Tells the sender that it was at `time`, in nanoseconds of the device's clock.
+    pub fn deliver(self, time: u64) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::net_shim_skb_set_tx_stamp(self.0.as_ptr(), time) };
+    }
+}
+
+impl Drop for AwaitingStamp {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::net_shim_skb_consume_any(self.0.as_ptr()) };
+    }
 }

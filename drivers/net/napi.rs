@@ -347,6 +347,10 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
+    pub(crate) fn as_raw(&self) -> *mut bindings::napi_struct {
+        self.napi
+    }
+
     /// Sees to it that redirected frames go on at the end of the poll.
     #[inline]
     pub(crate) fn flush_redirected(&self) {

@@ -218,7 +218,12 @@ impl<'bound, T: Clock + 'bound> Registration<'bound, T> {
     /// # Errors
     ///
     /// `ENOMEM`, or what `ptp_clock_register()` says.
-    pub fn new(
+    ///
+    /// # Safety
+    ///
+    /// The caller must not `mem::forget()` the result or otherwise keep it from being dropped before
+    /// the parent device is unbound.
+    pub unsafe fn new(
         parent: &'bound Device<Bound>,
         clock: impl PinInit<T, Error>,
         owner: &'static ThisModule,

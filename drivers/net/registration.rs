@@ -48,6 +48,7 @@ use crate::{
     },
     xdp::{
         self,
+        Sockets,
         Xdp, //
     },
 };
@@ -196,6 +197,19 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
             (*self.dev.as_raw()).netdev_ops = xdp::Table::<T>::NETDEV;
             (*self.dev.as_raw()).xdp_features = xdp::FEATURES;
             (*self.dev.as_raw()).xdp_metadata_ops = xdp::MetadataTable::<T>::OPS;
+        }
+        self
+    }
+
+    /// Offers AF_XDP without copies; after [`Self::with_xdp`].
+    pub fn with_xdp_sockets(self) -> Self
+    where
+        T: Sockets,
+    {
+        // SAFETY: As above.
+        unsafe {
+            (*self.dev.as_raw()).netdev_ops = xdp::SocketsTable::<T>::NETDEV;
+            (*self.dev.as_raw()).xdp_features |= xdp::SOCKET_FEATURES;
         }
         self
     }

@@ -16,6 +16,7 @@ use net_bindings as bindings;
 
 use crate::{
     fragment::Fragment,
+    hwtstamp::AwaitingStamp,
     page_pool::{
         Netmem,
         PagePool, //
@@ -364,10 +365,8 @@ impl SkBuff {
     /// segmentation.
     #[inline]
     pub fn await_stamp(&mut self) -> AwaitingStamp {
-        // SAFETY: The skb is ours. INVARIANT: The function takes a share.
-        AwaitingStamp(unsafe {
-            NonNull::new_unchecked(bindings::net_shim_skb_await_stamp(self.as_raw()))
-        })
+        // SAFETY: The skb is ours, and the function takes a share.
+        unsafe { AwaitingStamp::new(bindings::net_shim_skb_await_stamp(self.as_raw())) }
     }
 
     /// Appends zeroes up to `len` bytes; `None`, and the skb is gone, if there is no memory, or if it
@@ -413,31 +412,6 @@ impl SkBuff {
     pub fn consume(self, budget: u32) {
         // SAFETY: We own the skb. CAST: Budgets are small.
         unsafe { bindings::napi_consume_skb(self.into_raw(), budget as i32) };
-    }
-}
-
-/// A frame that the device is sending, whose sender wants to know when.
-///
-/// # Invariants
-///
-/// The pointer is valid, and owns a share in the skb.
-pub struct AwaitingStamp(NonNull<bindings::sk_buff>);
-
-// SAFETY: A share in an skb may be used and given back on any thread.
-unsafe impl Send for AwaitingStamp {}
-
-impl AwaitingStamp {
-    /// Tells the sender that it was at `time`, in nanoseconds of the device's clock.
-    pub fn deliver(self, time: u64) {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::net_shim_skb_set_tx_stamp(self.0.as_ptr(), time) };
-    }
-}
-
-impl Drop for AwaitingStamp {
-    fn drop(&mut self) {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::net_shim_skb_free_any(self.0.as_ptr()) };
     }
 }
 

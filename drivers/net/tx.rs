@@ -57,7 +57,7 @@ impl TxQueue<'_> {
     }
 
     /// Tells the core's watchdog that the queue moves, or need not.
-    pub(crate) fn used(self) {
+    pub fn used(self) {
         // SAFETY: The pointer is valid by the type invariant.
         unsafe { bindings::net_shim_tx_used(self.0) };
     }

@@ -13,6 +13,9 @@
 //!                        Drop, ... -> back to its pool
 //! ```
 //!
+//! A queue can also work on the memory of an AF_XDP socket: then a driver implements [`Sockets`], and
+//! the queue's buffers are a [`Pool`]'s.
+//!
 //! Frames are linear: one buffer takes the longest one, whatever the MTU. Programs for frames in
 //! fragments (`xdp.frags`) run as well, and see no fragments.
 //!
@@ -20,8 +23,10 @@
 
 mod frame;
 mod metadata;
+mod pool;
 mod program;
 mod run;
+mod sockets;
 
 use core::marker::PhantomData;
 
@@ -37,6 +42,10 @@ pub use self::{
         HashType,
         Metadata, //
     },
+    pool::{
+        Pool,
+        SocketFrame, //
+    },
     program::Program,
     run::{
         Runner,
@@ -44,6 +53,7 @@ pub use self::{
         Verdict,
         HEADROOM, //
     },
+    sockets::Sockets,
 };
 use crate::{
     device::{
@@ -65,7 +75,13 @@ pub(crate) const FEATURES: u32 = bindings::netdev_xdp_act_NETDEV_XDP_ACT_BASIC
     | bindings::netdev_xdp_act_NETDEV_XDP_ACT_REDIRECT
     | bindings::netdev_xdp_act_NETDEV_XDP_ACT_NDO_XMIT;
 
-pub(crate) use self::metadata::Table as MetadataTable;
+pub(crate) use self::{
+    metadata::Table as MetadataTable,
+    sockets::{
+        Table as SocketsTable,
+        FEATURES as SOCKET_FEATURES, //
+    }, //
+};
 
 /// A driver that runs XDP programs, and sends frames of theirs.
 pub trait Xdp: Driver<Tx: TransmitFrames> {
@@ -106,7 +122,7 @@ pub trait TransmitFrames: Transmit {
 
 impl<T: Xdp> DeviceRef<T> {
     /// Runs `f` on the transmit path of queue `index`, under its lock; `None` if there is none: the
-    /// interface is down. For NAPI context.
+    /// interface is down. For NAPI context. What sends something says so with [`TxQueue::used`].
     pub fn transmit_frames<R>(
         &self,
         index: u32,
@@ -116,7 +132,6 @@ impl<T: Xdp> DeviceRef<T> {
         let queue = self.tx_queue(index);
 
         queue.locked(|| {
-            queue.used();
             // SAFETY: The queue's lock is held inside this closure.
             unsafe { (*state.get()).as_mut() }.map(|tx| f(tx, queue))
         })
@@ -157,7 +172,7 @@ impl<T: Xdp> Table<T> {
 
         from_result(|| {
             // SAFETY: The core calls with a valid program, or null.
-            let program = unsafe { Program::share(prog) };
+            let program = unsafe { Program::share(prog, dev) };
 
             T::set_program(locked, control, program, &extack)?;
             if !prog.is_null() {

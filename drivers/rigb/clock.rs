@@ -38,6 +38,7 @@ use kernel::{
 use net::{
     hwtstamp::{
         self,
+        AwaitingStamp,
         RxFilter,
         TxStampStats, //
     },
@@ -45,10 +46,7 @@ use net::{
         self,
         SystemTime, //
     },
-    skb::{
-        AwaitingStamp,
-        SkBuff, //
-    },
+    skb::SkBuff,
     stats::SharedCounter,
 };
 
@@ -57,8 +55,14 @@ use crate::hw::Hw;
 /// How often the worker looks after the clock.
 const PERIOD: Msecs = 2000;
 
+/// The clock counts from another moment after this time.
+const ADVANCE: Delta = Delta::from_secs(1);
+
 /// How often it looks for the stamp of what was sent.
 const SOON: Msecs = 1;
+
+/// A received frame's stamp that nobody has taken for so long is of one that was dropped.
+const LEFT: Delta = Delta::from_secs(1);
 
 /// It gives up after this time. A frame can wait behind pause frames.
 const PATIENCE: Delta = Delta::from_secs(15);
@@ -97,6 +101,8 @@ struct Time {
 /// A frame that is being sent.
 struct Waiting {
     frame: AwaitingStamp,
+    /// Its TX queue.
+    queue: u16,
     since: Instant<Monotonic>,
 }
 
@@ -111,8 +117,10 @@ pub(crate) struct Clock<'bound> {
     waiting: SpinLockIrq<Option<Waiting>>,
     /// Frames are stamped when they are sent.
     tx: Atomic<bool>,
-    /// The worker saw a stamp that nobody had taken.
-    rx_left: Atomic<bool>,
+    /// Since when there is a stamp of a received frame that nobody has taken, as far as the worker
+    /// has seen. Whoever takes it holds the lock.
+    #[pin]
+    rx_left: SpinLockIrq<Option<Instant<Monotonic>>>,
     stamped: SharedCounter,
     lost: SharedCounter,
     busy: SharedCounter,
@@ -135,7 +143,7 @@ impl<'bound> Clock<'bound> {
             }),
             waiting <- new_spinlock_irq!(None),
             tx: Atomic::new(false),
-            rx_left: Atomic::new(false),
+            rx_left <- new_spinlock_irq!(None),
             stamped: SharedCounter::new(),
             lost: SharedCounter::new(),
             busy: SharedCounter::new(),
@@ -166,7 +174,7 @@ impl<'bound> Clock<'bound> {
 
     /// Has a frame wait for the stamp that the device takes when it is sent. Returns whether it does:
     /// if so [`Registration::schedule`] has to be called.
-    pub(crate) fn await_stamp(&self, frame: &mut SkBuff) -> bool {
+    pub(crate) fn await_stamp(&self, frame: &mut SkBuff, queue: u16) -> bool {
         if !self.tx.load(Relaxed) {
             return false;
         }
@@ -180,25 +188,33 @@ impl<'bound> Clock<'bound> {
         self.hw.take_tx_stamp();
         *waiting = Some(Waiting {
             frame: frame.await_stamp(),
+            queue,
             since: Instant::now(),
         });
         true
     }
 
-    /// Waits for no stamp any more: what was given to the device is not sent.
-    pub(crate) fn forget(&self) {
-        let waiting = self.waiting.lock().take();
+    /// Waits for no stamp of TX queue `queue` any more: what was given to the device is not sent.
+    pub(crate) fn forget(&self, queue: u16) {
+        let mut waiting = self.waiting.lock();
 
-        if waiting.is_some() {
+        if waiting.as_ref().is_some_and(|frame| frame.queue == queue) {
+            let frame = waiting.take();
+
+            drop(waiting);
+            drop(frame);
             self.lost.add(1);
         }
     }
 
     /// When the frame was received of which the device says that it has a stamp, in nanoseconds.
     pub(crate) fn rx_stamp(&self) -> Option<u64> {
-        self.rx_left.store(false, Relaxed);
-        let system = self.hw.take_rx_stamp()?;
+        let mut left = self.rx_left.lock();
+        let system = self.hw.take_rx_stamp();
 
+        *left = None;
+        drop(left);
+        let system = system?;
         Some(self.time.lock().counter.at(system))
     }
 
@@ -214,7 +230,7 @@ impl<'bound> Clock<'bound> {
     /// Looks for the stamp of the frame that waits. Returns whether it still does.
     fn look(&self) -> bool {
         let mut waiting = self.waiting.lock();
-        let Some(Waiting { since, .. }) = &*waiting else {
+        let Some(Waiting { since, queue, .. }) = &*waiting else {
             return false;
         };
 
@@ -232,21 +248,26 @@ impl<'bound> Clock<'bound> {
         if since.elapsed() < PATIENCE {
             return true;
         }
+        let queue = *queue;
         drop(waiting);
-        self.forget();
+        self.forget(queue);
         false
     }
 
     /// Gives up a stamp whose frame was dropped: no other would come.
     fn look_after_receive(&self) {
-        if !self.hw.has_rx_stamp() {
-            self.rx_left.store(false, Relaxed);
-        } else if self.rx_left.load(Relaxed) {
-            self.hw.take_rx_stamp();
-            self.rx_left.store(false, Relaxed);
-        } else {
-            self.rx_left.store(true, Relaxed);
-        }
+        let mut left = self.rx_left.lock();
+
+        *left = match *left {
+            _ if !self.hw.has_rx_stamp() => None,
+            // NAPI may be late.
+            Some(since) if since.elapsed() > LEFT => {
+                self.hw.take_rx_stamp();
+                None
+            }
+            Some(since) => Some(since),
+            None => Some(Instant::now()),
+        };
     }
 }
 
@@ -300,8 +321,11 @@ impl ptp::Clock for Clock<'_> {
         let mut time = self.time.lock();
         let now = time.system(&self.hw);
 
-        time.counter.advance(now);
-        time.since = Instant::now();
+        // Each time loses a part of a nanosecond.
+        if time.since.elapsed() > ADVANCE {
+            time.counter.advance(now);
+            time.since = Instant::now();
+        }
         drop(time);
         self.look_after_receive();
         if self.look() {

@@ -114,19 +114,23 @@ fn probe<'bound>(
     .with_ethtool()
     .with_queue_management()
     .with_queue_stats()
-    .with_xdp();
+    .with_xdp()
+    .with_xdp_sockets();
     let netdev = if five_tuples {
         netdev.with_flow_rules()
     } else {
         netdev
     };
 
-    let clock = ptp::Registration::new(
-        pdev.as_ref(),
-        Clock::new(hw.clone()),
-        this_module::<crate::LocalModule>(),
-    )?;
-    let clock = match clock {
+    // SAFETY: The clock goes into the driver's state and its queues', which are dropped at unbind.
+    let clock = unsafe {
+        ptp::Registration::new(
+            pdev.as_ref(),
+            Clock::new(hw.clone()),
+            this_module::<crate::LocalModule>(),
+        )
+    };
+    let clock = match clock? {
         Some(clock) => Some(Arc::new(clock, GFP_KERNEL)?),
         None => None,
     };
@@ -134,6 +138,7 @@ fn probe<'bound>(
     let dev = netdev.device();
     let mut control = Control::new(pairs, in_use, five_tuples)?;
     let mut stats = KVec::with_capacity(pairs as usize, GFP_KERNEL)?;
+    let mut schedulers = KVec::with_capacity(pairs as usize, GFP_KERNEL)?;
 
     for index in 0..pairs {
         let counters = Arc::new(QueueStats::new(), GFP_KERNEL)?;
@@ -147,6 +152,7 @@ fn probe<'bound>(
 
         // SAFETY: The vectors go into the driver's state, which is dropped at unbind.
         unsafe { vectors.handle(index, c"rigb-queue", Interrupt::Queue(napi.scheduler()))? };
+        schedulers.push(napi.scheduler(), GFP_KERNEL)?;
         control.add_pair(napi)?;
         stats.push(counters, GFP_KERNEL)?;
     }
@@ -160,7 +166,7 @@ fn probe<'bound>(
     // SAFETY: As above.
     unsafe { vectors.handle(pairs, c"rigb-link", link)? };
 
-    let adapter = Adapter::new(vectors, pdev.as_ref(), hw, clock, stats, watch)?;
+    let adapter = Adapter::new(vectors, pdev.as_ref(), hw, clock, stats, schedulers, watch)?;
 
     // SAFETY: The registration goes into the driver's data, which is dropped at unbind.
     unsafe { netdev.register(adapter, control) }

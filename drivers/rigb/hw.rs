@@ -252,6 +252,11 @@ impl<'bound> Hw<'bound> {
         self.write(regs::EICS, 1 << vector);
     }
 
+    /// Has the interrupts of all vectors below this one come.
+    pub(crate) fn trigger_all(&self, vector: u32) {
+        self.write(regs::EICS, (1 << vector) - 1);
+    }
+
     /// Unmasks one vector.
     #[inline]
     pub(crate) fn unmask(&self, vector: u32) {

@@ -37,6 +37,7 @@ use net::{
         TxStampStats, //
     },
     irq::Vectors,
+    napi::Scheduler,
     rx_mode::RxMode,
     skb::SkBuffRef,
     stats::LinkStats, //
@@ -61,7 +62,8 @@ use crate::{
     tx,
     vector::{
         Interrupt,
-        LinkWatch, //
+        LinkWatch,
+        QueuePair, //
     },
 };
 
@@ -73,6 +75,8 @@ pub(crate) struct Adapter<'bound> {
     /// `None` if the kernel has no clocks.
     pub(crate) clock: Option<Arc<clock::Registration<'bound>>>,
     pub(crate) stats: KVec<Arc<QueueStats>>,
+    /// Of all queue pairs, in use or not.
+    pub(crate) schedulers: KVec<Scheduler<QueuePair<'bound>>>,
     /// The VLANs that were asked for. Not of the control state: the core sets them without the
     /// instance lock.
     vlans: Arc<Mutex<Table>>,
@@ -105,6 +109,7 @@ impl<'bound> Adapter<'bound> {
         hw: Arc<Hw<'bound>>,
         clock: Option<Arc<clock::Registration<'bound>>>,
         stats: KVec<Arc<QueueStats>>,
+        schedulers: KVec<Scheduler<QueuePair<'bound>>>,
         link: Arc<LinkWatch>,
     ) -> Result<Self> {
         Ok(Self {
@@ -113,6 +118,7 @@ impl<'bound> Adapter<'bound> {
             hw,
             clock,
             stats,
+            schedulers,
             link,
             vlans: Arc::pin_init(new_mutex!(Table::EMPTY), GFP_KERNEL)?,
         })
@@ -203,6 +209,10 @@ impl<'bound> Driver for Adapter<'bound> {
             mtu,
             ..control.settings
         };
+
+        if !control.sockets.fit(mtu) {
+            return Err(EINVAL);
+        }
 
         Self::reconfigure(dev, control, settings)
     }

@@ -31,7 +31,7 @@ use crate::{
 };
 
 impl<'bound> QueueManagement for Adapter<'bound> {
-    type Memory = rx::Ring;
+    type Memory = rx::Memory;
 
     const PARAMETERS: Parameters = Parameters::RX_PAGE_SIZE;
 
@@ -52,19 +52,23 @@ impl<'bound> QueueManagement for Adapter<'bound> {
         control: &mut Control<'bound>,
         config: &Config,
         index: u32,
-    ) -> Result<rx::Ring> {
+    ) -> Result<rx::Memory> {
         if dev.has_unreadable_provider(index) && (index == 0 || !control.settings.split) {
             // What is not TCP goes to queue 0, which cannot be split.
             return Err(EOPNOTSUPP);
         }
-        let adapter = dev.device().driver();
+        let parent = dev.device().driver().parent;
+        let layout = control.settings.layout();
+        let index = u16::try_from(index)?;
+        let socket = control.sockets.has(index);
 
-        rx::Ring::new(
+        rx::Memory::new(
             dev,
-            adapter.parent,
-            control.settings.layout(),
+            parent,
+            layout,
             config,
-            u16::try_from(index)?,
+            index,
+            socket,
             control.program.as_ref(),
         )
     }
@@ -73,18 +77,18 @@ impl<'bound> QueueManagement for Adapter<'bound> {
         dev: Locked<'_, Self>,
         control: &mut Control<'bound>,
         index: u32,
-        ring: rx::Ring,
-    ) -> core::result::Result<(), (Error, rx::Ring)> {
+        memory: rx::Memory,
+    ) -> core::result::Result<(), (Error, rx::Memory)> {
         let adapter = dev.device().driver();
         let at = index as usize;
         let (Some(pair), Some(stats)) = (control.pairs.get_mut(at), adapter.stats.get(at)) else {
-            return Err((EINVAL, ring));
+            return Err((EINVAL, memory));
         };
 
         let Some(mut napi) = pair.take_disabled() else {
-            return Err((EBUSY, ring));
+            return Err((EBUSY, memory));
         };
-        match rx::Running::start(ring, adapter, stats.clone(), &napi) {
+        match rx::Queue::start(memory, adapter, stats.clone(), &napi) {
             Ok(running) => napi.state().rx = Some(running),
             Err(failed) => {
                 *pair = Pair::Disabled(napi);
@@ -99,7 +103,7 @@ impl<'bound> QueueManagement for Adapter<'bound> {
         dev: Locked<'_, Self>,
         control: &mut Control<'bound>,
         index: u32,
-    ) -> Result<rx::Ring> {
+    ) -> Result<rx::Memory> {
         let pair = control.pairs.get_mut(index as usize).ok_or(EINVAL)?;
         let mut napi = pair.take_enabled().ok_or(ENETDOWN)?.disable(dev);
         let Some(running) = napi.state().rx.take() else {
@@ -108,9 +112,12 @@ impl<'bound> QueueManagement for Adapter<'bound> {
         };
 
         match running.stop(&napi) {
-            Ok(ring) => {
+            Ok(memory) => {
+                if let Some(pool) = &mut napi.state().pool {
+                    pool.discard_all();
+                }
                 *pair = Pair::Disabled(napi);
-                Ok(ring)
+                Ok(memory)
             }
             Err((error, running)) => {
                 napi.state().rx = Some(running);

@@ -12,6 +12,7 @@
 //! - [`rx`] and [`tx`]: the two paths of a packet;
 //! - [`queues`]: single RX queues are restarted, which binds them to device memory;
 //! - [`xdp`]: XDP programs come and go;
+//! - [`sockets`]: AF_XDP sockets bring memory to a queue;
 //! - [`ethtool`]: what users see and set through ethtool;
 //! - [`loopback`]: a frame in a loop inside the device;
 //! - [`clock`]: its clock, and time stamps;
@@ -28,6 +29,7 @@ mod loopback;
 mod netdev;
 mod queues;
 mod rx;
+mod sockets;
 mod stats;
 mod tx;
 mod vector;

@@ -10,10 +10,13 @@
 //!
 //! A ring is [`Ring`] (allocated, unknown to the device) or [`Running`]; only [`Running::stop`]
 //! leads back, and it waits for the device. How descriptors become a packet is in [`packet`], and
-//! what XDP programs make of one in [`xdp`].
+//! what XDP programs make of one in [`xdp`]. A queue that works on the memory of an AF_XDP socket has
+//! a ring of another kind, in [`socket`]; [`queue`] is either.
 
 mod packet;
+mod queue;
 mod ring;
+mod socket;
 mod xdp;
 
 use i82576::{
@@ -43,11 +46,13 @@ use self::packet::{
     Maker,
     Packet, //
 };
+use self::ring::Ring;
 pub(crate) use self::{
-    ring::{
-        Layout,
-        Ring, //
+    queue::{
+        Memory,
+        Queue, //
     },
+    ring::Layout,
     xdp::Described, //
 };
 use crate::{
@@ -63,10 +68,24 @@ const REFILL_BATCH: u16 = 16;
 /// With fewer descriptors posted than this no packet may fit, so no interrupt may come.
 const STARVED: u16 = 16;
 
-/// An RX queue that the device works on. Dropping it makes the device stop.
+/// An RX queue that is enabled in the device. Dropping it makes the device stop.
 struct EnabledQueue<'bound> {
     hw: Arc<Hw<'bound>>,
     index: u16,
+}
+
+impl EnabledQueue<'_> {
+    /// Disables the queue. On an error it is enabled, as before.
+    fn stop(&self) -> Result {
+        self.hw
+            .disable_rx(self.index)
+            .inspect_err(|_| self.hw.resume_rx(self.index))
+    }
+
+    /// Gives the device the descriptors up to `tail`.
+    fn give(&self, tail: u16) {
+        self.hw.write(regs::rdt(self.index), u32::from(tail));
+    }
 }
 
 impl Drop for EnabledQueue<'_> {
@@ -98,7 +117,7 @@ impl<'bound> Running<'bound> {
         clippy::result_large_err,
         reason = "a ring is given back as it is: starting must not allocate"
     )]
-    pub(crate) fn start<P: napi::Poll>(
+    fn start<P: napi::Poll>(
         mut ring: Ring,
         adapter: &Adapter<'bound>,
         stats: Arc<QueueStats>,
@@ -138,12 +157,11 @@ impl<'bound> Running<'bound> {
         clippy::result_large_err,
         reason = "a ring is given back as it is: stopping must not allocate"
     )]
-    pub(crate) fn stop<P: napi::Poll>(
+    fn stop<P: napi::Poll>(
         self,
         napi: &napi::Disabled<P>,
     ) -> core::result::Result<Ring, (Error, Self)> {
-        if let Err(error) = self.queue.hw.disable_rx(self.queue.index) {
-            self.queue.hw.resume_rx(self.queue.index);
+        if let Err(error) = self.queue.stop() {
             return Err((error, self));
         }
 
@@ -157,21 +175,19 @@ impl<'bound> Running<'bound> {
     }
 
     /// Runs another XDP program from now on, or none. A ring without room for one runs none.
-    pub(crate) fn set_program(&mut self, program: Option<Program>) {
+    fn set_program(&mut self, program: Option<Program>) {
         if let Some(xdp) = &mut self.ring.pools.xdp {
             xdp.set_program(program);
         }
     }
 
     fn ring_doorbell(&self) {
-        let tail = u32::from(self.ring.next_to_use);
-
-        self.queue.hw.write(regs::rdt(self.queue.index), tail);
+        self.queue.give(self.ring.next_to_use);
     }
 
     /// Receives up to `budget` packets. Returns how many, and whether the ring is so empty that
     /// the device may not be able to ask for more.
-    pub(crate) fn receive(
+    fn receive(
         &mut self,
         napi: &napi::Context<'_>,
         dev: &DeviceRef<Adapter<'bound>>,
@@ -241,7 +257,7 @@ impl<'bound> Running<'bound> {
     }
 
     /// Packets and bytes that the queue has received in its life.
-    pub(crate) fn received(&self) -> (u64, u64) {
+    fn received(&self) -> (u64, u64) {
         (self.stats.rx_packets.get(), self.stats.rx_bytes.get())
     }
 

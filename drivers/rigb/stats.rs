@@ -36,6 +36,8 @@ pub(crate) struct QueueStats {
     pub(crate) rx_xdp_redirect: Counter,
     /// Packets that were dropped because a program failed, or because what it wants did.
     pub(crate) rx_xdp_failed: Counter,
+    /// Packets that went up although their queue is a socket's.
+    pub(crate) rx_xsk_copied: Counter,
     pub(crate) rx_csum_verified: Counter,
     pub(crate) rx_csum_none: Counter,
     pub(crate) rx_csum_bad: Counter,
@@ -64,6 +66,9 @@ pub(crate) struct QueueStats {
     pub(crate) tx_xdp: Counter,
     /// Frames of theirs for which there was no room.
     pub(crate) tx_xdp_dropped: Counter,
+    /// Frames of AF_XDP sockets that were put on the ring, and others that the device cannot send.
+    pub(crate) tx_xsk: Counter,
+    pub(crate) tx_xsk_dropped: Counter,
 }
 
 impl QueueStats {
@@ -82,6 +87,7 @@ impl QueueStats {
             rx_xdp_tx: Counter::new(),
             rx_xdp_redirect: Counter::new(),
             rx_xdp_failed: Counter::new(),
+            rx_xsk_copied: Counter::new(),
             rx_csum_verified: Counter::new(),
             rx_csum_none: Counter::new(),
             rx_csum_bad: Counter::new(),
@@ -101,6 +107,8 @@ impl QueueStats {
             tx_doorbells: Counter::new(),
             tx_xdp: Counter::new(),
             tx_xdp_dropped: Counter::new(),
+            tx_xsk: Counter::new(),
+            tx_xsk_dropped: Counter::new(),
         }
     }
 

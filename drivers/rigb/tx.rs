@@ -6,7 +6,9 @@
 //! and empties it. Both share the descriptors and a queue of what each descriptor maps. A
 //! fragment in device memory is passed by its DMA address like any other; nothing reads it.
 
+mod completion;
 mod offload;
+mod sockets;
 mod xdp;
 
 use core::mem::MaybeUninit;
@@ -28,10 +30,6 @@ use kernel::{
     },
     prelude::*,
     sync::{
-        barrier::{
-            self,
-            Read, //
-        },
         Arc,
         UniqueArc, //
     }, //
@@ -50,10 +48,13 @@ use net::{
     tx::{
         Transmit,
         TxQueue, //
-    },
+    }, //
 };
 
-pub(crate) use self::offload::supported;
+pub(crate) use self::{
+    completion::Completion,
+    offload::supported, //
+};
 use crate::{
     clock,
     hw::Hw,
@@ -69,9 +70,6 @@ const NEEDED: u32 = 1 + 1 + skb::MAX_FRAGMENTS + 2;
 const WAKE: u32 = 2 * NEEDED;
 
 const _: () = assert!(WAKE < limits::RING_MIN as u32);
-
-/// Frames completed in one poll, at most.
-const COMPLETE_BATCH: u32 = 256;
 
 /// What is owed for one descriptor when it is done.
 struct Slot<'bound> {
@@ -94,6 +92,13 @@ enum Frame {
     },
     /// An XDP program's, which they don't.
     Xdp(net::xdp::Frame),
+    /// An AF_XDP socket's, which they don't, either.
+    Socket {
+        /// Bytes on the wire, without Ethernet overhead.
+        bytes: u32,
+        /// What the socket is told.
+        entries: u32,
+    },
 }
 
 /// A TX queue that the device works on. Dropping it makes the device stop.
@@ -211,7 +216,7 @@ impl<'bound> Transmitter<'bound> {
             Err(error) => {
                 while self.slots.unpush().is_some() {}
                 if let (true, Some(clock)) = (offload.stamps(), &self.clock) {
-                    clock.forget();
+                    clock.forget(self.queue.index);
                 }
                 return Err(error);
             }
@@ -235,7 +240,7 @@ impl<'bound> Transmitter<'bound> {
     #[cold]
     fn await_stamp(&self, skb: &mut SkBuff) -> bool {
         match &self.clock {
-            Some(clock) if clock.await_stamp(skb) => {
+            Some(clock) if clock.await_stamp(skb, self.queue.index) => {
                 clock.schedule();
                 true
             }
@@ -348,72 +353,5 @@ impl Transmit for Transmitter<'_> {
                 }
             }
         }
-    }
-}
-
-/// The side that empties the ring. The queue comes first: it is disabled before the slots go.
-pub(crate) struct Completion<'bound> {
-    queue: Arc<EnabledQueue<'bound>>,
-    slots: spsc::Consumer<Slot<'bound>>,
-    stats: Arc<QueueStats>,
-}
-
-impl Completion<'_> {
-    /// Frees what was sent. Returns whether there is no more of it.
-    pub(crate) fn complete(&mut self, queue: TxQueue<'_>, budget: u32) -> bool {
-        let mut frames = 0;
-        let mut packets = 0;
-        let mut bytes = 0;
-        let mut xdp_packets = 0;
-        let mut xdp_bytes = 0;
-
-        while frames < COMPLETE_BATCH {
-            let Some((_, slot)) = self.slots.peek() else {
-                break;
-            };
-            if !descriptor::is_done(self.queue.descriptors.read(slot.last, 1)) {
-                break;
-            }
-            // Without a budget this is netpoll, perhaps with interrupts off, where a page pool must
-            // not be entered.
-            if budget == 0 && matches!(slot.frame, Some(Frame::Xdp(_))) {
-                break;
-            }
-            barrier::dma_mb(Read);
-            frames += 1;
-
-            while let Some(Slot { mapping, frame, .. }) = self.slots.pop() {
-                // The device is done with it before the core gets the memory back.
-                drop(mapping);
-                match frame {
-                    None => continue,
-                    Some(Frame::Skb {
-                        skb,
-                        bytes: skb_bytes,
-                        packets: skb_packets,
-                    }) => {
-                        packets += skb_packets;
-                        bytes += skb_bytes;
-                        skb.consume(budget);
-                    }
-                    Some(Frame::Xdp(frame)) => {
-                        xdp_packets += 1;
-                        xdp_bytes += frame.len();
-                    }
-                }
-                break;
-            }
-        }
-
-        if frames == 0 {
-            return true;
-        }
-        self.slots.give_back();
-        self.stats.tx_packets.add(u64::from(packets + xdp_packets));
-        self.stats.tx_bytes.add(u64::from(bytes + xdp_bytes));
-        if queue.completed(packets, bytes, || self.slots.available(), WAKE) {
-            self.stats.tx_wake.add(1);
-        }
-        frames < COMPLETE_BATCH
     }
 }

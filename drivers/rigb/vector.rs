@@ -25,7 +25,8 @@ use net::{
         Outcome,
         Scheduler, //
     },
-    stats::SharedCounter, //
+    stats::SharedCounter,
+    xdp::Pool, //
 };
 
 use crate::{
@@ -40,8 +41,10 @@ use crate::{
 ///
 /// `rx` is missing while the queue is being restarted, both while the interface is down.
 pub(crate) struct QueuePair<'bound> {
-    pub(crate) rx: Option<rx::Running<'bound>>,
+    pub(crate) rx: Option<rx::Queue<'bound>>,
     pub(crate) tx: Option<tx::Completion<'bound>>,
+    /// What AF_XDP sockets have bound to the queues.
+    pub(crate) pool: Option<Pool>,
     /// Adapts how often the interrupt comes, if the user wants that.
     pub(crate) dim: Option<Dim<Moderator<'bound>>>,
     dev: DeviceRef<Adapter<'bound>>,
@@ -53,10 +56,30 @@ impl<'bound> QueuePair<'bound> {
         Self {
             rx: None,
             tx: None,
+            pool: None,
             dim: None,
             dev,
             index,
         }
+    }
+}
+
+impl QueuePair<'_> {
+    /// Sends what AF_XDP sockets have; returns whether there may be more.
+    #[inline]
+    fn send_of_sockets(&mut self) -> bool {
+        let Some(pool) = &mut self.pool else {
+            return false;
+        };
+        // Without a link nothing would be sent.
+        if !self.dev.has_carrier() {
+            return false;
+        }
+        let more = self
+            .dev
+            .transmit_frames(self.index, |tx, queue| tx.transmit_sockets(pool, queue));
+
+        more == Some(true)
     }
 }
 
@@ -66,19 +89,20 @@ impl<'bound> napi::Poll for QueuePair<'bound> {
 
     fn poll(&mut self, napi: &napi::Context<'_>, budget: u32) -> Outcome {
         let sent = match &mut self.tx {
-            Some(tx) => tx.complete(self.dev.tx_queue(self.index), budget),
+            Some(tx) => tx.complete(self.dev.tx_queue(self.index), self.pool.as_mut(), budget),
             None => true,
         };
         if budget == 0 {
             return Outcome::Done(0);
         }
 
+        let more = self.send_of_sockets();
         let (received, starved) = match &mut self.rx {
-            Some(rx) => rx.receive(napi, &self.dev, budget),
+            Some(rx) => rx.receive(self.pool.as_mut(), napi, &self.dev, budget),
             None => (0, false),
         };
 
-        if !sent || received >= budget {
+        if !sent || more || received >= budget {
             Outcome::More
         } else if starved {
             Outcome::Starved(received)
@@ -166,6 +190,10 @@ impl Handler for Interrupt<'_> {
                     let up = hw.link_is_up();
 
                     dev.set_carrier(up);
+                    if up {
+                        // Sockets have not been sent for without it.
+                        hw.trigger_all(*vector);
+                    }
                     if watch.messages() & MESSAGE_LINK != 0 {
                         dev.log_link(up);
                     }

@@ -48,12 +48,16 @@ impl<'bound> Xdp for Adapter<'bound> {
     }
 }
 
-/// Header split stays off while there is a program.
+/// Header split stays off while there is a program, or an AF_XDP socket works without copies.
 ///
 /// # Errors
 ///
 /// `EBUSY`.
 pub(crate) fn check_split(control: &Control<'_>, split: bool, extack: &ExtAck<'_>) -> Result {
+    if split && control.sockets.any() {
+        extack.set(c"tcp-data-split can not be enabled with zero-copy AF_XDP");
+        return Err(EBUSY);
+    }
     if split && control.program.is_some() {
         extack.set(c"tcp-data-split can not be enabled with XDP");
         return Err(EBUSY);

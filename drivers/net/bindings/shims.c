@@ -15,3 +15,4 @@
 #include "shims/xdp.c"
 #include "shims/ethtool.c"
 #include "shims/ptp.c"
+#include "shims/xsk.c"

@@ -29,6 +29,7 @@ void net_shim_set_netdev_dev(struct net_device *dev, struct device *parent);
 void net_shim_set_priv_flags(struct net_device *dev, bool netmem_tx);
 void net_shim_count_tx_dropped(struct net_device *dev);
 bool net_shim_netif_running(const struct net_device *dev);
+bool net_shim_carrier_ok(const struct net_device *dev);
 void net_shim_eth_hw_addr_set(struct net_device *dev, const u8 *addr);
 void net_shim_eth_hw_addr_random(struct net_device *dev);
 bool net_shim_is_valid_ether_addr(const u8 *addr);
@@ -91,6 +92,7 @@ void net_shim_skb_tso_prepare(struct sk_buff *skb);
 void net_shim_skb_tx_timestamp(struct sk_buff *skb);
 struct sk_buff *net_shim_skb_await_stamp(struct sk_buff *skb);
 void net_shim_skb_set_tx_stamp(struct sk_buff *skb, u64 ns);
+void net_shim_skb_consume_any(struct sk_buff *skb);
 void net_shim_skb_set_rx_stamp(struct sk_buff *skb, u64 ns);
 
 /* DMA */
@@ -147,5 +149,21 @@ void net_shim_ptp_schedule_worker(struct ptp_clock *ptp);
 u64 net_shim_real_time(void);
 void net_shim_ptp_read_system_prets(struct ptp_system_timestamp *sts);
 void net_shim_ptp_read_system_postts(struct ptp_system_timestamp *sts);
+
+/* AF_XDP */
+struct xsk_buff_pool *net_shim_xsk_pool(struct net_device *dev, u16 queue);
+int net_shim_xsk_map(struct xsk_buff_pool *pool, struct net_device *dev);
+void net_shim_xsk_unmap(struct xsk_buff_pool *pool);
+void net_shim_xsk_set_rxq(struct xsk_buff_pool *pool, struct xdp_rxq_info *rxq);
+u32 net_shim_xsk_frame_size(struct xsk_buff_pool *pool);
+struct xdp_buff *net_shim_xsk_alloc(struct xsk_buff_pool *pool, dma_addr_t *dma);
+void net_shim_xsk_free(struct xdp_buff *xdp);
+void net_shim_xsk_prepare(struct xdp_buff *xdp, u32 len, const void *metadata);
+struct sk_buff *net_shim_xsk_copy(struct napi_struct *napi, const struct xdp_buff *xdp);
+u32 net_shim_xsk_tx_batch(struct xsk_buff_pool *pool, u32 max);
+u32 net_shim_xsk_tx_desc(struct xsk_buff_pool *pool, u32 i, dma_addr_t *dma);
+void net_shim_xsk_tx_completed(struct xsk_buff_pool *pool, u32 entries);
+bool net_shim_xsk_uses_need_wakeup(struct xsk_buff_pool *pool);
+void net_shim_xsk_set_rx_need_wakeup(struct xsk_buff_pool *pool, bool wanted);
 
 #endif

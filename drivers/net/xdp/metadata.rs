@@ -91,7 +91,8 @@ impl<T: Xdp> Table<T> {
     ///
     /// Only a program for the device may call it, while it runs.
     unsafe extern "C" fn rx_timestamp(ctx: *const bindings::xdp_md, timestamp: *mut u64) -> c_int {
-        // SAFETY: The driver runs programs on buffers of this type only.
+        // SAFETY: The program was loaded for a device of `T`, and runs on buffers of this type only
+        // (`Program::belongs_to`).
         match unsafe { Buffer::<T::Metadata>::metadata(ctx) }.stamp() {
             Some(time) => {
                 // SAFETY: The verifier has seen that it is valid.

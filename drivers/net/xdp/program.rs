@@ -13,8 +13,12 @@ use net_bindings as bindings;
 ///
 /// # Invariants
 ///
-/// Holds a reference to the program.
-pub struct Program(NonNull<bindings::bpf_prog>);
+/// Holds a reference to `prog`, which the core has attached to `dev`.
+pub struct Program {
+    prog: NonNull<bindings::bpf_prog>,
+    /// Only compared.
+    dev: *const bindings::net_device,
+}
 
 // SAFETY: Programs may be run and let go anywhere.
 unsafe impl Send for Program {}
@@ -24,33 +28,46 @@ unsafe impl Sync for Program {}
 impl Program {
     /// # Safety
     ///
-    /// `prog` must be null or a valid program.
-    pub(super) unsafe fn share(prog: *mut bindings::bpf_prog) -> Option<Self> {
+    /// `prog` must be null or a valid program, which is being attached to `dev`.
+    pub(super) unsafe fn share(
+        prog: *mut bindings::bpf_prog,
+        dev: *const bindings::net_device,
+    ) -> Option<Self> {
         let prog = NonNull::new(prog)?;
 
         // SAFETY: As this function requires.
         unsafe { bindings::net_shim_prog_inc(prog.as_ptr()) };
         // INVARIANT: The reference was just taken.
-        Some(Self(prog))
+        Some(Self { prog, dev })
+    }
+
+    /// Whether this is a program of `dev`: it takes the metadata of a frame for what this device's
+    /// driver says.
+    #[inline]
+    pub(super) fn belongs_to(&self, dev: *const bindings::net_device) -> bool {
+        core::ptr::eq(self.dev, dev)
     }
 
     pub(super) fn as_raw(&self) -> *mut bindings::bpf_prog {
-        self.0.as_ptr()
+        self.prog.as_ptr()
     }
 }
 
 impl Clone for Program {
     fn clone(&self) -> Self {
         // SAFETY: Valid by the type invariant.
-        unsafe { bindings::net_shim_prog_inc(self.0.as_ptr()) };
+        unsafe { bindings::net_shim_prog_inc(self.prog.as_ptr()) };
         // INVARIANT: The reference was just taken.
-        Self(self.0)
+        Self {
+            prog: self.prog,
+            dev: self.dev,
+        }
     }
 }
 
 impl Drop for Program {
     fn drop(&mut self) {
         // SAFETY: The reference is ours by the type invariant.
-        unsafe { bindings::net_shim_prog_put(self.0.as_ptr()) };
+        unsafe { bindings::net_shim_prog_put(self.prog.as_ptr()) };
     }
 }

@@ -139,7 +139,9 @@ impl Runner<'_> {
         dev: &DeviceRef<T>,
         napi: &napi::Context<'_>,
     ) -> Verdict {
-        if len > buffer.size().saturating_sub(HEADROOM + skb::TAILROOM) {
+        if len > buffer.size().saturating_sub(HEADROOM + skb::TAILROOM)
+            || !self.program.belongs_to(dev.as_raw())
+        {
             return Verdict::Failed;
         }
         let (dev, program) = (dev.as_raw(), self.program.as_raw());

@@ -66,8 +66,7 @@ fn grow<'bound>(
     let new = control.in_use..wanted;
 
     if dev.is_running() {
-        let program = control.program.as_ref();
-        let rings = Rings::new(dev, new.clone(), &control.settings, program)?;
+        let rings = Rings::new(dev, control, new.clone(), &control.settings)?;
 
         Adapter::start_pairs(dev, control, rings)
             .and_then(|()| dev.set_queues(rtnl, wanted.into()))

@@ -13,7 +13,7 @@ use crate::{
 /// The driver's own statistics: sums over all queues.
 type Statistic = (&'static CStr, fn(&QueueStats) -> u64);
 
-const STATISTICS: [Statistic; 16] = [
+const STATISTICS: [Statistic; 19] = [
     (c"rx_split", |s| s.rx_split.get()),
     (c"rx_unsplit_dropped", |s| s.rx_unsplit_dropped.get()),
     (c"rx_unverified_dropped", |s| s.rx_unverified_dropped.get()),
@@ -24,12 +24,15 @@ const STATISTICS: [Statistic; 16] = [
     (c"rx_xdp_tx", |s| s.rx_xdp_tx.get()),
     (c"rx_xdp_redirect", |s| s.rx_xdp_redirect.get()),
     (c"rx_xdp_failed", |s| s.rx_xdp_failed.get()),
+    (c"rx_xsk_copied", |s| s.rx_xsk_copied.get()),
     (c"tx_csum", |s| s.tx_csum.get()),
     (c"tx_tso", |s| s.tx_tso.get()),
     (c"tx_net_iovs", |s| s.tx_net_iovs.get()),
     (c"tx_doorbells", |s| s.tx_doorbells.get()),
     (c"tx_xdp", |s| s.tx_xdp.get()),
     (c"tx_xdp_dropped", |s| s.tx_xdp_dropped.get()),
+    (c"tx_xsk", |s| s.tx_xsk.get()),
+    (c"tx_xsk_dropped", |s| s.tx_xsk_dropped.get()),
 ];
 
 const NAMES: [&CStr; STATISTICS.len()] = {

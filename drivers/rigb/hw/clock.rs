@@ -32,13 +32,12 @@ impl Hw<'_> {
         self.write(regs::TIMINCA, regs::timinca::NANOSECONDS);
     }
 
-    /// Stamps this from now on. Stamps that nobody has taken are lost.
+    /// Stamps this from now on. A stamp of what was received that nobody has taken is lost.
     pub(crate) fn set_stamping(&self, stamping: &Stamping) {
         self.write(regs::TSYNCTXCTL, stamping.tsynctxctl());
         self.write(regs::TSYNCRXCFG, stamping.tsyncrxcfg());
         self.write(regs::etqf(stamping::FILTER), stamping.etqf());
         self.write(regs::TSYNCRXCTL, stamping.tsyncrxctl());
-        self.read(regs::TXSTMPH);
         self.read(regs::RXSATRH);
     }
 

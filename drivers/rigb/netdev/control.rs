@@ -30,6 +30,7 @@ use crate::{
         Offer, //
     },
     rx,
+    sockets::SocketQueues,
     vector::QueuePair, //
 };
 
@@ -80,6 +81,8 @@ pub(crate) struct Control<'bound> {
     pub(crate) table: rss::IndirectionTable,
     /// What is hashed while headers are not split.
     pub(crate) hash_fields: rss::HashFields,
+    /// Queues that work on the memory of AF_XDP sockets.
+    pub(crate) sockets: SocketQueues,
     /// What the queues run.
     pub(crate) program: Option<Program>,
     /// Which frames are received.
@@ -120,6 +123,7 @@ impl<'bound> Control<'bound> {
             key: rss::Key::new(key),
             table: rss::IndirectionTable::spread(in_use),
             hash_fields: rss::HashFields::ALL,
+            sockets: SocketQueues::NONE,
             program: None,
             filter: Filter::NONE,
             five_tuples: five_tuples.then_some(five_tuple::Table::EMPTY),

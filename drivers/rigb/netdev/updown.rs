@@ -6,10 +6,7 @@ use core::ops::Range;
 
 use i82576::limits;
 use kernel::prelude::*;
-use net::{
-    device::Locked,
-    xdp::Program, //
-};
+use net::device::Locked;
 
 use super::{
     Adapter,
@@ -26,18 +23,19 @@ use crate::{
 /// Rings of some queue pairs that follow one another, allocated and not started.
 pub(crate) struct Rings<'bound> {
     first: u16,
-    rx: KVec<rx::Ring>,
+    rx: KVec<rx::Memory>,
     tx: KVec<tx::Ring<'bound>>,
 }
 
 impl<'bound> Rings<'bound> {
-    /// Allocates rings for queue pairs `pairs`, which run `program`; nothing that runs is changed.
+    /// Allocates rings for queue pairs `pairs` as `settings` says; nothing that runs is changed.
     pub(crate) fn new(
         dev: Locked<'_, Adapter<'bound>>,
+        control: &Control<'bound>,
         pairs: Range<u16>,
         settings: &Settings,
-        program: Option<&Program>,
     ) -> Result<Self> {
+        let program = control.program.as_ref();
         let parent = dev.device().driver().parent;
         let mut rings = Self {
             first: pairs.start,
@@ -48,7 +46,9 @@ impl<'bound> Rings<'bound> {
         for index in pairs {
             // What is bound to a queue stays bound to it, with the page size that it was given.
             let config = dev.queue_config(index.into())?;
-            let ring = rx::Ring::new(dev, parent, settings.layout(), &config, index, program)?;
+            let socket = control.sockets.has(index);
+            let layout = settings.layout();
+            let ring = rx::Memory::new(dev, parent, layout, &config, index, socket, program)?;
 
             rings.rx.push(ring, GFP_KERNEL)?;
             rings
@@ -64,7 +64,7 @@ impl<'bound> Rings<'bound> {
         control: &Control<'bound>,
         settings: &Settings,
     ) -> Result<Self> {
-        Self::new(dev, 0..control.in_use, settings, control.program.as_ref())
+        Self::new(dev, control, 0..control.in_use, settings)
     }
 }
 
@@ -139,7 +139,7 @@ impl<'bound> Adapter<'bound> {
             let queue = dev.device().tx_queue(u32::from(index));
 
             let started = tx_ring.start(adapter, stats, index).and_then(|tx| {
-                rx::Running::start(rx_ring, adapter, stats.clone(), &napi)
+                rx::Queue::start(rx_ring, adapter, stats.clone(), &napi)
                     .map(|rx| (tx, rx))
                     .map_err(|(error, _)| error)
             });
@@ -252,9 +252,6 @@ impl<'bound> Adapter<'bound> {
 
         hw.stop_receiving();
         Self::halt_pairs(dev, control, 0..control.in_use);
-        if let Some(clock) = &dev.device().driver().clock {
-            clock.forget();
-        }
         hw.stop_sending();
         hw.disable_interrupts();
     }
@@ -284,9 +281,17 @@ impl<'bound> Adapter<'bound> {
             let completion = napi.state().tx.take();
             drop(transmitter);
             drop(completion);
+            if let Some(clock) = &dev.device().driver().clock {
+                // CAST: There are at most 16 queue pairs.
+                clock.forget(index as u16);
+            }
             if let Some(running) = napi.state().rx.take() {
                 // A queue that does not stop is disabled once more before its memory goes.
                 drop(running.stop(&napi));
+            }
+            if let Some(pool) = &mut napi.state().pool {
+                pool.discard_all();
+                pool.complete_all();
             }
             *pair = Pair::Unlisted(napi.unlist(dev));
             // Thousands of buffers were freed, while all queues before this one were stopped.

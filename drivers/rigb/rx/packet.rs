@@ -112,49 +112,71 @@ impl Packet {
         }
 
         // If it is not wanted the core verifies instead, but it cannot where it cannot read.
-        let checksum = if unreadable || features.contains(Features::RXCSUM) {
-            write_back.checksum()
-        } else {
-            Checksum::None
-        };
-        match checksum {
-            Checksum::Verified => stats.rx_csum_verified.add(1),
-            Checksum::Bad => stats.rx_csum_bad.add(1),
-            Checksum::None => stats.rx_csum_none.add(1),
-        }
-        if unreadable && skb.fragments() != 0 && checksum != Checksum::Verified {
+        let verify = unreadable || features.contains(Features::RXCSUM);
+        let received = describe(&mut skb, write_back, features, verify, with.queue, stats);
+
+        if unreadable && skb.fragments() != 0 && !received.checksum_verified {
             // The core would have to read it to verify it.
             stats.rx_unverified_dropped.add(1);
             return None;
         }
-        let rss = write_back.rss_type();
-        let hash = match write_back.rss_hash() {
-            _ if !rss.is_hashed() || !features.contains(Features::RXHASH) => Hash::None,
-            hash if rss.has_ports() => Hash::L4(hash),
-            hash => Hash::L3(hash),
-        };
-
-        if write_back.stamped() {
-            if let Some(time) = with.clock.and_then(|clock| clock.rx_stamp()) {
-                skb.set_stamp(time);
-            }
-        }
-        if write_back.vlan_packet() {
-            skb.set_vlan_tag(write_back.vlan_tag());
+        // A ring for programs has taken it before.
+        if with.pools.xdp.is_none() {
+            with.stamp(&mut skb, write_back);
         }
         stats.rx_packets.add(1);
-        Some((
-            skb,
-            Received {
-                queue: with.queue,
-                checksum_verified: checksum == Checksum::Verified,
-                hash,
-            },
-        ))
+        Some((skb, received))
+    }
+}
+
+/// What the last descriptor of a packet that goes up says of it. Checksums count if `verify` says so.
+#[inline]
+pub(super) fn describe(
+    skb: &mut SkBuff,
+    write_back: &WriteBack,
+    features: Features,
+    verify: bool,
+    queue: u16,
+    stats: &QueueStats,
+) -> Received {
+    let checksum = if verify {
+        write_back.checksum()
+    } else {
+        Checksum::None
+    };
+    match checksum {
+        Checksum::Verified => stats.rx_csum_verified.add(1),
+        Checksum::Bad => stats.rx_csum_bad.add(1),
+        Checksum::None => stats.rx_csum_none.add(1),
+    }
+    let rss = write_back.rss_type();
+    let hash = match write_back.rss_hash() {
+        _ if !rss.is_hashed() || !features.contains(Features::RXHASH) => Hash::None,
+        hash if rss.has_ports() => Hash::L4(hash),
+        hash => Hash::L3(hash),
+    };
+
+    if write_back.vlan_packet() {
+        skb.set_vlan_tag(write_back.vlan_tag());
+    }
+    Received {
+        queue,
+        checksum_verified: checksum == Checksum::Verified,
+        hash,
     }
 }
 
 impl Maker<'_, '_> {
+    /// Takes the packet's stamp, if it has one.
+    #[inline]
+    pub(super) fn stamp(&self, skb: &mut SkBuff, write_back: &WriteBack) {
+        if write_back.stamped() {
+            if let Some(time) = self.clock.and_then(|clock| clock.rx_stamp()) {
+                skb.set_stamp(time);
+            }
+        }
+    }
+
     /// Starts an skb for a packet whose headers the device has split from its payload.
     #[inline]
     fn split(&self, slot: &mut Slot, payloads: &Payloads, header: u32, payload: u32) -> Packet {

@@ -55,7 +55,7 @@ pub(crate) struct Layout {
     /// Descriptors.
     pub(crate) len: ring::Ring,
     /// What the device may fill of a head buffer, in bytes.
-    head: u32,
+    pub(super) head: u32,
     /// Headers are split from payload.
     split: bool,
     /// XDP programs may run.

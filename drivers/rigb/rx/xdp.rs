@@ -19,6 +19,10 @@ use net::{
     },
     features::Features,
     fragment::FragmentPool,
+    skb::{
+        Received,
+        SkBuff, //
+    },
     xdp::{
         self,
         HashType,
@@ -31,12 +35,17 @@ use net::{
 
 use super::{
     packet::{
+        describe,
         Maker,
         Packet, //
     },
     ring::Slot,
 };
-use crate::netdev::Adapter;
+use crate::{
+    clock,
+    netdev::Adapter,
+    stats::QueueStats, //
+};
 
 /// A queue's side of XDP.
 pub(super) struct Xdp {
@@ -83,6 +92,35 @@ pub(crate) struct Described {
     stamp: Option<u64>,
 }
 
+impl Described {
+    /// Takes the frame's stamp, if it has one.
+    pub(super) fn new(
+        write_back: &WriteBack,
+        features: Features,
+        clock: Option<&clock::Registration<'_>>,
+    ) -> Self {
+        Self {
+            write_back: *write_back,
+            features,
+            stamp: match clock {
+                Some(clock) if write_back.stamped() => clock.rx_stamp(),
+                _ => None,
+            },
+        }
+    }
+
+    /// Tells the core, for an skb that goes up.
+    pub(super) fn describe(&self, skb: &mut SkBuff, queue: u16, stats: &QueueStats) -> Received {
+        let verify = self.features.contains(Features::RXCSUM);
+
+        if let Some(time) = self.stamp {
+            skb.set_stamp(time);
+        }
+        stats.rx_packets.add(1);
+        describe(skb, &self.write_back, self.features, verify, queue, stats)
+    }
+}
+
 impl Metadata for Described {
     fn hash(&self) -> Option<(u32, HashType)> {
         if !self.features.contains(Features::RXHASH) {
@@ -120,7 +158,12 @@ impl Maker<'_, '_> {
     pub(super) fn program(&self, xdp: &Xdp, slot: &mut Slot, write_back: &WriteBack) -> Packet {
         let len = u32::from(write_back.packet_len());
         let Some(program) = xdp.queue.runner() else {
-            return self.head(slot, len);
+            let mut packet = self.head(slot, len);
+
+            if let Packet::Assembling(skb) = &mut packet {
+                self.stamp(skb, write_back);
+            }
+            return packet;
         };
         let stats = self.stats;
 
@@ -133,43 +176,54 @@ impl Maker<'_, '_> {
             return Packet::Dropping;
         };
 
-        let described = Described {
-            write_back: *write_back,
-            features: self.features,
-            stamp: match self.clock {
-                Some(clock) if write_back.stamped() => clock.rx_stamp(),
-                _ => None,
-            },
-        };
+        let described = Described::new(write_back, self.features, self.clock);
 
-        match program.run(head, len, &described, self.dev, self.napi) {
+        let verdict = program.run(head, len, &described, self.dev, self.napi);
+        match settle(verdict, len, &xdp.unflushed, self.dev, self.queue, stats) {
             // Counted when it is finished, as any other.
-            Verdict::Pass(mut skb) => {
+            Some(mut skb) => {
                 if let Some(time) = described.stamp {
                     skb.set_stamp(time);
                 }
-                return Packet::Assembling(skb);
+                Packet::Assembling(skb)
             }
-            Verdict::NoMemory => stats.rx_alloc_dropped.add(1),
-            Verdict::Drop => stats.rx_xdp_drop.add(1),
-            Verdict::Redirect => stats.rx_xdp_redirect.add(1),
-            Verdict::Failed => stats.rx_xdp_failed.add(1),
-            Verdict::Transmit(frame) => {
-                let sent = self.dev.transmit_frames(self.queue.into(), |tx, queue| {
-                    tx.transmit_frame(frame, queue).is_ok()
-                });
+            None => Packet::Dropping,
+        }
+    }
+}
 
-                if sent == Some(true) {
-                    xdp.unflushed.set(true);
-                    stats.rx_xdp_tx.add(1);
-                } else {
-                    stats.rx_xdp_failed.add(1);
-                }
+/// Does what a program wants with a frame of `len` bytes, and counts it. Returns what goes up.
+/// `unflushed` says that the TX ring's doorbell has to ring.
+pub(super) fn settle(
+    verdict: Verdict,
+    len: u32,
+    unflushed: &Cell<bool>,
+    dev: &DeviceRef<Adapter<'_>>,
+    queue: u16,
+    stats: &QueueStats,
+) -> Option<SkBuff> {
+    match verdict {
+        Verdict::Pass(skb) => return Some(skb),
+        Verdict::NoMemory => stats.rx_alloc_dropped.add(1),
+        Verdict::Drop => stats.rx_xdp_drop.add(1),
+        Verdict::Redirect => stats.rx_xdp_redirect.add(1),
+        Verdict::Failed => stats.rx_xdp_failed.add(1),
+        Verdict::Transmit(frame) => {
+            let sent = dev.transmit_frames(queue.into(), |tx, queue| {
+                queue.used();
+                tx.transmit_frame(frame, queue).is_ok()
+            });
+
+            if sent == Some(true) {
+                unflushed.set(true);
+                stats.rx_xdp_tx.add(1);
+            } else {
+                stats.rx_xdp_failed.add(1);
             }
         }
-        // Whatever the program did with it, it was received.
-        stats.rx_packets.add(1);
-        stats.rx_bytes.add(len.into());
-        Packet::Dropping
     }
+    // Whatever the program did with it, it was received.
+    stats.rx_packets.add(1);
+    stats.rx_bytes.add(len.into());
+    None
 }

@@ -9,7 +9,7 @@ use protocol::{
     kernel::ReadFile,
     netdev::{GetInterfaceQueueStats, ListQueues},
     pci::WriteRegister,
-    stamp::ClockChange,
+    stamp::{ClockChange, GetTxStamps},
 };
 
 const MIB: u64 = 1 << 20;
@@ -121,6 +121,13 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
             "reset {time}: between {slowest} and {fastest}"
         );
         let stamps = bed.stamp_sent(Family::V4, 1, 64)?;
+        println!(
+            "{:?}",
+            bed.guest.call(GetTxStamps {
+                ns: bed.local.ns,
+                interface: bed.local.name()
+            })?
+        );
         assert!(
             matches!(stamps[..], [stamp] if stamp > now.time),
             "{stamps:?}"

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use crate::{
     JobId, devmem, measure,
     memory::{PhysicalRange, Span},
-    program, tcp, udp, zcrx,
+    program, tcp, udp, xsk, zcrx,
 };
 
 /// A job together with the type of its outcome.
@@ -71,6 +71,9 @@ jobs! {
     }
     zcrx {
         ZcrxSink -> zcrx::ZcrxSinkReport,
+    }
+    xsk {
+        XdpSocket -> xsk::XdpSocketReport,
     }
     measure {
         MeasuredSink -> measure::MeasuredSinkReport,

@@ -35,6 +35,7 @@ pub mod tcp;
 pub mod traffic;
 pub mod udp;
 pub mod xdp;
+pub mod xsk;
 pub mod zcrx;
 
 pub use devmem::{Binding, DevmemRelay, DevmemSink, DevmemSource, Fill};
@@ -49,6 +50,7 @@ pub use request::{Query, Request};
 pub use tcp::{CopySink, TcpSink, TcpSource};
 pub use udp::{UdpSink, UdpSource};
 pub use xdp::{XdpAction, XdpProgram};
+pub use xsk::XdpSocket;
 pub use zcrx::{ZcrxMemory, ZcrxSink};
 
 /// Name of the virtio-serial port that carries the messages.

@@ -28,6 +28,8 @@ pub enum XdpAction {
     },
     /// They go up on another processor.
     RedirectToCpu(u32),
+    /// They go to the socket that is bound to a queue of the interface ([`crate::XdpSocket`]).
+    RedirectToSocket(u32),
     /// So many bytes are cut off in front of them, and what is left goes up; or they get so many
     /// more, at least 14, which begin with a copy of the Ethernet header, and go up.
     MoveHead(i32),

@@ -60,3 +60,8 @@ void net_shim_log_link(const struct net_device *dev, bool up)
 {
 	netdev_info(dev, "link is %s\n", up ? "up" : "down");
 }
+
+bool net_shim_carrier_ok(const struct net_device *dev)
+{
+	return netif_carrier_ok(dev);
+}

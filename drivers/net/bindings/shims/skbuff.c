@@ -204,6 +204,12 @@ void net_shim_skb_set_tx_stamp(struct sk_buff *skb, u64 ns)
 	skb_tstamp_tx(skb, &hwtstamps);
 }
 
+/* Gives a share in a frame back that was sent. */
+void net_shim_skb_consume_any(struct sk_buff *skb)
+{
+	dev_consume_skb_any(skb);
+}
+
 void net_shim_skb_set_rx_stamp(struct sk_buff *skb, u64 ns)
 {
 	skb_hwtstamps(skb)->hwtstamp = ns_to_ktime(ns);

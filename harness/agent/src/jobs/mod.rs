@@ -24,6 +24,7 @@ mod tcp_sink;
 mod tcp_source;
 mod udp_sink;
 mod udp_source;
+mod xdp_socket;
 mod zcrx_sink;
 
 pub(crate) use process::ARGUMENT;
@@ -99,6 +100,7 @@ impl Jobs {
             Job::UdpSink(spec) => udp_sink::set_up(id, &spec),
             Job::UdpSource(spec) => udp_source::set_up(id, spec),
             Job::ZcrxSink(spec) => zcrx_sink::set_up(id, spec),
+            Job::XdpSocket(spec) => xdp_socket::set_up(id, spec),
             Job::MeasuredSink(spec) => measured_sink::set_up(id, spec),
             Job::MeasuredSource(spec) => measured_source::set_up(id, spec),
             Job::PacedWire(spec) => paced_wire::set_up(&spec),

@@ -4,7 +4,7 @@
 
 use std::{
     io,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
 };
 
 use anyhow::{Context, Result};
@@ -20,6 +20,7 @@ const PROG_LOAD: libc::c_int = 5;
 const MAP_TYPE_ARRAY: u32 = 2;
 const MAP_TYPE_DEVMAP: u32 = 14;
 const MAP_TYPE_CPUMAP: u32 = 16;
+const MAP_TYPE_XSKMAP: u32 = 17;
 const PROG_TYPE_XDP: u32 = 6;
 const XDP_HAS_FRAGS: u32 = 1 << 5;
 
@@ -129,6 +130,14 @@ pub(super) fn cpu_map(cpu: u32) -> Result<OwnedFd> {
     let map = map(MAP_TYPE_CPUMAP, size_of::<u32>() as u32, cpu + 1)?;
     let mut queue = QUEUE;
     element(MAP_UPDATE_ELEM, &map, cpu, &mut queue).context("putting a processor into a map")?;
+    Ok(map)
+}
+
+/// A map whose element `queue` is that XDP socket.
+pub(super) fn socket_map(queue: u32, socket: BorrowedFd<'_>) -> Result<OwnedFd> {
+    let map = map(MAP_TYPE_XSKMAP, size_of::<u32>() as u32, queue + 1)?;
+    let mut fd = socket.as_raw_fd();
+    element(MAP_UPDATE_ELEM, &map, queue, &mut fd).context("putting a socket into a map")?;
     Ok(map)
 }
 

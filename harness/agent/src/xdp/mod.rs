@@ -8,15 +8,18 @@
 mod assembler;
 mod bpf;
 mod program;
+mod socket;
 
 use std::{
     collections::HashMap,
-    os::fd::{AsRawFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, OwnedFd},
     sync::{LazyLock, Mutex},
 };
 
 use anyhow::{Context, Result};
 use protocol::{Ns, XdpAction, xdp::AttachXdp};
+
+pub(crate) use socket::{Binding, XdpSocket};
 
 use crate::{
     control::lock,
@@ -27,6 +30,24 @@ use crate::{
 /// The counters of the programs that were attached last.
 static COUNTERS: LazyLock<Mutex<HashMap<(Ns, String), OwnedFd>>> = LazyLock::new(Mutex::default);
 
+/// A queue of an interface.
+type Queue = (Ns, String, u32);
+
+/// Maps with the sockets that are bound to queues.
+static SOCKETS: LazyLock<Mutex<HashMap<Queue, OwnedFd>>> = LazyLock::new(Mutex::default);
+
+/// Lets programs send frames to a socket.
+pub(crate) fn offer(ns: Ns, interface: &str, queue: u32, socket: &impl AsFd) -> Result<()> {
+    let map = bpf::socket_map(queue, socket.as_fd())?;
+    lock(&SOCKETS).insert((ns, interface.to_owned(), queue), map);
+    Ok(())
+}
+
+/// Lets no more programs do so.
+pub(crate) fn withdraw(ns: Ns, interface: &str, queue: u32) {
+    lock(&SOCKETS).remove(&(ns, interface.to_owned(), queue));
+}
+
 /// Makes a program and attaches it to an interface.
 pub(crate) fn attach(request: &AttachXdp) -> Result<()> {
     let counter = bpf::counter()?;
@@ -36,6 +57,13 @@ pub(crate) fn attach(request: &AttachXdp) -> Result<()> {
             bpf::device_map(index_of(interface)?)
         })?),
         XdpAction::RedirectToCpu(cpu) => Some(bpf::cpu_map(*cpu)?),
+        XdpAction::RedirectToSocket(queue) => {
+            let sockets = lock(&SOCKETS);
+            let map = sockets
+                .get(&(request.ns, request.interface.clone(), *queue))
+                .with_context(|| format!("no socket is bound to queue {queue}"))?;
+            Some(map.try_clone().context("sharing a map")?)
+        }
         _ => None,
     };
     let instructions = program::assemble(&request.program, &counter, target.as_ref());

@@ -75,7 +75,9 @@ pub(super) fn assemble(
                 .end(End::Transmit);
         }
         XdpAction::Redirect { .. } => redirect(&mut program, target, 0),
-        XdpAction::RedirectToCpu(cpu) => redirect(&mut program, target, *cpu),
+        XdpAction::RedirectToCpu(key) | XdpAction::RedirectToSocket(key) => {
+            redirect(&mut program, target, *key);
+        }
         XdpAction::MoveHead(bytes) => move_head(&mut program, *bytes),
         XdpAction::MoveTail(bytes) => {
             program

@@ -126,12 +126,13 @@ fn programs_do_what_they_want(bed: &Testbed, mtu: u32) -> Result {
 #[test]
 fn programs_pass_drop_send_back_and_change_frames_of_any_length() -> Result {
     let bed = Testbed::options().boot("xdp-actions")?;
-    // Frames without fragments, in and out: basic, redirect, and a target of redirects.
+    // Frames without fragments, in and out: basic, redirect, a target of redirects, and sockets
+    // without copies.
     let features = bed.guest.call(XdpFeatures {
         ns: bed.local.ns,
         interface: bed.local.name(),
     })?;
-    assert_eq!(features, 1 | 2 | 4);
+    assert_eq!(features, 1 | 2 | 4 | 8);
 
     programs_do_what_they_want(&bed, 1500)?;
     // A program stays when buffers become longer, and is there for the longest frames.

@@ -6,6 +6,7 @@ mod actions;
 mod changes;
 mod exclusions;
 mod redirect;
+mod sockets;
 
 use cases::{EXPERIMENTAL, Family, Result, Station, Testbed, ethernet};
 use protocol::{

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An RX queue of either kind: it receives into pages of its own, or into a socket's memory.
+
+use kernel::{
+    device::{
+        Bound,
+        Device, //
+    },
+    prelude::*,
+    sync::Arc, //
+};
+use net::{
+    device::{
+        DeviceRef,
+        Locked, //
+    },
+    napi,
+    queue,
+    xdp::{
+        Pool,
+        Program, //
+    }, //
+};
+
+use super::{
+    socket::{
+        SocketRing,
+        SocketRunning, //
+    },
+    Layout,
+    Ring,
+    Running, //
+};
+use crate::{
+    netdev::Adapter,
+    stats::QueueStats, //
+};
+
+/// The memory of an RX queue that the device does not know.
+pub(crate) enum Memory {
+    Pages(Ring),
+    Socket(SocketRing),
+}
+
+/// An RX queue that the device works on.
+pub(crate) enum Queue<'bound> {
+    Pages(Running<'bound>),
+    Socket(SocketRunning<'bound>),
+}
+
+impl Memory {
+    /// Allocates what RX queue `index` needs, which is configured as `config` says, or is a
+    /// `socket`'s, and runs `program`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, or what the queue's memory provider says.
+    pub(crate) fn new(
+        dev: Locked<'_, Adapter<'_>>,
+        parent: &Device<Bound>,
+        layout: Layout,
+        config: &queue::Config,
+        index: u16,
+        socket: bool,
+        program: Option<&Program>,
+    ) -> Result<Self> {
+        if socket {
+            SocketRing::new(parent, layout, index, program).map(Self::Socket)
+        } else {
+            Ring::new(dev, parent, layout, config, index, program).map(Self::Pages)
+        }
+    }
+}
+
+impl<'bound> Queue<'bound> {
+    /// Hands `memory` to the device.
+    ///
+    /// # Errors
+    ///
+    /// The device did not start the queue: gives the memory back.
+    #[expect(
+        clippy::result_large_err,
+        reason = "memory is given back as it is: starting must not allocate"
+    )]
+    pub(crate) fn start<P: napi::Poll>(
+        memory: Memory,
+        adapter: &Adapter<'bound>,
+        stats: Arc<QueueStats>,
+        napi: &napi::Disabled<P>,
+    ) -> core::result::Result<Self, (Error, Memory)> {
+        match memory {
+            Memory::Pages(ring) => Running::start(ring, adapter, stats, napi)
+                .map(Self::Pages)
+                .map_err(|(error, ring)| (error, Memory::Pages(ring))),
+            Memory::Socket(ring) => SocketRunning::start(ring, adapter, stats)
+                .map(Self::Socket)
+                .map_err(|(error, ring)| (error, Memory::Socket(ring))),
+        }
+    }
+
+    /// Takes the memory from the device, which does no DMA to it any more, nor to a socket's.
+    ///
+    /// # Errors
+    ///
+    /// The device did not stop: the queue runs on.
+    #[expect(
+        clippy::result_large_err,
+        reason = "memory is given back as it is: stopping must not allocate"
+    )]
+    pub(crate) fn stop<P: napi::Poll>(
+        self,
+        napi: &napi::Disabled<P>,
+    ) -> core::result::Result<Memory, (Error, Self)> {
+        match self {
+            Self::Pages(running) => running
+                .stop(napi)
+                .map(Memory::Pages)
+                .map_err(|(error, running)| (error, Self::Pages(running))),
+            Self::Socket(running) => running
+                .stop()
+                .map(Memory::Socket)
+                .map_err(|(error, running)| (error, Self::Socket(running))),
+        }
+    }
+
+    /// Runs another XDP program from now on, or none.
+    pub(crate) fn set_program(&mut self, program: Option<Program>) {
+        match self {
+            Self::Pages(running) => running.set_program(program),
+            Self::Socket(running) => running.set_program(program),
+        }
+    }
+
+    /// Packets and bytes that the queue has received in its life.
+    pub(crate) fn received(&self) -> (u64, u64) {
+        match self {
+            Self::Pages(running) => running.received(),
+            Self::Socket(running) => running.received(),
+        }
+    }
+
+    /// Receives up to `budget` packets, a socket's into `pool`. Returns how many, and whether the
+    /// ring is so empty that nobody asks for more.
+    #[inline]
+    pub(crate) fn receive(
+        &mut self,
+        pool: Option<&mut Pool>,
+        napi: &napi::Context<'_>,
+        dev: &DeviceRef<Adapter<'bound>>,
+        budget: u32,
+    ) -> (u32, bool) {
+        match (self, pool) {
+            (Self::Pages(running), _) => running.receive(napi, dev, budget),
+            (Self::Socket(running), Some(pool)) => running.receive(pool, napi, dev, budget),
+            (Self::Socket(_), None) => (0, false),
+        }
+    }
+}

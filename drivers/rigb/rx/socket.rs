@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! RX rings whose buffers are a socket's ([`net::xdp::Pool`]).
+//!
+//! The pool is the NAPI's, beside the ring: it stays when the ring is replaced. A ring is empty until
+//! the NAPI polls for the first time, because nobody else may take the pool's buffers.
+
+use core::cell::Cell;
+
+use i82576::{
+    limits,
+    regs::srrctl,
+    ring,
+    rx as descriptor, //
+};
+use kernel::{
+    device::{
+        Bound,
+        Device, //
+    },
+    prelude::*,
+    sync::{
+        barrier::{
+            self,
+            Full,
+            Read, //
+        },
+        Arc, //
+    }, //
+};
+use net::{
+    descriptors::Descriptors,
+    device::DeviceRef,
+    napi,
+    xdp::{
+        Pool,
+        Program,
+        TransmitFrames, //
+    }, //
+};
+
+use super::{
+    xdp::{
+        settle,
+        Described, //
+    },
+    EnabledQueue,
+    Layout,
+    REFILL_BATCH,
+    STARVED, //
+};
+use crate::{
+    clock,
+    netdev::Adapter,
+    stats::QueueStats, //
+};
+
+/// A ring that the device does not know.
+pub(crate) struct SocketRing {
+    descriptors: Descriptors,
+    layout: Layout,
+    len: ring::Ring,
+    next_to_use: u16,
+    next_to_clean: u16,
+    index: u16,
+    program: Option<Program>,
+}
+
+impl SocketRing {
+    /// Allocates the ring of RX queue `index`, which runs `program`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn new(
+        parent: &Device<Bound>,
+        layout: Layout,
+        index: u16,
+        program: Option<&Program>,
+    ) -> Result<Self> {
+        let len = layout.len;
+
+        Ok(Self {
+            descriptors: Descriptors::new(parent, u32::from(len.len()))?,
+            layout,
+            len,
+            next_to_use: 0,
+            next_to_clean: 0,
+            index,
+            program: program.cloned(),
+        })
+    }
+
+    /// The queue's SRRCTL. A buffer may be smaller than this says: the longest frame is not
+    /// (`Hw::set_max_frame`).
+    fn srrctl(&self) -> u32 {
+        srrctl::encode(
+            self.layout.head / limits::PAYLOAD_BUFFER_UNIT,
+            0,
+            srrctl::DescType::OneBuffer,
+            true,
+        )
+    }
+
+    /// Gives buffers to all descriptors that the driver has; returns how many were given.
+    fn fill(&mut self, pool: &mut Pool) -> u16 {
+        let mut filled = 0;
+
+        for _ in 0..self.unposted() {
+            let slot = u32::from(self.next_to_use);
+            let Some(address) = pool.alloc(slot) else {
+                break;
+            };
+
+            self.descriptors
+                .write(slot, descriptor::rx_read(address, 0));
+            self.next_to_use = self.len.next(self.next_to_use);
+            filled += 1;
+        }
+        filled
+    }
+
+    fn posted(&self) -> u16 {
+        self.len.used(self.next_to_use, self.next_to_clean)
+    }
+
+    fn unposted(&self) -> u16 {
+        self.len.unused(self.next_to_use, self.next_to_clean)
+    }
+}
+
+/// A ring that the device fills. The queue comes first: it is disabled before the descriptors go.
+pub(crate) struct SocketRunning<'bound> {
+    queue: EnabledQueue<'bound>,
+    ring: SocketRing,
+    stats: Arc<QueueStats>,
+    clock: Option<Arc<clock::Registration<'bound>>>,
+    /// The last descriptor did not end its packet, which is dropped.
+    dropping: bool,
+    /// Frames wait for the TX ring's doorbell.
+    unflushed: Cell<bool>,
+}
+
+impl<'bound> SocketRunning<'bound> {
+    /// Hands `ring` to the device.
+    ///
+    /// # Errors
+    ///
+    /// The device did not start the queue: gives the ring back.
+    pub(super) fn start(
+        mut ring: SocketRing,
+        adapter: &Adapter<'bound>,
+        stats: Arc<QueueStats>,
+    ) -> core::result::Result<Self, (Error, SocketRing)> {
+        ring.next_to_use = 0;
+        ring.next_to_clean = 0;
+        let hw = adapter.hw.clone();
+        let index = ring.index;
+        let (address, bytes) = (ring.descriptors.dma_address(), ring.len.bytes());
+
+        if let Err(error) = hw.enable_rx(index, address, bytes, ring.srrctl()) {
+            return Err((error, ring));
+        }
+        Ok(Self {
+            queue: EnabledQueue { hw, index },
+            ring,
+            stats,
+            clock: adapter.clock.clone(),
+            dropping: false,
+            unflushed: Cell::new(false),
+        })
+    }
+
+    /// Takes the ring from the device, which does no DMA to the pool any more.
+    ///
+    /// # Errors
+    ///
+    /// The device did not stop: the ring runs on.
+    #[expect(
+        clippy::result_large_err,
+        reason = "a ring is given back as it is: stopping must not allocate"
+    )]
+    pub(super) fn stop(self) -> core::result::Result<SocketRing, (Error, Self)> {
+        if let Err(error) = self.queue.stop() {
+            return Err((error, self));
+        }
+        Ok(self.ring)
+    }
+
+    pub(super) fn set_program(&mut self, program: Option<Program>) {
+        self.ring.program = program;
+    }
+
+    /// Packets and bytes that the queue has received in its life.
+    pub(super) fn received(&self) -> (u64, u64) {
+        (self.stats.rx_packets.get(), self.stats.rx_bytes.get())
+    }
+
+    /// Receives up to `budget` packets. Returns how many, and whether the ring is so empty that the
+    /// device may not be able to ask for more, and nobody else will.
+    pub(super) fn receive(
+        &mut self,
+        pool: &mut Pool,
+        napi: &napi::Context<'_>,
+        dev: &DeviceRef<Adapter<'bound>>,
+        budget: u32,
+    ) -> (u32, bool) {
+        let mut packets = 0;
+        let mut cleaned = 0;
+
+        while packets < budget && self.ring.posted() != 0 {
+            let index = self.ring.next_to_clean;
+            let hi = self.ring.descriptors.read(u32::from(index), 1);
+
+            if !descriptor::is_done(hi) {
+                break;
+            }
+            // The rest of the descriptor, and the buffer, are read after DD.
+            barrier::dma_mb(Read);
+            let lo = self.ring.descriptors.read(u32::from(index), 0);
+            let write_back = descriptor::WriteBack::from_raw(lo, hi);
+
+            self.ring.next_to_clean = self.ring.len.next(index);
+            cleaned += 1;
+            packets += u32::from(write_back.end_of_packet());
+            self.frame(index, &write_back, pool, napi, dev);
+            if cleaned >= REFILL_BATCH {
+                self.refill(pool);
+                cleaned = 0;
+            }
+        }
+
+        if self.unflushed.replace(false) {
+            let _ = dev.transmit_frames(self.ring.index.into(), |tx, _| tx.flush_frames());
+        }
+        (packets, self.refill(pool))
+    }
+
+    /// Does what a descriptor's frame is for.
+    fn frame(
+        &mut self,
+        index: u16,
+        write_back: &descriptor::WriteBack,
+        pool: &mut Pool,
+        napi: &napi::Context<'_>,
+        dev: &DeviceRef<Adapter<'bound>>,
+    ) {
+        let (slot, stats) = (u32::from(index), &*self.stats);
+        let whole = write_back.end_of_packet() && !self.dropping;
+
+        self.dropping = !write_back.end_of_packet();
+        // Longer than the MTU, or damaged.
+        if !whole || write_back.frame_error() {
+            stats.rx_errors.add(u64::from(write_back.end_of_packet()));
+            pool.discard(slot);
+            return;
+        }
+        let described = Described::new(write_back, dev.features(), self.clock.as_deref());
+        let len = u32::from(write_back.packet_len());
+        let program = self.ring.program.as_ref();
+        let verdict = pool.receive(slot, len, program, &described, dev, napi);
+
+        let queue = self.ring.index;
+        if let Some(mut skb) = settle(verdict, len, &self.unflushed, dev, queue, stats) {
+            let received = described.describe(&mut skb, queue, stats);
+
+            stats.rx_xsk_copied.add(1);
+            stats.rx_bytes.add(u64::from(skb.len()));
+            napi.receive(dev, skb, &received);
+        }
+    }
+
+    /// Gives buffers to the device. Returns whether it has too few to go on, and the user does not
+    /// say when there are more.
+    fn refill(&mut self, pool: &mut Pool) -> bool {
+        let wanted = self.ring.unposted();
+        let mut filled = self.ring.fill(pool);
+
+        if pool.needs_wakeup() {
+            let short = filled < wanted;
+
+            pool.set_rx_wakeup(short);
+            if short {
+                // The user may have given some before it could see that.
+                barrier::smp_mb(Full);
+                filled += self.ring.fill(pool);
+            }
+        }
+        if filled != 0 {
+            self.queue.give(self.ring.next_to_use);
+        }
+        !pool.needs_wakeup() && self.ring.posted() < STARVED
+    }
+}

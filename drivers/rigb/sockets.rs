@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! AF_XDP without copies: pools come to single queues, and go.
+//!
+//! A pool belongs to the queue pair's NAPI. The pair gets new rings when one comes or goes; others
+//! don't notice. As long as there is one, headers are not split, so that no queue can be bound.
+
+use i82576::limits;
+use kernel::prelude::*;
+use net::{
+    device::Locked,
+    xdp::{
+        Pool,
+        Sockets, //
+    }, //
+};
+
+use crate::netdev::{
+    Adapter,
+    Control,
+    Rings, //
+};
+
+/// Queues that an AF_XDP pool is bound to: the size of its frames, in bytes.
+pub(crate) struct SocketQueues([Option<u32>; limits::MAX_RX_QUEUES as usize]);
+
+impl SocketQueues {
+    /// None.
+    pub(crate) const NONE: Self = Self([None; limits::MAX_RX_QUEUES as usize]);
+
+    /// Returns whether queue `index` has a pool.
+    pub(crate) fn has(&self, index: u16) -> bool {
+        self.0.get(usize::from(index)).is_some_and(Option::is_some)
+    }
+
+    /// Returns whether any has one.
+    pub(crate) fn any(&self) -> bool {
+        self.0.iter().any(Option::is_some)
+    }
+
+    /// Returns whether frames fit all pools when the longest packet has `mtu` bytes.
+    pub(crate) fn fit(&self, mtu: u32) -> bool {
+        self.0.iter().flatten().all(|&size| fits(size, mtu))
+    }
+
+    fn set(&mut self, index: u16, size: Option<u32>) {
+        if let Some(place) = self.0.get_mut(usize::from(index)) {
+            *place = size;
+        }
+    }
+}
+
+/// The device writes the frame check sequence before it strips it.
+fn fits(frame_size: u32, mtu: u32) -> bool {
+    limits::frame_len(mtu) + limits::FRAME_CHECK <= frame_size
+}
+
+impl<'bound> Sockets for Adapter<'bound> {
+    const RX_DESCRIPTORS: u32 = limits::RING_MAX as u32;
+
+    fn set_pool(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        queue: u32,
+        pool: Pool,
+    ) -> core::result::Result<(), (Error, Pool)> {
+        let index = match u16::try_from(queue) {
+            Ok(index) if index < control.in_use => index,
+            _ => return Err((EINVAL, pool)),
+        };
+
+        if control.settings.split {
+            return Err((EBUSY, pool));
+        }
+        let size = pool.frame_size();
+        if !fits(size, control.settings.mtu) {
+            return Err((EINVAL, pool));
+        }
+
+        control.sockets.set(index, Some(size));
+        let rings = match rings(dev, control, index) {
+            Ok(rings) => rings,
+            Err(error) => {
+                control.sockets.set(index, None);
+                return Err((error, pool));
+            }
+        };
+        drop(exchange(dev, control, index, Some(pool)));
+        let Err(error) = start(dev, control, index, rings) else {
+            return Ok(());
+        };
+
+        control.sockets.set(index, None);
+        match exchange(dev, control, index, None) {
+            Some(pool) => Err((error, pool)),
+            None => Ok(()),
+        }
+    }
+
+    fn clear_pool(
+        dev: Locked<'_, Self>,
+        control: &mut Control<'bound>,
+        queue: u32,
+    ) -> Option<Pool> {
+        let index = u16::try_from(queue).ok()?;
+
+        control.sockets.set(index, None);
+        let rings = rings(dev, control, index);
+        let pool = exchange(dev, control, index, None);
+
+        if let Err(error) = rings.and_then(|rings| start(dev, control, index, rings)) {
+            dev_err!(
+                dev.device().driver().parent,
+                "queue {index} stays down until the interface was: {error:?}\n"
+            );
+        }
+        pool
+    }
+
+    fn wake(&self, queue: u32) -> Result {
+        self.schedulers
+            .get(queue as usize)
+            .ok_or(EINVAL)?
+            .schedule();
+        Ok(())
+    }
+}
+
+/// New rings for a queue pair, if the interface is up.
+fn rings<'bound>(
+    dev: Locked<'_, Adapter<'bound>>,
+    control: &Control<'bound>,
+    index: u16,
+) -> Result<Option<Rings<'bound>>> {
+    dev.is_running()
+        .then(|| Rings::new(dev, control, index..index + 1, &control.settings))
+        .transpose()
+}
+
+/// Stops a queue pair and replaces its pool; returns the old one, which nobody uses any more.
+fn exchange<'bound>(
+    dev: Locked<'_, Adapter<'bound>>,
+    control: &mut Control<'bound>,
+    index: u16,
+    pool: Option<Pool>,
+) -> Option<Pool> {
+    let mut old = pool;
+
+    Adapter::halt_pairs(dev, control, index..index + 1);
+    if let Some(pair) = control.pairs.get_mut(usize::from(index)) {
+        pair.change_state(dev, |state| core::mem::swap(&mut state.pool, &mut old));
+    }
+    old
+}
+
+/// Starts a queue pair again, if there are rings for it.
+fn start<'bound>(
+    dev: Locked<'_, Adapter<'bound>>,
+    control: &mut Control<'bound>,
+    index: u16,
+    rings: Option<Rings<'bound>>,
+) -> Result {
+    let Some(rings) = rings else {
+        return Ok(());
+    };
+
+    Adapter::start_pairs(dev, control, rings)?;
+    control.poll_pairs(index..index + 1);
+    Ok(())
+}

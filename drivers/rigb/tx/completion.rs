@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What was sent is freed, in NAPI.
+
+use i82576::tx as descriptor;
+use kernel::sync::{
+    barrier::{
+        self,
+        Read, //
+    },
+    Arc, //
+};
+use net::{
+    spsc,
+    tx::TxQueue,
+    xdp::Pool, //
+};
+
+use super::{
+    EnabledQueue,
+    Frame,
+    Slot,
+    WAKE, //
+};
+use crate::stats::QueueStats;
+
+/// Frames completed in one poll, at most.
+const COMPLETE_BATCH: u32 = 256;
+
+/// The side that empties the ring. The queue comes first: it is disabled before the slots go.
+pub(crate) struct Completion<'bound> {
+    pub(super) queue: Arc<EnabledQueue<'bound>>,
+    pub(super) slots: spsc::Consumer<Slot<'bound>>,
+    pub(super) stats: Arc<QueueStats>,
+}
+
+impl Completion<'_> {
+    /// Frees what was sent, and tells the sockets of `pool`. Returns whether there is no more of it.
+    pub(crate) fn complete(
+        &mut self,
+        queue: TxQueue<'_>,
+        pool: Option<&mut Pool>,
+        budget: u32,
+    ) -> bool {
+        let mut frames = 0;
+        let mut packets = 0;
+        let mut bytes = 0;
+        let mut xdp_packets = 0;
+        let mut xdp_bytes = 0;
+        let mut entries = 0;
+
+        while frames < COMPLETE_BATCH {
+            let Some((_, slot)) = self.slots.peek() else {
+                break;
+            };
+            if !descriptor::is_done(self.queue.descriptors.read(slot.last, 1)) {
+                break;
+            }
+            // Without a budget this is netpoll, perhaps with interrupts off, where a page pool must
+            // not be entered, nor a socket's.
+            if budget == 0 && !matches!(slot.frame, None | Some(Frame::Skb { .. })) {
+                break;
+            }
+            barrier::dma_mb(Read);
+            frames += 1;
+
+            while let Some(Slot { mapping, frame, .. }) = self.slots.pop() {
+                // The device is done with it before the core gets the memory back.
+                drop(mapping);
+                match frame {
+                    None => continue,
+                    Some(Frame::Skb {
+                        skb,
+                        bytes: skb_bytes,
+                        packets: skb_packets,
+                    }) => {
+                        packets += skb_packets;
+                        bytes += skb_bytes;
+                        skb.consume(budget);
+                    }
+                    Some(Frame::Xdp(frame)) => {
+                        xdp_packets += 1;
+                        xdp_bytes += frame.len();
+                    }
+                    Some(Frame::Socket {
+                        bytes,
+                        entries: done,
+                    }) => {
+                        xdp_packets += 1;
+                        xdp_bytes += bytes;
+                        entries += done;
+                    }
+                }
+                break;
+            }
+        }
+
+        if frames == 0 {
+            return true;
+        }
+        self.slots.give_back();
+        if let (Some(pool), true) = (pool, entries != 0) {
+            pool.completed(entries);
+        }
+        self.stats.tx_packets.add(u64::from(packets + xdp_packets));
+        self.stats.tx_bytes.add(u64::from(bytes + xdp_bytes));
+        if queue.completed(packets, bytes, || self.slots.available(), WAKE) {
+            self.stats.tx_wake.add(1);
+        }
+        frames < COMPLETE_BATCH
+    }
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! An XDP socket that sends back what it gets.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+use protocol::{Command, JobId, XdpSocket as Spec, xsk::XdpSocketReport};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::{Control, Ready, not_understood};
+use crate::{
+    netns,
+    rtnetlink::index_of,
+    xdp::{self, Binding, XdpSocket},
+};
+
+/// How long to wait for frames at once, in nanoseconds.
+const LOOK: i64 = 20_000_000;
+/// How long what was sent may take to be completed, after all else is done.
+const LAST: Duration = Duration::from_secs(30);
+/// Bytes of a frame that no device sends.
+const RUNT: u32 = 10;
+
+#[derive(Default)]
+struct Stop(AtomicBool);
+
+impl Control for Stop {
+    fn tell(&self, command: &Command) -> Result<()> {
+        match command {
+            Command::Stop => {
+                self.0.store(true, Ordering::Relaxed);
+                Ok(())
+            }
+            other => Err(not_understood("XdpSocket", other)),
+        }
+    }
+}
+
+pub(super) fn set_up(_id: JobId, spec: Spec) -> Result<Ready> {
+    let socket = netns::within(spec.ns, || {
+        let mode = if spec.copy {
+            libc::XDP_COPY
+        } else {
+            libc::XDP_ZEROCOPY
+        };
+        let wakeup = if spec.need_wakeup {
+            libc::XDP_USE_NEED_WAKEUP
+        } else {
+            0
+        };
+        XdpSocket::bind(&Binding {
+            interface: index_of(&spec.interface)?,
+            queue: spec.queue,
+            flags: mode | wakeup,
+            chunk: spec.chunk,
+            chunks: spec.chunks,
+        })
+    })?;
+    let zero_copy = socket.zero_copy()?;
+    xdp::offer(spec.ns, &spec.interface, spec.queue, &socket)?;
+
+    let control = Arc::new(Stop::default());
+    let stop = Arc::clone(&control);
+    Ok(Ready::new::<Spec>(control, move || {
+        let mut echo = Echo::new(socket, &spec);
+        while !stop.0.load(Ordering::Relaxed) {
+            if !echo.turn() {
+                echo.wait();
+            }
+        }
+        let end = Instant::now() + LAST;
+        while echo.completed < echo.sent && Instant::now() < end {
+            if !echo.turn() {
+                echo.wait();
+            }
+        }
+        xdp::withdraw(spec.ns, &spec.interface, spec.queue);
+        XdpSocketReport {
+            zero_copy,
+            received: echo.received,
+            sent: echo.sent,
+            completed: echo.completed,
+            misplaced: echo.misplaced,
+        }
+    }))
+}
+
+/// Who has a chunk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Us,
+    Receive,
+    Send,
+}
+
+struct Echo {
+    socket: XdpSocket,
+    owners: Vec<Owner>,
+    chunk: u64,
+    need_wakeup: bool,
+    runts: bool,
+    received: u64,
+    sent: u64,
+    completed: u64,
+    misplaced: u64,
+}
+
+impl Echo {
+    fn new(socket: XdpSocket, spec: &Spec) -> Self {
+        Self {
+            socket,
+            owners: vec![Owner::Us; spec.chunks as usize],
+            chunk: spec.chunk.into(),
+            need_wakeup: spec.need_wakeup,
+            runts: spec.runts,
+            received: 0,
+            sent: 0,
+            completed: 0,
+            misplaced: 0,
+        }
+    }
+
+    /// Notes that a chunk changes hands.
+    fn pass(&mut self, address: u64, from: Owner, to: Owner) {
+        let owner = self.owners.get_mut((address / self.chunk) as usize);
+        match owner {
+            Some(owner) if *owner == from => *owner = to,
+            _ => self.misplaced += 1,
+        }
+    }
+
+    /// Moves all chunks on that can be; false if there was none but those to be filled.
+    fn turn(&mut self) -> bool {
+        let mut moved = false;
+        while let Some(address) = self.socket.complete() {
+            self.pass(address, Owner::Send, Owner::Us);
+            self.completed += 1;
+            moved = true;
+        }
+        let mut sends = false;
+        while let Some((address, len)) = self.socket.receive() {
+            self.pass(address, Owner::Receive, Owner::Us);
+            self.received += 1;
+            moved = true;
+            if self.socket.turn(address).is_ok() && self.socket.send(address, len) {
+                self.pass(address, Owner::Us, Owner::Send);
+                self.sent += 1;
+                sends = true;
+            }
+            if self.runts {
+                sends |= self.send_runt();
+            }
+        }
+        self.fill();
+        if sends || self.completed < self.sent {
+            // What cannot be woken is down, and will be asked again.
+            let _ = self.socket.kick(self.need_wakeup);
+        }
+        moved
+    }
+
+    /// Sends a frame that is too short, of a chunk that holds none.
+    fn send_runt(&mut self) -> bool {
+        let Some(free) = self.owners.iter().position(|owner| *owner == Owner::Us) else {
+            return false;
+        };
+        let address = free as u64 * self.chunk;
+        let sent = self.socket.send(address, RUNT);
+        if sent {
+            self.pass(address, Owner::Us, Owner::Send);
+            self.sent += 1;
+        }
+        sent
+    }
+
+    /// Gives the driver chunks; some stay for what is sent beside.
+    fn fill(&mut self) {
+        let spare = if self.runts { self.owners.len() / 4 } else { 0 };
+        let given = self.owners.iter().filter(|owner| **owner == Owner::Receive);
+        let mut room = (self.owners.len() - spare).saturating_sub(given.count());
+        for index in 0..self.owners.len() {
+            if room == 0 {
+                return;
+            }
+            if self.owners[index] == Owner::Us {
+                let address = index as u64 * self.chunk;
+                if !self.socket.fill(address) {
+                    return;
+                }
+                self.owners[index] = Owner::Receive;
+                room -= 1;
+            }
+        }
+    }
+
+    /// Waits for frames, and wakes the driver if it waits for chunks.
+    fn wait(&self) {
+        let timeout = Timespec {
+            tv_sec: 0,
+            tv_nsec: LOOK,
+        };
+        let mut polled = [PollFd::new(&self.socket, PollFlags::IN)];
+        let _ = poll(&mut polled, Some(&timeout));
+    }
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! XDP sockets that the device itself writes to and reads from.
+
+use cases::{Family, Result, Testbed, ethernet};
+use protocol::{
+    Command, Memory, Ns, XdpAction, XdpSocket,
+    ethtool::TestSelf,
+    kernel::{UnloadModule, WriteFile},
+    netdev::ListPagePools,
+    rings::{DataSplit, SetChannels},
+};
+
+use vm::JobHandle;
+
+use crate::{MIB, OTHER, OURS, attach, detach, exchange, frame, frames, ping, program};
+
+const EBUSY: i32 = 16;
+const EINVAL: i32 = 22;
+
+/// A socket at a queue of the NIC under test.
+fn socket(bed: &Testbed, queue: u32) -> XdpSocket {
+    XdpSocket {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        queue,
+        copy: false,
+        need_wakeup: true,
+        chunk: 4096,
+        chunks: 128,
+        runts: false,
+    }
+}
+
+fn start<'g>(bed: &'g Testbed, socket: &XdpSocket) -> Result<JobHandle<'g, XdpSocket>> {
+    Ok(bed.guest.start(socket.clone())?)
+}
+
+/// Has frames go to the socket at queue 0, and checks that all come back.
+fn echoes(bed: &Testbed, what: &str) -> Result<u64> {
+    let sent = frames(bed, 1500);
+    let mut expected = sent.clone();
+    for frame in &mut expected {
+        frame.splice(..14, ethernet(bed.local.mac(), bed.peer.mac(), OURS));
+    }
+    let count = sent.len() as u64;
+    let back = exchange(bed, sent, bed.peer, OURS)?;
+    assert!(back == expected, "{what}: all came back");
+    Ok(count)
+}
+
+#[test]
+fn the_device_writes_to_a_sockets_memory_and_sends_from_it() -> Result {
+    let bed = Testbed::options().boot("xsk-echo")?;
+    let statistic = |name| bed.statistic(bed.local, name);
+    let pools = || -> Result<usize> {
+        let pools = bed.guest.call(ListPagePools {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+        })?;
+        Ok(pools.len())
+    };
+    let before = pools()?;
+
+    for (chunk, need_wakeup, runts) in [
+        (4096, true, false),
+        (2048, true, false),
+        (2048, false, true),
+        (4096, true, true),
+    ] {
+        let what = format!("{chunk} bytes, wakeup: {need_wakeup}, runts: {runts}");
+        let [redirected, transmitted, refused, copied] = [
+            "rx_xdp_redirect",
+            "tx_xsk",
+            "tx_xsk_dropped",
+            "rx_xsk_copied",
+        ]
+        .map(statistic);
+        let spec = XdpSocket {
+            chunk,
+            need_wakeup,
+            runts,
+            ..socket(&bed, 0)
+        };
+        let job = start(&bed, &spec)?;
+        assert_eq!(pools()?, before - 1, "{what}: the queue has no pages");
+        attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
+
+        let mut count = 0;
+        for _ in 0..4 {
+            count += echoes(&bed, &what)?;
+        }
+        // What is not for it goes up, as copies. It comes to queue 0, as nothing else needs to.
+        let others: Vec<_> = (0..5).map(|seed| frame(&bed, OTHER, seed, 1000)).collect();
+        assert!(exchange(&bed, others.clone(), bed.local, OTHER)? == others);
+        assert!(statistic("rx_xsk_copied")? >= copied? + 5, "{what}");
+        ping(&bed, 1400)?;
+
+        job.tell(Command::Stop)?;
+        let report = job.join()?;
+        let all = if runts { 2 * count } else { count };
+        assert!(report.zero_copy, "{what}");
+        assert_eq!(
+            (report.received, report.sent, report.completed),
+            (count, all, all),
+            "{what}: {report:?}"
+        );
+        assert_eq!(report.misplaced, 0, "{what}: {report:?}");
+        assert_eq!(statistic("rx_xdp_redirect")?, redirected? + count, "{what}");
+        assert_eq!(statistic("tx_xsk")?, transmitted? + count, "{what}");
+        assert_eq!(
+            statistic("tx_xsk_dropped")?,
+            refused? + all - count,
+            "{what}"
+        );
+        detach(&bed)?;
+        bed.wait_until(before as u64, || Ok(pools()? as u64))?;
+        ping(&bed, 1400)?;
+    }
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_queue_of_a_sockets_goes_on_for_all_others() -> Result {
+    let bed = Testbed::options().boot("xsk-others")?;
+    let transfers = || -> Result {
+        for family in Family::BOTH {
+            for (from, to) in [(bed.peer, bed.local), (bed.local, bed.peer)] {
+                bed.stream(from, to, family)
+                    .transfer(&bed, MIB, &[64 << 10])?;
+            }
+        }
+        Ok(())
+    };
+
+    let jobs = [
+        start(&bed, &socket(&bed, 0))?,
+        start(&bed, &socket(&bed, 1))?,
+    ];
+    transfers()?;
+    // Programs come and go beside it, also one that needs nothing of a socket.
+    attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
+    transfers()?;
+    echoes(&bed, "beside others")?;
+    attach(&bed, program(XdpAction::Transmit))?;
+    echoes(&bed, "by XDP_TX")?;
+    detach(&bed)?;
+    transfers()?;
+    for job in jobs {
+        job.tell(Command::Stop)?;
+        let report = job.join()?;
+        assert!(report.zero_copy && report.misplaced == 0, "{report:?}");
+        assert_eq!(report.sent, report.completed, "{report:?}");
+    }
+    transfers()?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_socket_goes_on_whatever_else_is_changed() -> Result {
+    let bed = Testbed::options().cpus(4).boot("xsk-changes")?;
+    let channels = |combined| {
+        bed.guest.call(SetChannels {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            combined,
+        })
+    };
+    let job = start(&bed, &socket(&bed, 0))?;
+    attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
+    echoes(&bed, "at first")?;
+
+    for change in ["rings", "MTU", "down and up", "channels", "self-test"] {
+        match change {
+            "rings" => bed.set_receive_ring(bed.local, 64)?,
+            "MTU" => bed.set_mtu(bed.local, 2000)?,
+            "down and up" => {
+                bed.set_interface(bed.local, false)?;
+                bed.set_interface(bed.local, true)?;
+            }
+            "channels" => channels(2)?,
+            "self-test" => {
+                bed.guest.call(TestSelf {
+                    ns: bed.local.ns,
+                    interface: bed.local.name(),
+                    offline: true,
+                })?;
+            }
+            _ => unreachable!("all are above"),
+        }
+        bed.wait_carrier(true)?;
+        echoes(&bed, change)?;
+    }
+
+    // What cannot be is refused, and changes nothing.
+    let refused = |result: Result| result.expect_err("it is refused").to_string();
+    let text = refused(bed.set_mtu(bed.local, 9000));
+    assert!(text.contains("Invalid argument"), "{text}");
+    let second = bed.guest.start(socket(&bed, 0)).map(drop);
+    assert_eq!(second.err().and_then(|error| error.errno()), Some(EBUSY));
+    detach(&bed)?;
+    let text = refused(bed.set_header_split(bed.local, DataSplit::On));
+    assert!(text.contains("AF_XDP"), "{text}");
+    attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
+    echoes(&bed, "after what was refused")?;
+    job.tell(Command::Stop)?;
+    let report = job.join()?;
+    assert_eq!((report.sent, report.misplaced), (report.completed, 0));
+    detach(&bed)?;
+
+    // Nor can it be there beside what excludes it.
+    bed.set_mtu(bed.local, 9000)?;
+    let long = bed.guest.start(socket(&bed, 0)).map(drop);
+    assert_eq!(long.err().and_then(|error| error.errno()), Some(EINVAL));
+    bed.set_mtu(bed.local, 1500)?;
+    bed.set_header_split(bed.local, DataSplit::On)?;
+    let split = bed.guest.start(socket(&bed, 0)).map(drop);
+    assert_eq!(split.err().and_then(|error| error.errno()), Some(EBUSY));
+    let bound = bed.bind(bed.local, 1, Memory::Udmabuf, MIB)?;
+    let beside = bed.guest.start(socket(&bed, 0)).map(drop);
+    assert_eq!(beside.err().and_then(|error| error.errno()), Some(EBUSY));
+    bound.tell(Command::Stop)?;
+    bound.join()?;
+
+    // With copies it needs nothing of the driver.
+    bed.set_header_split(bed.local, DataSplit::Off)?;
+    let copies = XdpSocket {
+        copy: true,
+        ..socket(&bed, 0)
+    };
+    let job = start(&bed, &copies)?;
+    attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
+    echoes(&bed, "with copies")?;
+    job.tell(Command::Stop)?;
+    assert!(!job.join()?.zero_copy);
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_queue_returns_to_pages_whatever_takes_the_socket_away() -> Result {
+    let bed = Testbed::options().boot("xsk-away")?;
+
+    // It comes and goes while the interface is down.
+    bed.set_interface(bed.local, false)?;
+    let job = start(&bed, &socket(&bed, 0))?;
+    bed.set_interface(bed.local, true)?;
+    bed.wait_carrier(true)?;
+    attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
+    echoes(&bed, "bound while down")?;
+    bed.set_interface(bed.local, false)?;
+    job.tell(Command::Stop)?;
+    job.join()?;
+    detach(&bed)?;
+    bed.set_interface(bed.local, true)?;
+    bed.wait_carrier(true)?;
+    ping(&bed, 1400)?;
+
+    // Its owner is killed.
+    let job = bed.guest.start_process(socket(&bed, 0))?;
+    ping(&bed, 1400)?;
+    job.tell(Command::Kill)?;
+    assert!(job.join().is_err());
+    let again = start(&bed, &socket(&bed, 0));
+    // The kernel lets go of a socket's memory in a work item.
+    let job = match again {
+        Ok(job) => job,
+        Err(_) => {
+            ping(&bed, 1400)?;
+            start(&bed, &socket(&bed, 0))?
+        }
+    };
+    attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
+    echoes(&bed, "after a kill")?;
+
+    // The driver lets go of the device while the socket is there, or is just going.
+    let device = bed.pci_device(bed.local)?;
+    let tell = |file: &str| -> Result {
+        Ok(bed.guest.call(WriteFile {
+            ns: Ns::Local,
+            path: format!("/sys/bus/pci/drivers/rigb/{file}"),
+            contents: device.clone(),
+        })?)
+    };
+    tell("unbind")?;
+    job.tell(Command::Stop)?;
+    let report = job.join()?;
+    assert_eq!(report.misplaced, 0, "{report:?}");
+    for _ in 0..5 {
+        tell("bind")?;
+        bed.take_in(bed.local)?;
+        bed.set_up_station(bed.local)?;
+        bed.wait_carrier(true)?;
+        let job = bed.guest.start_process(socket(&bed, 0))?;
+        job.tell(Command::Kill)?;
+        tell("unbind")?;
+        assert!(job.join().is_err());
+    }
+    bed.guest.call(UnloadModule {
+        name: "rigb".to_owned(),
+    })?;
+    bed.finish()?;
+    Ok(())
+}
