@@ -57,5 +57,5 @@ macro_rules! cases {
 
 cases! {
     ping hds queues stats ring_reconfig napi_id napi_threaded irq csum tso gro rss_api rss_drv
-    rss_input_xfrm toeplitz pp_alloc_fail xdp
+    rss_input_xfrm toeplitz pp_alloc_fail xdp xdp_metadata xsk_reconfig nic_timestamp
 }

@@ -68,8 +68,8 @@ const LIBRARIES: &[&str] = &[
 ];
 /// What an image is made with.
 const TOOLS: &[&str] = &["e2fsprogs"];
-/// The packages, 60 MB, and what they unpack to.
-const SPACE: u64 = 500_000_000;
+/// The packages, 130 MB, and what they unpack to.
+const SPACE: u64 = 800_000_000;
 /// What nobody reads in a guest.
 const NOT_NEEDED: &[&str] = &[
     "boot",
