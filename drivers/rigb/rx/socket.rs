@@ -176,10 +176,6 @@ impl<'bound> SocketRunning<'bound> {
     /// # Errors
     ///
     /// The device did not stop: the ring runs on.
-    #[expect(
-        clippy::result_large_err,
-        reason = "a ring is given back as it is: stopping must not allocate"
-    )]
     pub(super) fn stop(self) -> core::result::Result<SocketRing, (Error, Self)> {
         if let Err(error) = self.queue.stop() {
             return Err((error, self));
