@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn without_names_the_required_ones_run() {
         let required = choose(&[], false).unwrap();
-        assert_eq!(required.len(), 17);
+        assert_eq!(required.len(), 20);
         assert!(choose(&[], true).unwrap().len() > 30);
     }
 }
