@@ -5,7 +5,7 @@
 //! What `rust/kernel/net` lacks: net devices, NAPI, sk_buffs, page pools and netmem, queue
 //! management, ethtool, XDP. This crate knows no driver; a NIC driver implements
 //! [`device::Driver`] and, as its hardware allows, [`queue::QueueManagement`],
-//! [`ethtool::Ethtool`], [`stats::QueueStats`], [`xdp::Xdp`] and [`xdp::Sockets`], and registers a
+//! [`ethtool::Ethtool`], [`stats::QueueStats`], [`xdp::Xdp`] and [`xdp::Xsk`], and registers a
 //! [`ptp::Clock`].
 //!
 //! # Who may touch what

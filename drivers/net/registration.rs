@@ -48,8 +48,8 @@ use crate::{
     },
     xdp::{
         self,
-        Sockets,
         Xdp, //
+        Xsk,
     },
 };
 
@@ -202,14 +202,14 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
     }
 
     /// Offers AF_XDP without copies; after [`Self::with_xdp`].
-    pub fn with_xdp_sockets(self) -> Self
+    pub fn with_xsk(self) -> Self
     where
-        T: Sockets,
+        T: Xsk,
     {
         // SAFETY: As above.
         unsafe {
-            (*self.dev.as_raw()).netdev_ops = xdp::SocketsTable::<T>::NETDEV;
-            (*self.dev.as_raw()).xdp_features |= xdp::SOCKET_FEATURES;
+            (*self.dev.as_raw()).netdev_ops = xdp::XskTable::<T>::NETDEV;
+            (*self.dev.as_raw()).xdp_features |= xdp::XSK_FEATURES;
         }
         self
     }

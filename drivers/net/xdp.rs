@@ -13,7 +13,7 @@
 //!                        Drop, ... -> back to its pool
 //! ```
 //!
-//! A queue can also work on the memory of an AF_XDP socket: then a driver implements [`Sockets`], and
+//! A queue can also work on the memory of an AF_XDP socket: then a driver implements [`Xsk`], and
 //! the queue's buffers are a [`Pool`]'s.
 //!
 //! Frames are linear: one buffer takes the longest one, whatever the MTU. Programs for frames in
@@ -26,7 +26,7 @@ mod metadata;
 mod pool;
 mod program;
 mod run;
-mod sockets;
+mod xsk;
 
 use core::marker::PhantomData;
 
@@ -44,7 +44,7 @@ pub use self::{
     },
     pool::{
         Pool,
-        SocketFrame, //
+        XskFrame, //
     },
     program::Program,
     run::{
@@ -53,7 +53,7 @@ pub use self::{
         Verdict,
         HEADROOM, //
     },
-    sockets::Sockets,
+    xsk::Xsk,
 };
 use crate::{
     device::{
@@ -77,9 +77,9 @@ pub(crate) const FEATURES: u32 = bindings::netdev_xdp_act_NETDEV_XDP_ACT_BASIC
 
 pub(crate) use self::{
     metadata::Table as MetadataTable,
-    sockets::{
-        Table as SocketsTable,
-        FEATURES as SOCKET_FEATURES, //
+    xsk::{
+        Table as XskTable,
+        FEATURES as XSK_FEATURES, //
     }, //
 };
 

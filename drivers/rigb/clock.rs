@@ -91,6 +91,19 @@ pub(crate) fn stamping(wish: hwtstamp::Stamping) -> Result<Stamping> {
     Ok(Stamping { tx: wish.tx, rx })
 }
 
+/// What a user sees of what the device stamps.
+pub(crate) fn shown(stamping: &Stamping) -> hwtstamp::Stamping {
+    hwtstamp::Stamping {
+        tx: stamping.tx,
+        rx: match stamping.rx {
+            Messages::None => RxFilter::NONE,
+            Messages::Sync => RxFilter::PTP_V2_L2_SYNC,
+            Messages::DelayReq => RxFilter::PTP_V2_L2_DELAY_REQ,
+            Messages::Event => RxFilter::PTP_V2_L2_EVENT,
+        },
+    }
+}
+
 /// What counts the device's time.
 struct Time {
     counter: Counter,
@@ -155,12 +168,9 @@ impl<'bound> Clock<'bound> {
         let mut time = self.time.lock();
 
         if self.hw.system_time().is_none() {
-            let last = time.system(&self.hw);
-
-            time.counter.advance(last);
+            time.change(&self.hw, Counter::advance);
             self.hw.start_system_time();
-            time.counter.restart(self.hw.system_time().unwrap_or(0), 0);
-            time.since = Instant::now();
+            time.change(&self.hw, |counter, now| counter.restart(now, 0));
         }
         drop(time);
         self.set_stamping(stamping);
@@ -230,27 +240,23 @@ impl<'bound> Clock<'bound> {
     /// Looks for the stamp of the frame that waits. Returns whether it still does.
     fn look(&self) -> bool {
         let mut waiting = self.waiting.lock();
-        let Some(Waiting { since, queue, .. }) = &*waiting else {
+        let Some(Waiting { since, .. }) = &*waiting else {
             return false;
         };
+        let stamp = self.hw.take_tx_stamp();
 
-        if let Some(system) = self.hw.take_tx_stamp() {
-            let done = waiting.take();
-
-            drop(waiting);
-            self.stamped.add(1);
-            let time = self.time.lock().counter.at(system);
-            if let Some(Waiting { frame, .. }) = done {
-                frame.deliver(time);
-            }
-            return false;
-        }
-        if since.elapsed() < PATIENCE {
+        if stamp.is_none() && since.elapsed() < PATIENCE {
             return true;
         }
-        let queue = *queue;
+        let done = waiting.take();
+
         drop(waiting);
-        self.forget(queue);
+        if let (Some(system), Some(Waiting { frame, .. })) = (stamp, done) {
+            self.stamped.add(1);
+            frame.deliver(self.time.lock().counter.at(system));
+        } else {
+            self.lost.add(1);
+        }
         false
     }
 
@@ -284,6 +290,14 @@ impl Time {
             0
         })
     }
+
+    /// Changes the counter, which counts from now on, given the system time.
+    fn change(&mut self, hw: &Hw<'_>, change: impl FnOnce(&mut Counter, u64)) {
+        let now = self.system(hw);
+
+        change(&mut self.counter, now);
+        self.since = Instant::now();
+    }
 }
 
 impl ptp::Clock for Clock<'_> {
@@ -298,11 +312,9 @@ impl ptp::Clock for Clock<'_> {
     }
 
     fn set(&self, new: u64) {
-        let mut time = self.time.lock();
-        let now = time.system(&self.hw);
-
-        time.counter.set(now, new);
-        time.since = Instant::now();
+        self.time
+            .lock()
+            .change(&self.hw, |counter, now| counter.set(now, new));
     }
 
     fn shift(&self, nanoseconds: i64) {
@@ -310,21 +322,17 @@ impl ptp::Clock for Clock<'_> {
     }
 
     fn set_rate(&self, scaled_ppm: i64) {
-        let mut time = self.time.lock();
-        let now = time.system(&self.hw);
-
-        time.counter.set_rate(now, scaled_ppm);
-        time.since = Instant::now();
+        self.time
+            .lock()
+            .change(&self.hw, |counter, now| counter.set_rate(now, scaled_ppm));
     }
 
     fn work(&self) -> Msecs {
         let mut time = self.time.lock();
-        let now = time.system(&self.hw);
 
         // Each time loses a part of a nanosecond.
         if time.since.elapsed() > ADVANCE {
-            time.counter.advance(now);
-            time.since = Instant::now();
+            time.change(&self.hw, Counter::advance);
         }
         drop(time);
         self.look_after_receive();

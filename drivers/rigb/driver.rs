@@ -115,7 +115,7 @@ fn probe<'bound>(
     .with_queue_management()
     .with_queue_stats()
     .with_xdp()
-    .with_xdp_sockets();
+    .with_xsk();
     let netdev = if five_tuples {
         netdev.with_flow_rules()
     } else {

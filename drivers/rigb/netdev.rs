@@ -210,7 +210,7 @@ impl<'bound> Driver for Adapter<'bound> {
             ..control.settings
         };
 
-        if !control.sockets.fit(mtu) {
+        if !control.xsk.fit(mtu) {
             return Err(EINVAL);
         }
 
@@ -238,7 +238,7 @@ impl<'bound> Driver for Adapter<'bound> {
     }
 
     fn stamping(_dev: Locked<'_, Self>, control: &mut Control<'bound>) -> Stamping {
-        control.stamping
+        clock::shown(&control.stamping)
     }
 
     fn set_stamping(
@@ -247,13 +247,11 @@ impl<'bound> Driver for Adapter<'bound> {
         stamping: Stamping,
         extack: &ExtAck<'_>,
     ) -> Result<Stamping> {
-        let device = clock::stamping(stamping)
+        control.stamping = clock::stamping(stamping)
             .inspect_err(|_| extack.set(c"only PTP v2 over Ethernet is stamped when received"))?;
-
         if let Some(clock) = &dev.device().driver().clock {
-            clock.set_stamping(&device);
+            clock.set_stamping(&control.stamping);
         }
-        control.stamping = stamping;
         Ok(stamping)
     }
 

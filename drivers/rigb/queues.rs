@@ -60,7 +60,7 @@ impl<'bound> QueueManagement for Adapter<'bound> {
         let parent = dev.device().driver().parent;
         let layout = control.settings.layout();
         let index = u16::try_from(index)?;
-        let socket = control.sockets.has(index);
+        let xsk = control.xsk.has(index);
 
         rx::Memory::new(
             dev,
@@ -68,7 +68,7 @@ impl<'bound> QueueManagement for Adapter<'bound> {
             layout,
             config,
             index,
-            socket,
+            xsk,
             control.program.as_ref(),
         )
     }

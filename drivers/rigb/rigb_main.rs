@@ -12,7 +12,7 @@
 //! - [`rx`] and [`tx`]: the two paths of a packet;
 //! - [`queues`]: single RX queues are restarted, which binds them to device memory;
 //! - [`xdp`]: XDP programs come and go;
-//! - [`sockets`]: AF_XDP sockets bring memory to a queue;
+//! - [`xsk`]: AF_XDP sockets bring memory to a queue;
 //! - [`ethtool`]: what users see and set through ethtool;
 //! - [`loopback`]: a frame in a loop inside the device;
 //! - [`clock`]: its clock, and time stamps;
@@ -29,11 +29,11 @@ mod loopback;
 mod netdev;
 mod queues;
 mod rx;
-mod sockets;
 mod stats;
 mod tx;
 mod vector;
 mod xdp;
+mod xsk;
 
 kernel::module_pci_driver! {
     type: driver::Rigb,

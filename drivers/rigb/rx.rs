@@ -11,13 +11,13 @@
 //! A ring is [`Ring`] (allocated, unknown to the device) or [`Running`]; only [`Running::stop`]
 //! leads back, and it waits for the device. How descriptors become a packet is in [`packet`], and
 //! what XDP programs make of one in [`xdp`]. A queue that works on the memory of an AF_XDP socket has
-//! a ring of another kind, in [`socket`]; [`queue`] is either.
+//! a ring of another kind, in [`xsk`]; [`queue`] is either.
 
 mod packet;
 mod queue;
 mod ring;
-mod socket;
 mod xdp;
+mod xsk;
 
 use i82576::{
     regs,
@@ -94,6 +94,15 @@ impl Drop for EnabledQueue<'_> {
             // The ring's memory goes after this: no queue may write to it any more.
             self.hw.stop_dma();
         }
+    }
+}
+
+/// Takes the stamp of the packet that a descriptor ends, if it has one.
+#[inline]
+fn stamp(write_back: &WriteBack, clock: Option<&clock::Registration<'_>>) -> Option<u64> {
+    match clock {
+        Some(clock) if write_back.stamped() => clock.rx_stamp(),
+        _ => None,
     }
 }
 
@@ -217,7 +226,7 @@ impl<'bound> Running<'bound> {
                 napi,
                 dev,
                 stats,
-                clock: clock.as_deref(),
+                stamp: stamp(&write_back, clock.as_deref()),
                 features,
                 queue: ring.index,
             };

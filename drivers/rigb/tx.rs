@@ -8,8 +8,8 @@
 
 mod completion;
 mod offload;
-mod sockets;
 mod xdp;
+mod xsk;
 
 use core::mem::MaybeUninit;
 
@@ -93,7 +93,7 @@ enum Frame {
     /// An XDP program's, which they don't.
     Xdp(net::xdp::Frame),
     /// An AF_XDP socket's, which they don't, either.
-    Socket {
+    Xsk {
         /// Bytes on the wire, without Ethernet overhead.
         bytes: u32,
         /// What the socket is told.

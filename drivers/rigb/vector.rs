@@ -67,7 +67,7 @@ impl<'bound> QueuePair<'bound> {
 impl QueuePair<'_> {
     /// Sends what AF_XDP sockets have; returns whether there may be more.
     #[inline]
-    fn send_of_sockets(&mut self) -> bool {
+    fn send_xsk(&mut self) -> bool {
         let Some(pool) = &mut self.pool else {
             return false;
         };
@@ -77,7 +77,7 @@ impl QueuePair<'_> {
         }
         let more = self
             .dev
-            .transmit_frames(self.index, |tx, queue| tx.transmit_sockets(pool, queue));
+            .transmit_frames(self.index, |tx, queue| tx.transmit_xsk(pool, queue));
 
         more == Some(true)
     }
@@ -96,7 +96,7 @@ impl<'bound> napi::Poll for QueuePair<'bound> {
             return Outcome::Done(0);
         }
 
-        let more = self.send_of_sockets();
+        let more = self.send_xsk();
         let (received, starved) = match &mut self.rx {
             Some(rx) => rx.receive(self.pool.as_mut(), napi, &self.dev, budget),
             None => (0, false),
@@ -191,7 +191,7 @@ impl Handler for Interrupt<'_> {
 
                     dev.set_carrier(up);
                     if up {
-                        // Sockets have not been sent for without it.
+                        // Xsk have not been sent for without it.
                         hw.trigger_all(*vector);
                     }
                     if watch.messages() & MESSAGE_LINK != 0 {

@@ -54,7 +54,7 @@ impl<'bound> Xdp for Adapter<'bound> {
 ///
 /// `EBUSY`.
 pub(crate) fn check_split(control: &Control<'_>, split: bool, extack: &ExtAck<'_>) -> Result {
-    if split && control.sockets.any() {
+    if split && control.xsk.any() {
         extack.set(c"tcp-data-split can not be enabled with zero-copy AF_XDP");
         return Err(EBUSY);
     }

@@ -33,7 +33,7 @@ use crate::{
 
 /// A frame that a socket wants sent.
 #[derive(Copy, Clone)]
-pub struct SocketFrame {
+pub struct XskFrame {
     /// DMA address.
     pub address: u64,
     /// Length in bytes.
@@ -281,7 +281,7 @@ impl Pool {
     /// refuse it. Returns how many there were.
     ///
     /// They are to be completed in their order.
-    pub fn transmit(&mut self, max: u32, mut send: impl FnMut(SocketFrame) -> bool) -> u32 {
+    pub fn transmit(&mut self, max: u32, mut send: impl FnMut(XskFrame) -> bool) -> u32 {
         // SAFETY: Valid by the type invariant, and `&mut self` makes this the only user.
         let count = unsafe { bindings::net_shim_xsk_tx_batch(self.as_raw(), max) };
 
@@ -291,7 +291,7 @@ impl Pool {
             let len = unsafe { bindings::net_shim_xsk_tx_desc(self.as_raw(), i, &mut address) };
             let entries = self.skipped + 1;
 
-            if send(SocketFrame {
+            if send(XskFrame {
                 address,
                 len,
                 entries,

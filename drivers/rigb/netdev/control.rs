@@ -7,7 +7,8 @@ use core::ops::Range;
 use i82576::{
     five_tuple,
     ring,
-    rss, //
+    rss,
+    stamping::Stamping, //
 };
 use kernel::prelude::*;
 use net::{
@@ -15,7 +16,6 @@ use net::{
         Coalesce,
         Pause, //
     },
-    hwtstamp::Stamping,
     napi,
     xdp::Program, //
 };
@@ -30,8 +30,8 @@ use crate::{
         Offer, //
     },
     rx,
-    sockets::SocketQueues,
     vector::QueuePair, //
+    xsk::XskQueues,
 };
 
 /// Descriptors in a ring at first.
@@ -82,7 +82,7 @@ pub(crate) struct Control<'bound> {
     /// What is hashed while headers are not split.
     pub(crate) hash_fields: rss::HashFields,
     /// Queues that work on the memory of AF_XDP sockets.
-    pub(crate) sockets: SocketQueues,
+    pub(crate) xsk: XskQueues,
     /// What the queues run.
     pub(crate) program: Option<Program>,
     /// Which frames are received.
@@ -123,7 +123,7 @@ impl<'bound> Control<'bound> {
             key: rss::Key::new(key),
             table: rss::IndirectionTable::spread(in_use),
             hash_fields: rss::HashFields::ALL,
-            sockets: SocketQueues::NONE,
+            xsk: XskQueues::NONE,
             program: None,
             filter: Filter::NONE,
             five_tuples: five_tuples.then_some(five_tuple::Table::EMPTY),
@@ -131,7 +131,7 @@ impl<'bound> Control<'bound> {
                 rx: false,
                 tx: false,
             },
-            stamping: Stamping::OFF,
+            stamping: Stamping::default(),
             offer: None,
             counters: Counters::default(),
             segments_udp: None,

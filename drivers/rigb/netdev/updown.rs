@@ -15,7 +15,6 @@ use super::{
     Settings, //
 };
 use crate::{
-    clock,
     rx,
     tx, //
 };
@@ -46,9 +45,9 @@ impl<'bound> Rings<'bound> {
         for index in pairs {
             // What is bound to a queue stays bound to it, with the page size that it was given.
             let config = dev.queue_config(index.into())?;
-            let socket = control.sockets.has(index);
+            let xsk = control.xsk.has(index);
             let layout = settings.layout();
-            let ring = rx::Memory::new(dev, parent, layout, &config, index, socket, program)?;
+            let ring = rx::Memory::new(dev, parent, layout, &config, index, xsk, program)?;
 
             rings.rx.push(ring, GFP_KERNEL)?;
             rings
@@ -85,8 +84,8 @@ impl<'bound> Adapter<'bound> {
         if let Some(offer) = control.offer {
             hw.keep_advertising(offer)?;
         }
-        if let (Some(clock), Ok(stamping)) = (&adapter.clock, clock::stamping(control.stamping)) {
-            clock.start(&stamping);
+        if let Some(clock) = &adapter.clock {
+            clock.start(&control.stamping);
         }
         hw.start();
         Self::start_filters(dev, control);

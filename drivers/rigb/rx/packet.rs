@@ -31,7 +31,6 @@ use super::ring::{
     HEADER_SIZE, //
 };
 use crate::{
-    clock,
     netdev::Adapter,
     stats::QueueStats, //
 };
@@ -52,7 +51,8 @@ pub(super) struct Maker<'a, 'bound> {
     pub(super) napi: &'a napi::Context<'a>,
     pub(super) dev: &'a DeviceRef<Adapter<'bound>>,
     pub(super) stats: &'a QueueStats,
-    pub(super) clock: Option<&'a clock::Registration<'bound>>,
+    /// When the packet that ends here was received.
+    pub(super) stamp: Option<u64>,
     /// The features in use.
     pub(super) features: Features,
     pub(super) queue: u16,
@@ -120,9 +120,8 @@ impl Packet {
             stats.rx_unverified_dropped.add(1);
             return None;
         }
-        // A ring for programs has taken it before.
-        if with.pools.xdp.is_none() {
-            with.stamp(&mut skb, write_back);
+        if let Some(time) = with.stamp {
+            skb.set_stamp(time);
         }
         stats.rx_packets.add(1);
         Some((skb, received))
@@ -167,16 +166,6 @@ pub(super) fn describe(
 }
 
 impl Maker<'_, '_> {
-    /// Takes the packet's stamp, if it has one.
-    #[inline]
-    pub(super) fn stamp(&self, skb: &mut SkBuff, write_back: &WriteBack) {
-        if write_back.stamped() {
-            if let Some(time) = self.clock.and_then(|clock| clock.rx_stamp()) {
-                skb.set_stamp(time);
-            }
-        }
-    }
-
     /// Starts an skb for a packet whose headers the device has split from its payload.
     #[inline]
     fn split(&self, slot: &mut Slot, payloads: &Payloads, header: u32, payload: u32) -> Packet {

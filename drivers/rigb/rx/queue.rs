@@ -24,9 +24,9 @@ use net::{
 };
 
 use super::{
-    socket::{
-        SocketRing,
-        SocketRunning, //
+    xsk::{
+        XskRing,
+        XskRunning, //
     },
     Layout,
     Ring,
@@ -40,13 +40,13 @@ use crate::{
 /// The memory of an RX queue that the device does not know.
 pub(crate) enum Memory {
     Pages(Ring),
-    Socket(SocketRing),
+    Xsk(XskRing),
 }
 
 /// An RX queue that the device works on.
 pub(crate) enum Queue<'bound> {
     Pages(Running<'bound>),
-    Socket(SocketRunning<'bound>),
+    Xsk(XskRunning<'bound>),
 }
 
 impl Memory {
@@ -62,11 +62,11 @@ impl Memory {
         layout: Layout,
         config: &queue::Config,
         index: u16,
-        socket: bool,
+        xsk: bool,
         program: Option<&Program>,
     ) -> Result<Self> {
-        if socket {
-            SocketRing::new(parent, layout, index, program).map(Self::Socket)
+        if xsk {
+            XskRing::new(parent, layout, index, program).map(Self::Xsk)
         } else {
             Ring::new(dev, parent, layout, config, index, program).map(Self::Pages)
         }
@@ -93,9 +93,9 @@ impl<'bound> Queue<'bound> {
             Memory::Pages(ring) => Running::start(ring, adapter, stats, napi)
                 .map(Self::Pages)
                 .map_err(|(error, ring)| (error, Memory::Pages(ring))),
-            Memory::Socket(ring) => SocketRunning::start(ring, adapter, stats)
-                .map(Self::Socket)
-                .map_err(|(error, ring)| (error, Memory::Socket(ring))),
+            Memory::Xsk(ring) => XskRunning::start(ring, adapter, stats)
+                .map(Self::Xsk)
+                .map_err(|(error, ring)| (error, Memory::Xsk(ring))),
         }
     }
 
@@ -117,10 +117,10 @@ impl<'bound> Queue<'bound> {
                 .stop(napi)
                 .map(Memory::Pages)
                 .map_err(|(error, running)| (error, Self::Pages(running))),
-            Self::Socket(running) => running
+            Self::Xsk(running) => running
                 .stop()
-                .map(Memory::Socket)
-                .map_err(|(error, running)| (error, Self::Socket(running))),
+                .map(Memory::Xsk)
+                .map_err(|(error, running)| (error, Self::Xsk(running))),
         }
     }
 
@@ -128,7 +128,7 @@ impl<'bound> Queue<'bound> {
     pub(crate) fn set_program(&mut self, program: Option<Program>) {
         match self {
             Self::Pages(running) => running.set_program(program),
-            Self::Socket(running) => running.set_program(program),
+            Self::Xsk(running) => running.set_program(program),
         }
     }
 
@@ -136,7 +136,7 @@ impl<'bound> Queue<'bound> {
     pub(crate) fn received(&self) -> (u64, u64) {
         match self {
             Self::Pages(running) => running.received(),
-            Self::Socket(running) => running.received(),
+            Self::Xsk(running) => running.received(),
         }
     }
 
@@ -152,8 +152,8 @@ impl<'bound> Queue<'bound> {
     ) -> (u32, bool) {
         match (self, pool) {
             (Self::Pages(running), _) => running.receive(napi, dev, budget),
-            (Self::Socket(running), Some(pool)) => running.receive(pool, napi, dev, budget),
-            (Self::Socket(_), None) => (0, false),
+            (Self::Xsk(running), Some(pool)) => running.receive(pool, napi, dev, budget),
+            (Self::Xsk(_), None) => (0, false),
         }
     }
 }

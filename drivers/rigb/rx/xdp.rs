@@ -42,7 +42,6 @@ use super::{
     ring::Slot,
 };
 use crate::{
-    clock,
     netdev::Adapter,
     stats::QueueStats, //
 };
@@ -86,29 +85,14 @@ impl Xdp {
 
 /// What the device says of a frame.
 pub(crate) struct Described {
-    write_back: WriteBack,
-    features: Features,
-    /// When it was received: its register has been read.
-    stamp: Option<u64>,
+    pub(super) write_back: WriteBack,
+    /// The features in use.
+    pub(super) features: Features,
+    /// When it was received.
+    pub(super) stamp: Option<u64>,
 }
 
 impl Described {
-    /// Takes the frame's stamp, if it has one.
-    pub(super) fn new(
-        write_back: &WriteBack,
-        features: Features,
-        clock: Option<&clock::Registration<'_>>,
-    ) -> Self {
-        Self {
-            write_back: *write_back,
-            features,
-            stamp: match clock {
-                Some(clock) if write_back.stamped() => clock.rx_stamp(),
-                _ => None,
-            },
-        }
-    }
-
     /// Tells the core, for an skb that goes up.
     pub(super) fn describe(&self, skb: &mut SkBuff, queue: u16, stats: &QueueStats) -> Received {
         let verify = self.features.contains(Features::RXCSUM);
@@ -158,12 +142,7 @@ impl Maker<'_, '_> {
     pub(super) fn program(&self, xdp: &Xdp, slot: &mut Slot, write_back: &WriteBack) -> Packet {
         let len = u32::from(write_back.packet_len());
         let Some(program) = xdp.queue.runner() else {
-            let mut packet = self.head(slot, len);
-
-            if let Packet::Assembling(skb) = &mut packet {
-                self.stamp(skb, write_back);
-            }
-            return packet;
+            return self.head(slot, len);
         };
         let stats = self.stats;
 
@@ -176,17 +155,16 @@ impl Maker<'_, '_> {
             return Packet::Dropping;
         };
 
-        let described = Described::new(write_back, self.features, self.clock);
+        let described = Described {
+            write_back: *write_back,
+            features: self.features,
+            stamp: self.stamp,
+        };
 
         let verdict = program.run(head, len, &described, self.dev, self.napi);
         match settle(verdict, len, &xdp.unflushed, self.dev, self.queue, stats) {
             // Counted when it is finished, as any other.
-            Some(mut skb) => {
-                if let Some(time) = described.stamp {
-                    skb.set_stamp(time);
-                }
-                Packet::Assembling(skb)
-            }
+            Some(skb) => Packet::Assembling(skb),
             None => Packet::Dropping,
         }
     }

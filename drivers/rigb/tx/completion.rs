@@ -82,7 +82,7 @@ impl Completion<'_> {
                         xdp_packets += 1;
                         xdp_bytes += frame.len();
                     }
-                    Some(Frame::Socket {
+                    Some(Frame::Xsk {
                         bytes,
                         entries: done,
                     }) => {

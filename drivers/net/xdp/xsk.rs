@@ -33,7 +33,7 @@ use crate::device::{
 pub(crate) const FEATURES: u32 = bindings::netdev_xdp_act_NETDEV_XDP_ACT_XSK_ZEROCOPY;
 
 /// A driver whose queues can work on a socket's memory.
-pub trait Sockets: Xdp {
+pub trait Xsk: Xdp {
     /// Descriptors of the longest RX ring.
     const RX_DESCRIPTORS: u32;
 
@@ -66,7 +66,7 @@ pub trait Sockets: Xdp {
 /// The C operations of `T`.
 pub(crate) struct Table<T>(PhantomData<T>);
 
-impl<T: Sockets> Table<T> {
+impl<T: Xsk> Table<T> {
     pub(crate) const NETDEV: &'static bindings::net_device_ops = &bindings::net_device_ops {
         ndo_bpf: Some(Self::bpf),
         ndo_xsk_wakeup: Some(Self::wakeup),

@@ -40,6 +40,7 @@ use net::{
 };
 
 use super::{
+    stamp,
     xdp::{
         settle,
         Described, //
@@ -56,7 +57,7 @@ use crate::{
 };
 
 /// A ring that the device does not know.
-pub(crate) struct SocketRing {
+pub(crate) struct XskRing {
     descriptors: Descriptors,
     layout: Layout,
     len: ring::Ring,
@@ -66,7 +67,7 @@ pub(crate) struct SocketRing {
     program: Option<Program>,
 }
 
-impl SocketRing {
+impl XskRing {
     /// Allocates the ring of RX queue `index`, which runs `program`.
     ///
     /// # Errors
@@ -130,9 +131,9 @@ impl SocketRing {
 }
 
 /// A ring that the device fills. The queue comes first: it is disabled before the descriptors go.
-pub(crate) struct SocketRunning<'bound> {
+pub(crate) struct XskRunning<'bound> {
     queue: EnabledQueue<'bound>,
-    ring: SocketRing,
+    ring: XskRing,
     stats: Arc<QueueStats>,
     clock: Option<Arc<clock::Registration<'bound>>>,
     /// The last descriptor did not end its packet, which is dropped.
@@ -141,17 +142,17 @@ pub(crate) struct SocketRunning<'bound> {
     unflushed: Cell<bool>,
 }
 
-impl<'bound> SocketRunning<'bound> {
+impl<'bound> XskRunning<'bound> {
     /// Hands `ring` to the device.
     ///
     /// # Errors
     ///
     /// The device did not start the queue: gives the ring back.
     pub(super) fn start(
-        mut ring: SocketRing,
+        mut ring: XskRing,
         adapter: &Adapter<'bound>,
         stats: Arc<QueueStats>,
-    ) -> core::result::Result<Self, (Error, SocketRing)> {
+    ) -> core::result::Result<Self, (Error, XskRing)> {
         ring.next_to_use = 0;
         ring.next_to_clean = 0;
         let hw = adapter.hw.clone();
@@ -176,7 +177,7 @@ impl<'bound> SocketRunning<'bound> {
     /// # Errors
     ///
     /// The device did not stop: the ring runs on.
-    pub(super) fn stop(self) -> core::result::Result<SocketRing, (Error, Self)> {
+    pub(super) fn stop(self) -> core::result::Result<XskRing, (Error, Self)> {
         if let Err(error) = self.queue.stop() {
             return Err((error, self));
         }
@@ -251,7 +252,11 @@ impl<'bound> SocketRunning<'bound> {
             pool.discard(slot);
             return;
         }
-        let described = Described::new(write_back, dev.features(), self.clock.as_deref());
+        let described = Described {
+            write_back: *write_back,
+            features: dev.features(),
+            stamp: stamp(write_back, self.clock.as_deref()),
+        };
         let len = u32::from(write_back.packet_len());
         let program = self.ring.program.as_ref();
         let verdict = pool.receive(slot, len, program, &described, dev, napi);

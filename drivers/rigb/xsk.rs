@@ -11,7 +11,7 @@ use net::{
     device::Locked,
     xdp::{
         Pool,
-        Sockets, //
+        Xsk, //
     }, //
 };
 
@@ -22,9 +22,9 @@ use crate::netdev::{
 };
 
 /// Queues that an AF_XDP pool is bound to: the size of its frames, in bytes.
-pub(crate) struct SocketQueues([Option<u32>; limits::MAX_RX_QUEUES as usize]);
+pub(crate) struct XskQueues([Option<u32>; limits::MAX_RX_QUEUES as usize]);
 
-impl SocketQueues {
+impl XskQueues {
     /// None.
     pub(crate) const NONE: Self = Self([None; limits::MAX_RX_QUEUES as usize]);
 
@@ -55,7 +55,7 @@ fn fits(frame_size: u32, mtu: u32) -> bool {
     limits::frame_len(mtu) + limits::FRAME_CHECK <= frame_size
 }
 
-impl<'bound> Sockets for Adapter<'bound> {
+impl<'bound> Xsk for Adapter<'bound> {
     const RX_DESCRIPTORS: u32 = limits::RING_MAX as u32;
 
     fn set_pool(
@@ -77,11 +77,11 @@ impl<'bound> Sockets for Adapter<'bound> {
             return Err((EINVAL, pool));
         }
 
-        control.sockets.set(index, Some(size));
+        control.xsk.set(index, Some(size));
         let rings = match rings(dev, control, index) {
             Ok(rings) => rings,
             Err(error) => {
-                control.sockets.set(index, None);
+                control.xsk.set(index, None);
                 return Err((error, pool));
             }
         };
@@ -90,7 +90,7 @@ impl<'bound> Sockets for Adapter<'bound> {
             return Ok(());
         };
 
-        control.sockets.set(index, None);
+        control.xsk.set(index, None);
         match exchange(dev, control, index, None) {
             Some(pool) => Err((error, pool)),
             None => Ok(()),
@@ -104,7 +104,7 @@ impl<'bound> Sockets for Adapter<'bound> {
     ) -> Option<Pool> {
         let index = u16::try_from(queue).ok()?;
 
-        control.sockets.set(index, None);
+        control.xsk.set(index, None);
         let rings = rings(dev, control, index);
         let pool = exchange(dev, control, index, None);
 

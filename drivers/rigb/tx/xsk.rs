@@ -14,7 +14,7 @@ use net::{
     tx::TxQueue,
     xdp::{
         Pool,
-        SocketFrame, //
+        XskFrame, //
     }, //
 };
 
@@ -30,14 +30,14 @@ const BATCH: u32 = 64;
 
 impl Transmitter<'_> {
     /// Sends what sockets have for the queue; returns whether there may be more.
-    pub(crate) fn transmit_sockets(&mut self, pool: &mut Pool, queue: TxQueue<'_>) -> bool {
+    pub(crate) fn transmit_xsk(&mut self, pool: &mut Pool, queue: TxQueue<'_>) -> bool {
         // What is left is enough to wake the core, should it have stopped for want of room.
         let room = self.slots.available().saturating_sub(WAKE).min(BATCH);
         if room == 0 {
             return false;
         }
         let count = pool.transmit(room, |frame| {
-            let sent = self.push_socket(frame).is_ok();
+            let sent = self.push_xsk(frame).is_ok();
 
             if !sent {
                 self.stats.tx_xsk_dropped.add(1);
@@ -58,8 +58,8 @@ impl Transmitter<'_> {
     }
 
     /// Writes the descriptor of `frame` and pushes its slot. On an error nothing is.
-    fn push_socket(&mut self, frame: SocketFrame) -> Result {
-        let SocketFrame {
+    fn push_xsk(&mut self, frame: XskFrame) -> Result {
+        let XskFrame {
             address,
             len,
             entries,
@@ -79,7 +79,7 @@ impl Transmitter<'_> {
         self.push(None, Offload::NONE.data(piece, paylen, true).encode())?;
         // Its only slot is both.
         if let Some(slot) = self.slots.newest() {
-            slot.frame = Some(Frame::Socket {
+            slot.frame = Some(Frame::Xsk {
                 bytes: len,
                 entries,
             });
