@@ -31,6 +31,7 @@ mod ping;
 mod registers;
 mod root;
 mod rtnetlink;
+mod sockopt;
 mod stamp;
 mod xdp;
 

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use protocol::traffic::ExchangeFrames;
 use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
 
-use crate::{netns, rtnetlink::index_of};
+use crate::{netns, rtnetlink::index_of, sockopt::set};
 
 /// Sends one frame, which starts with its Ethernet header and lacks the frame check sequence.
 pub(crate) fn send(interface: &str, frame: &[u8]) -> Result<()> {
@@ -161,23 +161,6 @@ pub(crate) fn dropped(socket: &Socket) -> Result<u64> {
         return Err(io::Error::last_os_error()).context("asking what was dropped");
     }
     Ok(stats.tp_drops.into())
-}
-
-fn set<T>(socket: &Socket, level: i32, option: i32, value: &T) -> io::Result<()> {
-    // SAFETY: The kernel reads a `T`, as long as said, which outlives the call.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            std::ptr::from_ref(value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 /// The address that stands for an interface. What a raw frame says of its receiver is in the frame.

@@ -16,7 +16,7 @@ use protocol::stamp::{StampDatagrams, StampFrames, Stamper, Stamping, TxStamps};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{Domain, Socket, Type};
 
-use crate::{netns, packet, rtnetlink::index_of};
+use crate::{netns, packet, rtnetlink::index_of, sockopt};
 
 const SIOCSHWTSTAMP: libc::Ioctl = 0x89b0;
 const SIOCGHWTSTAMP: libc::Ioctl = 0x89b1;
@@ -172,20 +172,8 @@ pub(crate) fn exchange(request: &StampFrames) -> Result<Vec<Option<u64>>> {
 }
 
 fn ask_for_stamps(socket: &Socket, stamps: libc::c_uint) -> Result<()> {
-    // SAFETY: the option's value is an int, of which pointer and length are given.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_TIMESTAMPING,
-            (&raw const stamps).cast(),
-            size_of_val(&stamps) as libc::socklen_t,
-        )
-    };
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()).context("asking for time stamps"),
-    }
+    sockopt::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &stamps)
+        .context("asking for time stamps")
 }
 
 /// The stamps of a message, in nanoseconds.

@@ -13,6 +13,8 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
+use crate::sockopt;
+
 /// Entries of each ring.
 const ENTRIES: u32 = 256;
 
@@ -315,20 +317,7 @@ impl AsFd for XdpSocket {
 }
 
 fn set<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: &T) -> io::Result<()> {
-    // SAFETY: The kernel reads a `T`, as long as said, which outlives the call.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_XDP,
-            option,
-            std::ptr::from_ref(value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    sockopt::set(&socket, libc::SOL_XDP, option, value)
 }
 
 fn get<T>(socket: BorrowedFd<'_>, option: libc::c_int) -> Result<T> {

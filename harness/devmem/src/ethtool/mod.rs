@@ -18,7 +18,7 @@ mod stamps;
 mod standard;
 mod stats;
 
-use netlink_bindings::ethtool::{PushHeader, Request};
+use netlink_bindings::ethtool::{HeaderFlags, PushHeader, Request};
 use netlink_bindings::utils::Pusher;
 
 pub use channels::{ChannelChange, Channels};
@@ -106,6 +106,14 @@ mod command {
     pub(super) const STATS_GET: u8 = 32;
     pub(super) const RSS_GET: u8 = 38;
     pub(super) const RSS_SET: u8 = 48;
+}
+
+/// Fills a request's header: which interface it is about, and that statistics are wanted.
+fn name_interface_with_stats<P: Pusher>(header: PushHeader<P>, ifindex: u32) -> P {
+    header
+        .push_dev_index(ifindex)
+        .push_flags(HeaderFlags::Stats as u32)
+        .end_nested()
 }
 
 /// Fills a request's header: which interface it is about.

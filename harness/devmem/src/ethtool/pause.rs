@@ -2,9 +2,9 @@
 
 //! Flow control by pause frames (`pause-get`, `pause-set`; `ethtool -a`, `-A`).
 
-use netlink_bindings::ethtool::{HeaderFlags, Request};
+use netlink_bindings::ethtool::Request;
 
-use super::{Ethtool, command, name_interface};
+use super::{Ethtool, command, name_interface, name_interface_with_stats};
 use crate::error::Result;
 use crate::netlink::Subject;
 
@@ -32,12 +32,7 @@ impl Ethtool {
     pub fn pause(&mut self, ifindex: u32) -> Result<Pause> {
         let mut request = Request::new().op_pause_get_do();
         request.header_mut().cmd = command::PAUSE_GET;
-        request
-            .encode()
-            .nested_header()
-            .push_dev_index(ifindex)
-            .push_flags(HeaderFlags::Stats as u32)
-            .end_nested();
+        name_interface_with_stats(request.encode().nested_header(), ifindex);
         let subject = Subject {
             operation: "ethtool pause-get",
             ifindex,

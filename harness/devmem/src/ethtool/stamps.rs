@@ -2,9 +2,9 @@
 
 //! Statistics of hardware time stamps (`tsinfo-get`; `ethtool -I -T`).
 
-use netlink_bindings::ethtool::{HeaderFlags, Request};
+use netlink_bindings::ethtool::Request;
 
-use super::{Ethtool, command};
+use super::{Ethtool, command, name_interface_with_stats};
 use crate::error::Result;
 use crate::netlink::Subject;
 
@@ -28,12 +28,7 @@ impl Ethtool {
     pub fn tx_stamps(&mut self, ifindex: u32) -> Result<TxStamps> {
         let mut request = Request::new().op_tsinfo_get_do();
         request.header_mut().cmd = command::TSINFO_GET;
-        request
-            .encode()
-            .nested_header()
-            .push_dev_index(ifindex)
-            .push_flags(HeaderFlags::Stats as u32)
-            .end_nested();
+        name_interface_with_stats(request.encode().nested_header(), ifindex);
         let subject = Subject {
             operation: "ethtool tsinfo-get",
             ifindex,
