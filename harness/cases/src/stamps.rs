@@ -10,10 +10,10 @@ use protocol::{
     },
 };
 
-use crate::{CaseError, Family, Result, Testbed};
+use crate::{CaseError, Family, Result, Testbed, testbed::PATIENCE_MS};
 
-/// How long to wait for a stamp. It is waited for some that must not come, too.
-const STAMP_PATIENCE_MS: u64 = 5000;
+/// How long to wait for a stamp that must not come, or need not, in milliseconds.
+const SHORT_MS: u64 = 5000;
 
 impl Testbed {
     /// The number of the NIC's clock.
@@ -53,15 +53,32 @@ impl Testbed {
         })
     }
 
-    /// Sends datagrams of so many bytes to the peer; the NIC's stamps of them.
-    pub fn stamp_sent(&self, family: Family, count: usize, size: usize) -> Result<Vec<u64>> {
+    /// Sends a datagram of so many bytes to the peer; the NIC's stamp of it, which has to come.
+    pub fn stamp_sent(&self, family: Family, size: usize) -> Result<u64> {
+        let stamps = self.send_for_stamps(family, 1, size, PATIENCE_MS)?;
+        let first = stamps.first().copied();
+        first.ok_or_else(|| CaseError::new("the NIC stamped nothing"))
+    }
+
+    /// Sends datagrams of so many bytes to the peer; the NIC's stamps of them, as many as come.
+    pub fn stamps_of(&self, family: Family, count: usize, size: usize) -> Result<Vec<u64>> {
+        self.send_for_stamps(family, count, size, SHORT_MS)
+    }
+
+    fn send_for_stamps(
+        &self,
+        family: Family,
+        count: usize,
+        size: usize,
+        timeout_ms: u64,
+    ) -> Result<Vec<u64>> {
         Ok(self.guest.call(StampDatagrams {
             ns: self.local.ns,
             to: self.peer.socket(family, self.port()),
             count,
             size,
             by: Stamper::Hardware,
-            timeout_ms: STAMP_PATIENCE_MS,
+            timeout_ms,
         })?)
     }
 }
