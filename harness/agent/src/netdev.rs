@@ -30,6 +30,7 @@ pub(crate) fn queues(interface: &str) -> Result<Vec<Queue>> {
         napi: queue.napi_id,
         dmabuf: queue.dmabuf,
         io_uring: queue.io_uring,
+        xsk: queue.xsk,
     };
     Ok(queues.into_iter().map(queue).collect())
 }

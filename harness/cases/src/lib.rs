@@ -13,6 +13,7 @@ mod exchange;
 mod frame;
 mod kernel_fault;
 mod options;
+mod queues;
 mod stamps;
 mod station;
 mod testbed;

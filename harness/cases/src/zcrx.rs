@@ -2,24 +2,15 @@
 
 //! Transfers through io_uring zero-copy receive.
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
-
 use protocol::{
     Release, ZcrxMemory, ZcrxSink,
     kernel::{ReadFile, WriteFile},
-    netdev::ListQueues,
     tcp::SourceReport,
     zcrx::ZcrxSinkReport,
 };
 use vm::JobHandle;
 
-use crate::{CaseError, Family, Result, Station, Stream, Testbed};
-
-/// How long the kernel may take to close a ring in the background.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::{CaseError, Family, Result, Stream, Testbed};
 
 /// What came of [`Stream::receive_zcrx`].
 #[derive(Debug, Clone)]
@@ -98,26 +89,6 @@ impl Stream {
 }
 
 impl Testbed {
-    /// Waits until no queue belongs to an io_uring: the kernel closes a ring in the background.
-    pub fn wait_rings_gone(&self, station: Station) -> Result {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let queues = self.guest.call(ListQueues {
-                ns: station.ns,
-                interface: station.name(),
-            })?;
-            if !queues.iter().any(|queue| queue.io_uring) {
-                return Ok(());
-            }
-            if Instant::now() > deadline {
-                return Err(CaseError::new(format!(
-                    "a queue still belongs to an io_uring: {queues:?}"
-                )));
-            }
-            thread::sleep(Duration::from_millis(50));
-        }
-    }
-
     /// Sets `bytes` of the guest's memory aside for huge pages of 2 MiB.
     pub fn reserve_huge_pages(&self, bytes: u64) -> Result {
         let file = || "/proc/sys/vm/nr_hugepages".into();

@@ -57,6 +57,8 @@ pub struct Queue {
     pub dmabuf: Option<u32>,
     /// An io_uring provides its memory.
     pub io_uring: bool,
+    /// It works on the memory of an AF_XDP socket.
+    pub xsk: bool,
 }
 
 /// Direction of a queue.

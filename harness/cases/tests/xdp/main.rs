@@ -6,7 +6,7 @@ mod actions;
 mod changes;
 mod exclusions;
 mod redirect;
-mod sockets;
+mod xsk;
 
 use cases::{EXPERIMENTAL, Family, Result, Station, Testbed, ethernet};
 use protocol::{

@@ -9,8 +9,8 @@ use protocol::{
     kernel::{UnloadModule, WriteFile},
     netdev::ListPagePools,
     rings::{DataSplit, SetChannels},
+    xsk::XdpSocketReport,
 };
-
 use vm::JobHandle;
 
 use crate::{MIB, OTHER, OURS, attach, detach, exchange, frame, frames, ping, program};
@@ -34,6 +34,14 @@ fn socket(bed: &Testbed, queue: u32) -> XdpSocket {
 
 fn start<'g>(bed: &'g Testbed, socket: &XdpSocket) -> Result<JobHandle<'g, XdpSocket>> {
     Ok(bed.guest.start(socket.clone())?)
+}
+
+/// Closes the socket. The kernel takes the queue back in the background.
+fn close(bed: &Testbed, job: JobHandle<'_, XdpSocket>) -> Result<XdpSocketReport> {
+    job.tell(Command::Stop)?;
+    let report = job.join()?;
+    bed.wait_xsk_gone(bed.local)?;
+    Ok(report)
 }
 
 /// Has frames go to the socket at queue 0, and checks that all come back.
@@ -96,8 +104,7 @@ fn the_device_writes_to_a_sockets_memory_and_sends_from_it() -> Result {
         assert!(statistic("rx_xsk_copied")? >= copied? + 5, "{what}");
         ping(&bed, 1400)?;
 
-        job.tell(Command::Stop)?;
-        let report = job.join()?;
+        let report = close(&bed, job)?;
         let all = if runts { 2 * count } else { count };
         assert!(report.zero_copy, "{what}");
         assert_eq!(
@@ -153,6 +160,7 @@ fn a_queue_of_a_sockets_goes_on_for_all_others() -> Result {
         assert!(report.zero_copy && report.misplaced == 0, "{report:?}");
         assert_eq!(report.sent, report.completed, "{report:?}");
     }
+    bed.wait_xsk_gone(bed.local)?;
     transfers()?;
     bed.finish()?;
     Ok(())
@@ -205,8 +213,7 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
     assert!(text.contains("AF_XDP"), "{text}");
     attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
     echoes(&bed, "after what was refused")?;
-    job.tell(Command::Stop)?;
-    let report = job.join()?;
+    let report = close(&bed, job)?;
     assert_eq!((report.sent, report.misplaced), (report.completed, 0));
     detach(&bed)?;
 
@@ -233,8 +240,7 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
     let job = start(&bed, &copies)?;
     attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
     echoes(&bed, "with copies")?;
-    job.tell(Command::Stop)?;
-    assert!(!job.join()?.zero_copy);
+    assert!(!close(&bed, job)?.zero_copy);
     bed.finish()?;
     Ok(())
 }
@@ -256,6 +262,7 @@ fn a_queue_returns_to_pages_whatever_takes_the_socket_away() -> Result {
     detach(&bed)?;
     bed.set_interface(bed.local, true)?;
     bed.wait_carrier(true)?;
+    bed.wait_xsk_gone(bed.local)?;
     ping(&bed, 1400)?;
 
     // Its owner is killed.
@@ -263,15 +270,8 @@ fn a_queue_returns_to_pages_whatever_takes_the_socket_away() -> Result {
     ping(&bed, 1400)?;
     job.tell(Command::Kill)?;
     assert!(job.join().is_err());
-    let again = start(&bed, &socket(&bed, 0));
-    // The kernel lets go of a socket's memory in a work item.
-    let job = match again {
-        Ok(job) => job,
-        Err(_) => {
-            ping(&bed, 1400)?;
-            start(&bed, &socket(&bed, 0))?
-        }
-    };
+    bed.wait_xsk_gone(bed.local)?;
+    let job = start(&bed, &socket(&bed, 0))?;
     attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
     echoes(&bed, "after a kill")?;
 
