@@ -68,7 +68,7 @@ const LIBRARIES: &[&str] = &[
 ];
 /// What an image is made with.
 const TOOLS: &[&str] = &["e2fsprogs"];
-/// The packages, 130 MB, and what they unpack to.
+/// The packages, 121 MB, and what they unpack to.
 const SPACE: u64 = 800_000_000;
 /// What nobody reads in a guest.
 const NOT_NEEDED: &[&str] = &[
