@@ -32,6 +32,11 @@ pub(crate) struct Inherited {
 const KERNEL_PARAMETERS: &str = "console=ttyS0 loglevel=5 panic=-1 oops=panic no_timer_check \
      tsc=nowatchdog udmabuf.size_limit_mb=1024";
 
+/// What an emulated processor shall not have: a kernel copies and clears with `rep movsb` and
+/// `rep stosb` where there is any of these, and TCG runs them byte by byte. Without, it takes eight
+/// bytes at a time, and a case a fifth less.
+const SLOW_STRINGS: &str = ",-erms,-fsrm,-fsrs";
+
 /// All arguments behind the command's own.
 pub(crate) fn arguments(
     machine: &Machine,
@@ -51,10 +56,12 @@ pub(crate) fn arguments(
     for accelerator in accelerators {
         arguments.add("-accel", *accelerator);
     }
+    let emulated = accelerators.first().is_some_and(|a| a.starts_with("tcg"));
     if machine.counted {
         add_counter(&mut arguments, machine, images, run);
     } else {
-        arguments.add("-cpu", machine.topology.cpu());
+        let without = if emulated { SLOW_STRINGS } else { "" };
+        arguments.add("-cpu", format!("{}{without}", machine.topology.cpu()));
         arguments.add("-smp", machine.cpus.to_string());
     }
     arguments.add("-m", format!("{mib}M"));
@@ -64,7 +71,6 @@ pub(crate) fn arguments(
     arguments.add("-initrd", &images.initramfs);
     let mut parameters = KERNEL_PARAMETERS.to_owned();
     // A counted guest's time is exact, and KVM tells its guest the rate.
-    let emulated = accelerators.first().is_some_and(|a| a.starts_with("tcg"));
     if let Some(khz) = tsc::khz().filter(|_| emulated && !machine.counted) {
         parameters.push_str(&format!(" tsc_early_khz={khz}"));
     }
