@@ -71,8 +71,8 @@ pub(crate) fn run(project: &Project, lock: CacheLock, filters: &[String]) -> Res
     Ok(())
 }
 
-/// How many tests run at once, unless the user says so: a guest for each processor, and beside them
-/// two with selftests, which wait most of the time. See the groups in `.config/nextest.toml`.
+/// How many tests run at once, unless the user says so: two more than there are processors, because
+/// all of them wait now and then, those with selftests most of the time. Each can have a guest of 1 GiB.
 fn threads() -> OsString {
     let processors = || std::thread::available_parallelism().map_or(1, usize::from);
     std::env::var_os(THREADS).unwrap_or_else(|| (processors() + 2).to_string().into())
