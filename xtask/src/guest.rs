@@ -4,11 +4,12 @@
 //! initramfs with agent and modules, QEMU, and a disk where there is one.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use vm::{Images, QemuCommand};
 
+use crate::cache;
 use crate::cmd::cargo;
 use crate::kernel::{self, Flavour, Kernel, Use};
 use crate::kselftest::image;
@@ -126,6 +127,20 @@ pub(crate) fn initramfs(project: &Project, kernel: &Kernel, ours: &[PathBuf]) ->
     Ok(archive)
 }
 
+/// Removes snapshots of guests that are no more. Tests of another run may be taking one.
+fn forget(snapshots: &Path) -> Result<()> {
+    let old = snapshots.with_extension("old");
+    // What a run left that was stopped here.
+    cache::remove_dir(&old)?;
+    if snapshots.exists() {
+        fs::rename(snapshots, &old)
+            .with_context(|| format!("can't move {}", snapshots.display()))?;
+        // The next time will do.
+        let _ = cache::remove_dir(&old);
+    }
+    Ok(())
+}
+
 fn images(
     project: &Project,
     kernel: &Kernel,
@@ -142,6 +157,8 @@ fn images(
     }
     let logs = project.out("vm");
     fs::create_dir_all(&logs).with_context(|| format!("can't create {}", logs.display()))?;
+    let snapshots = project.out("snapshots");
+    forget(&snapshots)?;
     let symbols = Some(kernel.build.join("System.map")).filter(|path| path.is_file());
     let kasan = kernel.config.get("KASAN") == "y";
     let names = ours.iter().filter_map(|module| module.file_stem());
@@ -164,6 +181,7 @@ fn images(
         counter: None,
         symbols,
         disk: None,
+        snapshots: Some(snapshots),
         logs,
     })
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     clock, deferred, device, ethtool, failure, faults, files, flow_rules, interfaces, jobs::Jobs,
-    leaks, marker, modules, netdev, netns, packet, ping, registers, root, rtnetlink, stamp,
+    leaks, marker, modules, netdev, netns, packet, ping, random, registers, root, rtnetlink, stamp,
 };
 
 /// Who this is.
@@ -57,6 +57,7 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
     let milliseconds = Duration::from_millis;
     match request {
         R::Hello(r) => answer(r, |_| hello()),
+        R::Reseed(r) => answer(r, |r| random::reseed(r.bytes)),
         R::PowerOff(_) => bail!("PowerOff is handled where calls are read"),
         R::Panic(r) => panic!("{}", r.message),
         R::ReadFile(r) => answer_in(r.ns, r, |r| files::read(&r.path)),

@@ -28,6 +28,7 @@ mod netdev;
 mod netns;
 mod packet;
 mod ping;
+mod random;
 mod registers;
 mod root;
 mod rtnetlink;

@@ -63,6 +63,7 @@ pub struct Options {
     bounce_buffers: bool,
     dma_debugging: bool,
     disk: Option<PathBuf>,
+    snapshot: bool,
 }
 
 impl Default for Options {
@@ -83,6 +84,7 @@ impl Default for Options {
             bounce_buffers: false,
             dma_debugging: true,
             disk: None,
+            snapshot: false,
         }
     }
 }
@@ -108,6 +110,13 @@ impl Options {
     #[must_use]
     pub fn transmit_queue(mut self, queue: u32) -> Self {
         self.transmit_queue = Some(queue);
+        self
+    }
+
+    /// Goes on from where an equal guest had booted: see [`Machine::snapshot`].
+    #[must_use]
+    pub fn snapshot(mut self) -> Self {
+        self.snapshot = true;
         self
     }
 
@@ -195,7 +204,7 @@ impl Options {
 
     /// Boots a guest with the images that the environment names, and sets both NICs up.
     pub fn boot(self, name: &str) -> Result<Testbed> {
-        self.boot_images(Images::from_env()?, name)
+        self.snapshot().boot_images(Images::from_env()?, name)
     }
 
     /// As [`Options::boot`], with these images.
@@ -204,6 +213,9 @@ impl Options {
             .cpus(self.cpus)
             .memory_mib(self.memory_mib);
         let mut peer = Station::PEER;
+        if self.snapshot {
+            machine = machine.snapshot();
+        }
         if self.two_wires {
             machine = machine.wire_count(2);
             peer.wire = FAR_WIRE;

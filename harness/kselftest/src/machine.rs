@@ -110,6 +110,7 @@ fn try_run(
         .cpus(test.cpus)
         .memory_mib(MEMORY_MIB)
         .disk(image)
+        .snapshot()
         .boot_images(
             images.clone(),
             &format!("kselftest-{}-{}", driver.name(), test.name),

@@ -25,6 +25,14 @@ pub struct AgentInfo {
     pub page_size: usize,
 }
 
+/// Gives the kernel randomness of the host's, from which all that is random comes from now on: a
+/// guest that goes on from a snapshot has had the same as others.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Reseed {
+    /// As it comes.
+    pub bytes: [u8; 32],
+}
+
 /// Turns the guest off, after the reply.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PowerOff {}

@@ -57,6 +57,7 @@ macro_rules! requests {
 requests! {
     agent {
         Hello -> agent::AgentInfo,
+        Reseed -> (),
         PowerOff -> (),
         Panic -> (),
     }

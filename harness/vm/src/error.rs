@@ -107,6 +107,14 @@ pub enum Error {
         /// Why.
         message: String,
     },
+    /// What a guest was cannot be kept, or not be read again.
+    #[error("the snapshot {} cannot be used: {error}", path.display())]
+    Snapshot {
+        /// The snapshot.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
     /// QEMU's program cannot be started.
     #[error(
         "cannot start QEMU ({program}): {error}; install qemu-system-x86, or build the guest again"

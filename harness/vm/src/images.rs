@@ -49,6 +49,10 @@ pub struct Images {
     /// see [`Machine::disk`](crate::Machine::disk).
     #[serde(default)]
     pub disk: Option<PathBuf>,
+    /// Directory for snapshots of guests that have just booted:
+    /// see [`Machine::snapshot`](crate::Machine::snapshot).
+    #[serde(default)]
+    pub snapshots: Option<PathBuf>,
     /// Directory below which every boot makes one of its own for its logs.
     pub logs: PathBuf,
 }

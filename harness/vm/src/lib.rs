@@ -38,6 +38,7 @@ mod qmp;
 mod run_dir;
 pub mod scan;
 mod silence;
+mod snapshot;
 mod topology;
 pub mod traces;
 mod tsc;

@@ -90,6 +90,7 @@ pub struct Machine {
     pub(crate) qemu_arguments: Vec<String>,
     pub(crate) accelerator: Accelerator,
     pub(crate) counted: bool,
+    pub(crate) snapshot: bool,
     pub(crate) call_timeout: Duration,
 }
 
@@ -112,6 +113,7 @@ impl Machine {
             qemu_arguments: Vec::new(),
             accelerator: Accelerator::Auto,
             counted: false,
+            snapshot: false,
             call_timeout: Duration::from_secs(300),
         }
     }
@@ -194,6 +196,15 @@ impl Machine {
     #[must_use]
     pub fn counted(mut self) -> Self {
         self.counted = true;
+        self
+    }
+
+    /// Goes on from where an equal machine had booted, if it is emulated and that can be, and keeps
+    /// what the first of them was. The time of day has stood still in between, and what was random
+    /// until then is the same in all of them; after that it is not.
+    #[must_use]
+    pub fn snapshot(mut self) -> Self {
+        self.snapshot = true;
         self
     }
 
@@ -302,6 +313,7 @@ mod tests {
             counter: None,
             symbols: None,
             disk: None,
+            snapshots: None,
             logs: "/nonexistent".into(),
         };
         let machine = || Machine::new(images.clone(), "impossible");

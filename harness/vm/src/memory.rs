@@ -46,6 +46,11 @@ impl Backing {
         })
     }
 
+    /// The memory as a file.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
     /// The memory as RAM of a q35 machine.
     pub(crate) fn as_ram(&self) -> Result<GuestMemory> {
         self.map(&layout(self.bytes))

@@ -21,6 +21,16 @@ pub(crate) struct Inherited {
     pub(crate) monitor: RawFd,
 }
 
+impl Inherited {
+    /// Of no QEMU that runs.
+    pub(crate) const NONE: Self = Self {
+        ram: -1,
+        accelerator: None,
+        control: -1,
+        monitor: -1,
+    };
+}
+
 /// Kernel parameters of every boot.
 ///
 /// A panic resets the machine at once, which ends QEMU (`-no-reboot`); warnings reach the console.
@@ -44,6 +54,7 @@ pub(crate) fn arguments(
     run: &RunDir,
     accelerators: &[&str],
     fds: Inherited,
+    resumed: bool,
 ) -> Vec<OsString> {
     let mut arguments = Arguments::default();
     let mib = machine.memory_mib;
@@ -72,7 +83,7 @@ pub(crate) fn arguments(
     let mut parameters = KERNEL_PARAMETERS.to_owned();
     // A counted guest's time is exact, and KVM tells its guest the rate.
     if let Some(khz) = tsc::khz().filter(|_| emulated && !machine.counted) {
-        parameters.push_str(&format!(" tsc_early_khz={khz}"));
+        parameters.push_str(&format!(" {}", tsc::parameter(khz)));
     }
     for parameter in &machine.kernel_parameters {
         parameters.push(' ');
@@ -80,9 +91,14 @@ pub(crate) fn arguments(
     }
     arguments.add("-append", parameters);
 
+    if resumed {
+        arguments.add("-incoming", "defer");
+    }
+    // The log of a guest that goes on does, too.
+    let console = path(&run.console());
     arguments.add(
         "-chardev",
-        format!("file,id=console,path={}", path(&run.console())),
+        format!("file,id=console,path={console},append=on"),
     );
     arguments.add("-serial", "chardev:console");
     arguments.add("-device", "virtio-serial-pci");

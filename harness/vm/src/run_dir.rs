@@ -78,6 +78,14 @@ impl RunDir {
         Err(failed(io::ErrorKind::AlreadyExists.into()))
     }
 
+    /// No directory of any run.
+    pub(crate) fn nowhere() -> Self {
+        Self {
+            path: PathBuf::new(),
+            _lock: None,
+        }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

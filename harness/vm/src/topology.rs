@@ -18,7 +18,7 @@ const MEMORY_BAR: u64 = 2;
 /// The kernel lets a device reach another one's memory when they are behind one switch, or when it
 /// knows that the root complex passes such traffic on (drivers/pci/p2pdma.c). It knows that of a
 /// few host bridges, which QEMU's is not, and of all processors of AMD since Zen, family 23.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Topology {
     /// Each behind a root port of its own, on a root complex of which the kernel knows nothing: it
     /// refuses peer-to-peer. Under KVM the processor is the host's and may be one that the kernel

@@ -16,6 +16,11 @@ pub(crate) fn khz() -> Option<u64> {
     *KHZ.get_or_init(measure)
 }
 
+/// What a kernel is told of it.
+pub(crate) fn parameter(khz: u64) -> String {
+    format!("tsc_early_khz={khz}")
+}
+
 #[cfg(not(target_arch = "x86_64"))]
 fn measure() -> Option<u64> {
     None

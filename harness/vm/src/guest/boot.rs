@@ -4,6 +4,7 @@
 
 use std::{
     fs::File,
+    io::Read,
     os::{
         fd::{AsFd, AsRawFd},
         unix::net::UnixStream,
@@ -13,6 +14,7 @@ use std::{
     time::Instant,
 };
 
+use protocol::agent::{AgentInfo, Reseed};
 use serde_json::json;
 
 use super::Guest;
@@ -25,13 +27,60 @@ use crate::{
     qmp::Monitor,
     run_dir::RunDir,
     silence::{explain, keep_registers},
+    snapshot::{PATIENCE, Place, Snapshot},
 };
 
 impl Guest {
-    /// Starts QEMU and waits for the agent.
+    /// Starts QEMU and waits for the agent; or lets it go on from where an equal guest was then.
     pub(crate) fn boot(machine: Machine, accelerators: &[&str]) -> Result<Self> {
         let span = tracing::info_span!("boot", name = machine.name);
         let _entered = span.enter();
+        let place = Place::of(&machine, accelerators).filter(|place| !place.is_given_up());
+
+        if let Some((place, snapshot)) = place.as_ref().and_then(|p| Some((p, p.open()?))) {
+            let resumed = Started::start(&machine, accelerators, Some(&snapshot))
+                .and_then(|started| started.resume(&machine, snapshot));
+            match resumed {
+                Err(error) if !is_of_the_host(&error) => {
+                    tracing::warn!("no guest came of a snapshot, it boots: {error}");
+                    place.give_up();
+                }
+                resumed => return resumed,
+            }
+        }
+        Started::start(&machine, accelerators, None)?.wait(&machine, place)
+    }
+}
+
+/// Whether an error has nothing to do with what is started: a boot would meet it, too.
+fn is_of_the_host(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::RunDirectory { .. }
+            | Error::DiskFull { .. }
+            | Error::Memory { .. }
+            | Error::QemuMissing { .. }
+            | Error::BadMachine(_)
+    )
+}
+
+/// A QEMU whose agent has not answered yet.
+struct Started {
+    start: Instant,
+    run: RunDir,
+    ram: Backing,
+    accelerator: Option<Backing>,
+    process: Process,
+    channel: Channel,
+    monitor: UnixStream,
+}
+
+impl Started {
+    fn start(
+        machine: &Machine,
+        accelerators: &[&str],
+        snapshot: Option<&Snapshot>,
+    ) -> Result<Self> {
         let start = Instant::now();
         let run = RunDir::create(&machine.logs, &machine.name)?;
         tracing::debug!(directory = %run.path().display(), "run directory");
@@ -41,10 +90,13 @@ impl Guest {
         };
 
         let ram = Backing::create("the guest's RAM", machine.memory_mib << 20)?;
-        let accelerator_backing = machine
+        let accelerator = machine
             .accelerator_mib
             .map(|mib| Backing::create("the accelerator's memory", mib << 20))
             .transpose()?;
+        if let Some(snapshot) = snapshot {
+            snapshot.lay_out(&ram, &run)?;
+        }
         let (control, guest_control) = UnixStream::pair().map_err(unwritable)?;
         let (monitor, guest_monitor) = UnixStream::pair().map_err(unwritable)?;
         let transcript = File::create(run.transcript()).map_err(unwritable)?;
@@ -52,7 +104,7 @@ impl Guest {
 
         let share = |backing: &Backing| backing.as_fd().try_clone_to_owned().map_err(unwritable);
         let guest_ram = share(&ram)?;
-        let guest_accelerator = accelerator_backing.as_ref().map(share).transpose()?;
+        let guest_accelerator = accelerator.as_ref().map(share).transpose()?;
         let fds = Inherited {
             ram: guest_ram.as_raw_fd(),
             accelerator: guest_accelerator.as_ref().map(AsRawFd::as_raw_fd),
@@ -67,27 +119,47 @@ impl Guest {
                 "the manifest names no command for QEMU".to_owned(),
             ));
         };
+        let resumed = snapshot.is_some();
         let mut command = Command::new(program);
         command.args(arguments).envs(&images.qemu.env);
-        command.args(qemu::arguments(&machine, images, &run, accelerators, fds));
+        command.args(qemu::arguments(
+            machine,
+            images,
+            &run,
+            accelerators,
+            fds,
+            resumed,
+        ));
         tracing::debug!(?command, "starting QEMU");
         let process =
             Process::spawn(command, inherited, output).map_err(|error| Error::QemuMissing {
                 program: program.clone(),
                 error,
             })?;
-
         let channel =
             Channel::new(control, transcript, machine.call_timeout).map_err(unwritable)?;
-        let info = match channel.wait_ready(machine.call_timeout) {
+        Ok(Self {
+            start,
+            run,
+            ram,
+            accelerator,
+            process,
+            channel,
+            monitor,
+        })
+    }
+
+    /// Waits for the agent's first message, and takes a snapshot where one is wanted.
+    fn wait(self, machine: &Machine, place: Option<Place>) -> Result<Guest> {
+        let info = match self.channel.wait_ready(machine.call_timeout) {
             Ok(info) => info,
             Err(silence) => {
                 if silence == Silence::Timeout {
-                    keep_registers(Monitor::connect(monitor), &run);
+                    keep_registers(self.connect(), &self.run);
                 }
                 let during = "the boot";
                 let timeout = machine.call_timeout;
-                return Err(explain(silence, during, timeout, &process, &run));
+                return Err(explain(silence, during, timeout, &self.process, &self.run));
             }
         };
         if info.version != protocol::VERSION {
@@ -96,27 +168,70 @@ impl Guest {
                 host: protocol::VERSION,
             });
         }
-        let mut monitor = Monitor::connect(monitor)?;
+        let mut monitor = self.connect()?;
+        if let Some(place) = place.filter(|place| !place.is_given_up()) {
+            match place.take(&mut monitor, &self.ram, &self.run, &info) {
+                Err(error @ Error::Snapshot { .. }) => {
+                    tracing::warn!("the guest is not kept for others: {error}");
+                }
+                taken => taken?,
+            }
+        }
+        self.guest(machine, monitor, info, false)
+    }
+
+    /// Lets the guest of a snapshot go on.
+    fn resume(self, machine: &Machine, snapshot: Snapshot) -> Result<Guest> {
+        let mut monitor = self.connect()?;
+        snapshot.resume(&mut monitor)?;
+        let guest = self.guest(machine, monitor, snapshot.info, true)?;
+        let mut bytes = [0; 32];
+        File::open("/dev/urandom")
+            .and_then(|mut random| random.read_exact(&mut bytes))
+            .map_err(|error| Error::Snapshot {
+                path: "/dev/urandom".into(),
+                error,
+            })?;
+        guest.call_within(Reseed { bytes }, PATIENCE)?;
+        Ok(guest)
+    }
+
+    fn connect(&self) -> Result<Monitor> {
+        let socket = self.monitor.try_clone();
+        Monitor::connect(socket.map_err(|error| Error::RunDirectory {
+            path: self.run.path().to_owned(),
+            error,
+        })?)
+    }
+
+    fn guest(
+        self,
+        machine: &Machine,
+        mut monitor: Monitor,
+        info: AgentInfo,
+        resumed: bool,
+    ) -> Result<Guest> {
         let kvm = monitor.execute("query-kvm", json!({}))?;
         let accelerator = if kvm["enabled"] == true { "kvm" } else { "tcg" };
-        let boot_time = start.elapsed();
+        let boot_time = self.start.elapsed();
         tracing::info!(
             accelerator,
             ?boot_time,
             kernel = info.kernel_release,
             "the guest is up"
         );
-        Ok(Self {
-            process,
-            channel,
+        Ok(Guest {
+            process: self.process,
+            channel: self.channel,
             monitor: Mutex::new(monitor),
-            ram: ram.as_ram()?,
-            accelerator_backing,
+            ram: self.ram.as_ram()?,
+            accelerator_backing: self.accelerator,
             accelerator_memory: OnceLock::new(),
-            run,
+            run: self.run,
             info,
             accelerator,
             boot_time,
+            resumed,
             call_timeout: machine.call_timeout,
             wires: machine.wires,
             expected: Mutex::default(),

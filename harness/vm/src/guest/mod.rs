@@ -50,6 +50,7 @@ pub struct Guest {
     info: AgentInfo,
     accelerator: &'static str,
     boot_time: Duration,
+    resumed: bool,
     call_timeout: Duration,
     wires: u8,
     expected: Mutex<Vec<Expectation>>,
@@ -177,10 +178,17 @@ impl Guest {
         self.accelerator
     }
 
-    /// From the start of QEMU to the agent's first message.
+    /// From the start of QEMU to the agent's first message, or to where the guest went on.
     #[must_use]
     pub fn boot_time(&self) -> Duration {
         self.boot_time
+    }
+
+    /// Whether it did not boot, but went on from a snapshot: see
+    /// [`Machine::snapshot`](crate::Machine::snapshot).
+    #[must_use]
+    pub fn resumed(&self) -> bool {
+        self.resumed
     }
 
     /// How long the guest may take for an answer.

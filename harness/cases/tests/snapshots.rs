@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the other cases go on from.
+
+use cases::{Result, Testbed};
+
+#[test]
+fn guests_of_every_kind_go_on_from_where_one_had_booted() -> Result {
+    let usual = Testbed::options();
+    for (kind, options) in [
+        ("usual", usual.clone()),
+        ("processors", usual.clone().cpus(4)),
+        ("wires", usual.clone().two_wires()),
+        ("hot-plug", usual.clone().hot_plug()),
+        ("bounce", usual.bounce_buffers()),
+    ] {
+        // Another case may be taking it, and who comes meanwhile boots.
+        let mut times = 0..3;
+        loop {
+            assert!(times.next().is_some(), "{kind}: all of them booted");
+            let bed = options.clone().boot(&format!("snapshot-{kind}"))?;
+            let (resumed, kvm) = (bed.guest.resumed(), bed.guest.accelerator() == "kvm");
+            bed.finish()?;
+            if resumed || kvm {
+                break;
+            }
+        }
+    }
+    Ok(())
+}

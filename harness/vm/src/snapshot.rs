@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a guest was when it had just booted: the next of a machine that is alike goes on from there.
+//!
+//! Where a processor is emulated, booting is most of what a short case takes. A snapshot is a
+//! directory: the guest's RAM as a sparse file, what QEMU says of all else (migration, with
+//! `x-ignore-shared`: the RAM is not QEMU's to move), the kernel's log and the agent's first message.
+//! Many processes do this at once. One at a time takes snapshots, under another name until all of it
+//! is there; who goes on from one holds its directory, and never sees a part of another.
+
+use std::{
+    fs::{self, File},
+    hash::{DefaultHasher, Hash, Hasher},
+    io::{self, Read, Seek, SeekFrom},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{FileExt, MetadataExt},
+    },
+    path::{Path, PathBuf},
+    process, thread,
+    time::{Duration, Instant},
+};
+
+use protocol::agent::AgentInfo;
+use rustix::{
+    fs::{FlockOperation, SeekFrom as Sparse, flock, seek, statvfs},
+    io::Errno,
+};
+use serde_json::json;
+
+use crate::{
+    Error, Machine, Result,
+    memory::Backing,
+    qemu::{self, Inherited},
+    qmp::Monitor,
+    run_dir::RunDir,
+    scan::scan,
+    tsc,
+};
+
+/// How long QEMU may take to write or read the state of its devices, and the agent to answer then.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Room that a snapshot has to leave for others, in bytes.
+const ROOM: u64 = 1 << 30;
+
+const RAM: &str = "ram";
+const DEVICES: &str = "devices";
+const CONSOLE: &str = "console.log";
+const AGENT: &str = "agent.json";
+
+/// Where the snapshot of a machine is, or would be.
+#[derive(Debug)]
+pub(crate) struct Place(PathBuf);
+
+/// A snapshot that is whole, and stays so whatever becomes of its name.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    dir: File,
+    /// What the agent said at its start.
+    pub(crate) info: AgentInfo,
+}
+
+impl Place {
+    /// `None` for a machine that boots each time: one that did not ask, one that has other means
+    /// (KVM) or another purpose (counting), one with an accelerator, which QEMU does not
+    /// migrate, and one whose kernel has to find out how fast its clock is.
+    pub(crate) fn of(machine: &Machine, accelerators: &[&str]) -> Option<Self> {
+        let emulated = accelerators.first().is_some_and(|a| a.starts_with("tcg"));
+        let able = emulated && !machine.counted && machine.accelerator_mib.is_none();
+        let root = machine.images.snapshots.as_ref();
+        let root = root.filter(|_| able && machine.snapshot)?;
+        let images = &machine.images;
+        let mut hasher = DefaultHasher::new();
+
+        // All that QEMU is told, but for what is of a run, and the rate to more than a MHz.
+        let khz = tsc::khz()?;
+        let alike = Machine {
+            name: String::new(),
+            ..machine.clone()
+        };
+        let nothing = RunDir::nowhere();
+        qemu::arguments(
+            &alike,
+            images,
+            &nothing,
+            accelerators,
+            Inherited::NONE,
+            false,
+        )
+        .into_iter()
+        .map(|word| {
+            word.to_string_lossy()
+                .replace(&format!(" {}", tsc::parameter(khz)), "")
+        })
+        .for_each(|word| word.hash(&mut hasher));
+        ((khz + 500) / 1000).hash(&mut hasher);
+        // What is in the files: QEMU's own are named among its first words.
+        (&images.qemu.argv, &images.qemu.env, protocol::VERSION).hash(&mut hasher);
+        let words = images.qemu.argv.iter().map(Path::new);
+        let files = [&images.kernel, &images.initramfs].map(PathBuf::as_path);
+        let files = files.into_iter().chain(machine.disk.as_deref());
+        for found in words
+            .chain(files)
+            .filter_map(|file| fs::metadata(file).ok())
+        {
+            let changed = (found.mtime(), found.mtime_nsec());
+            (found.ino(), found.len(), changed).hash(&mut hasher);
+        }
+        Some(Self(root.join(format!("{:016x}", hasher.finish()))))
+    }
+
+    /// The snapshot, if there is one.
+    pub(crate) fn open(&self) -> Option<Snapshot> {
+        let dir = File::open(&self.0).ok()?;
+        let text = fs::read(within(&dir, AGENT)).ok()?;
+        let info = serde_json::from_slice(&text).ok()?;
+        Some(Snapshot { dir, info })
+    }
+
+    /// No guest came of the snapshot: none will be tried again, or taken.
+    pub(crate) fn give_up(&self) {
+        let _ = File::create(self.given_up());
+    }
+
+    /// Whether machines of this kind boot, since no guest came of their snapshot.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.given_up().exists()
+    }
+
+    fn given_up(&self) -> PathBuf {
+        self.0.with_extension("bad")
+    }
+
+    /// Takes one of a guest that has just booted and goes on afterwards, unless somebody else is
+    /// about to, or its kernel complained: all others would have complained.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Snapshot`] when there will be none; others when the guest is lost with it.
+    pub(crate) fn take(
+        &self,
+        monitor: &mut Monitor,
+        ram: &Backing,
+        run: &RunDir,
+        info: &AgentInfo,
+    ) -> Result<()> {
+        let failed = |error: io::Error| Error::Snapshot {
+            path: self.0.clone(),
+            error,
+        };
+        if !scan(&run.console_text()).is_empty() {
+            return Ok(());
+        }
+        let root = self.0.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(root).map_err(failed)?;
+        let lock = File::create(self.0.with_extension("lock")).map_err(failed)?;
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() || self.open().is_some()
+        {
+            return Ok(());
+        }
+        let room = statvfs(root).map_err(|error| failed(error.into()))?;
+        let needed = ram.file().metadata().map_err(failed)?.blocks() * 512 + ROOM;
+        if room.f_bavail.saturating_mul(room.f_frsize) < needed {
+            return Err(failed(io::ErrorKind::StorageFull.into()));
+        }
+        // What a process left that was killed here.
+        let new = self.0.with_extension("new");
+        let _ = fs::remove_dir_all(&new);
+        let _ = fs::remove_dir_all(&self.0);
+        fs::create_dir(&new).map_err(failed)?;
+        let dir = File::open(&new).map_err(failed)?;
+
+        monitor.execute("stop", json!({}))?;
+        let kept = migrate(monitor, "migrate", &dir).and_then(|migrated| {
+            migrated.map_err(|message| failed(io::Error::other(message)))?;
+            let file = File::create(within(&dir, RAM)).map_err(failed)?;
+            copy(ram.file(), &file).map_err(failed)?;
+            fs::copy(run.console(), within(&dir, CONSOLE)).map_err(failed)?;
+            fs::write(within(&dir, AGENT), json!(info).to_string()).map_err(failed)?;
+            fs::rename(&new, &self.0).map_err(failed)
+        });
+        monitor.execute("cont", json!({}))?;
+        kept
+    }
+}
+
+impl Snapshot {
+    /// Prepares what QEMU starts with: RAM, and the log so far.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Snapshot`].
+    pub(crate) fn lay_out(&self, ram: &Backing, run: &RunDir) -> Result<()> {
+        let failed = |error| self.failed(error);
+        let source = File::open(within(&self.dir, RAM)).map_err(failed)?;
+        copy(&source, ram.file()).map_err(failed)?;
+        fs::copy(within(&self.dir, CONSOLE), run.console()).map_err(failed)?;
+        Ok(())
+    }
+
+    /// Has a QEMU that was started with `-incoming defer` go on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Snapshot`], [`Error::Monitor`].
+    pub(crate) fn resume(&self, monitor: &mut Monitor) -> Result<()> {
+        migrate(monitor, "migrate-incoming", &self.dir)?
+            .map_err(|message| self.failed(io::Error::other(message)))?;
+        // It was stopped when it was kept.
+        monitor.execute("cont", json!({})).map(drop)
+    }
+
+    fn failed(&self, error: io::Error) -> Error {
+        Error::Snapshot {
+            path: fs::read_link(within(&self.dir, "")).unwrap_or_default(),
+            error,
+        }
+    }
+}
+
+/// A file in a directory, whatever its name is by now; for this process and its children.
+fn within(dir: &File, name: &str) -> PathBuf {
+    let process = process::id();
+    Path::new("/proc")
+        .join(format!("{process}/fd/{}", dir.as_raw_fd()))
+        .join(name)
+}
+
+/// Lets QEMU write all but shared memory to a snapshot, or read it, and waits until it has, or says
+/// why not.
+fn migrate(
+    monitor: &mut Monitor,
+    command: &str,
+    dir: &File,
+) -> Result<std::result::Result<(), String>> {
+    let ignore = json!([{ "capability": "x-ignore-shared", "state": true }]);
+    monitor.execute(
+        "migrate-set-capabilities",
+        json!({ "capabilities": ignore }),
+    )?;
+    let uri = format!("file:{}", within(dir, DEVICES).display());
+    monitor.execute(command, json!({ "uri": uri }))?;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let status = monitor.execute("query-migrate", json!({}))?;
+        // It is said to be completed a moment before the machine may go on.
+        let state = monitor.execute("query-status", json!({}))?;
+        let going_on = state["status"] == "finish-migrate";
+        match status["status"].as_str() {
+            Some("completed") if !going_on => return Ok(Ok(())),
+            Some("failed" | "cancelled") if !going_on => return Ok(Err(status.to_string())),
+            _ if Instant::now() > deadline => {
+                return Err(Error::Monitor {
+                    command: command.to_owned(),
+                    message: format!("it takes too long: {status}"),
+                });
+            }
+            _ => thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// Copies a file with its holes.
+fn copy(source: &File, target: &File) -> io::Result<()> {
+    let len = source.metadata()?.len();
+    target.set_len(len)?;
+    let mut buffer = vec![0; 1 << 20];
+    let mut end = 0;
+    loop {
+        let start = match seek(source, Sparse::Data(end)) {
+            Ok(start) => start,
+            // No data behind this.
+            Err(Errno::NXIO) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        end = seek(source, Sparse::Hole(start))?;
+        let mut reader = source;
+        reader.seek(SeekFrom::Start(start))?;
+        let mut at = start;
+        while at < end {
+            let part = buffer.len().min((end - at) as usize);
+            reader.read_exact(&mut buffer[..part])?;
+            target.write_all_at(&buffer[..part], at)?;
+            at += part as u64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_copied_with_its_holes() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = |name: &str| {
+            let mut options = File::options();
+            options.read(true).write(true).create(true).truncate(true);
+            options.open(dir.path().join(name)).unwrap()
+        };
+        let (source, target) = (open("source"), open("target"));
+        source.set_len(64 << 20).unwrap();
+        source.write_all_at(b"first", 0).unwrap();
+        let long: Vec<u8> = (0..3 << 20).map(|byte| (byte % 251) as u8).collect();
+        source.write_all_at(&long, (16 << 20) + 123).unwrap();
+        copy(&source, &target).unwrap();
+
+        let (mut one, mut other) = (vec![0; 64 << 20], vec![0; 64 << 20]);
+        source.read_exact_at(&mut one, 0).unwrap();
+        target.read_exact_at(&mut other, 0).unwrap();
+        assert!(one == other, "the copy differs");
+        assert_eq!(target.metadata().unwrap().len(), 64 << 20);
+        let blocks = target.metadata().unwrap().blocks() * 512;
+        assert!(blocks < 8 << 20, "{blocks} bytes are allocated");
+    }
+}
