@@ -211,8 +211,9 @@ fn device_memory_is_received_in_threads_and_by_busy_polling() -> Result {
             contents: value.to_string(),
         })
     };
-    // Sockets that are made from now on poll the NAPI that their packets came from.
-    let busy = |on| sysctl("busy_read", if on { 50 } else { 0 });
+    // Sockets that are made from now on poll the NAPI that their packets came from, for so many
+    // microseconds: long enough for packets of an emulated machine to come.
+    let busy = |on| sysctl("busy_read", if on { 500_000 } else { 0 });
     let polled = || -> Result<u64> {
         let text = bed.guest.call(ReadFile {
             ns: bed.local.ns,
