@@ -63,8 +63,8 @@ pub(crate) struct Snapshot {
 
 impl Place {
     /// `None` for a machine that boots each time: one that did not ask, one that has other means
-    /// (KVM) or another purpose (counting), one with an accelerator, which QEMU does not
-    /// migrate, and one whose kernel has to find out how fast its clock is.
+    /// (KVM) or another purpose (counting), one with an accelerator, whose memory QEMU wants to
+    /// find where it was before it restores the BAR, and one whose kernel has to find out how fast its clock is.
     pub(crate) fn of(machine: &Machine, accelerators: &[&str]) -> Option<Self> {
         let emulated = accelerators.first().is_some_and(|a| a.starts_with("tcg"));
         let able = emulated && !machine.counted && machine.accelerator_mib.is_none();
