@@ -8,7 +8,7 @@ use std::{
 };
 
 use cases::{ACCELERATOR, ACCELERATOR_MIB, Family, Result, Testbed};
-use protocol::Memory;
+use protocol::{Memory, kernel::FreeDeferred};
 use vm::Topology;
 
 const MIB: u64 = 1 << 20;
@@ -131,6 +131,7 @@ fn all_of_an_accelerators_memory_is_given_out_and_comes_back() -> Result {
         loop {
             match hold(bytes) {
                 Err(error) if error.errno() == Some(ENOMEM) && Instant::now() < deadline => {
+                    bed.guest.call(FreeDeferred {})?;
                     thread::sleep(Duration::from_millis(100));
                 }
                 answer => return answer,

@@ -10,7 +10,7 @@ use std::{
 use cases::{ACCELERATOR, CaseError, Family, Result, Testbed, place};
 use protocol::{
     Ns, Release,
-    kernel::{ReadFile, WriteFile},
+    kernel::{FreeDeferred, ReadFile, WriteFile},
 };
 use vm::Topology;
 
@@ -77,6 +77,11 @@ fn an_accelerator_stays_with_its_driver_until_a_nic_no_longer_uses_its_memory() 
             (None, 0),
             "{report:?}"
         );
+        // A processor may have left payload to another, where it waits for the next packet.
+        while !unbind.is_finished() {
+            bed.guest.call(FreeDeferred {})?;
+            thread::sleep(Duration::from_millis(20));
+        }
         unbind.join().expect("no panic")
     })?;
 
