@@ -71,9 +71,9 @@ pub(crate) fn run(project: &Project, lock: CacheLock, filters: &[String]) -> Res
     Ok(())
 }
 
-/// How many tests run at once, unless the user says so: two more than there are processors, because
-/// all of them wait now and then, those with selftests most of the time. Most have a guest of 1 GiB, of
-/// which it touches a part.
+/// How many tests run at once, unless the user says so (with `NEXTEST_TEST_THREADS`, where memory is
+/// short: most have a guest of 1 GiB). Two more than there are processors, because all of them wait
+/// now and then.
 fn threads() -> OsString {
     let processors = || std::thread::available_parallelism().map_or(1, usize::from);
     std::env::var_os(THREADS).unwrap_or_else(|| (processors() + 2).to_string().into())

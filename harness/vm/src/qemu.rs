@@ -47,6 +47,11 @@ const KERNEL_PARAMETERS: &str = "console=ttyS0 loglevel=5 panic=-1 oops=panic no
 /// bytes at a time, and a case a fifth less.
 const SLOW_STRINGS: &str = ",-erms,-fsrm,-fsrs";
 
+/// Whether QEMU is to emulate processors at once, and not only where KVM does not start.
+pub(crate) fn is_emulated(accelerators: &[&str]) -> bool {
+    accelerators.first().is_some_and(|a| a.starts_with("tcg"))
+}
+
 /// All arguments behind the command's own.
 pub(crate) fn arguments(
     machine: &Machine,
@@ -67,7 +72,7 @@ pub(crate) fn arguments(
     for accelerator in accelerators {
         arguments.add("-accel", *accelerator);
     }
-    let emulated = accelerators.first().is_some_and(|a| a.starts_with("tcg"));
+    let emulated = is_emulated(accelerators);
     if machine.counted {
         add_counter(&mut arguments, machine, images, run);
     } else {

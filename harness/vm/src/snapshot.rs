@@ -64,49 +64,22 @@ pub(crate) struct Snapshot {
 impl Place {
     /// `None` for a machine that boots each time: one that did not ask, one that has other means
     /// (KVM) or another purpose (counting), one with an accelerator, whose memory QEMU wants to
-    /// find where it was before it restores the BAR, and one whose kernel has to find out how fast its clock is.
+    /// find where it was before it restores the BAR, and one whose kernel has to find out how fast
+    /// its clock is.
     pub(crate) fn of(machine: &Machine, accelerators: &[&str]) -> Option<Self> {
-        let emulated = accelerators.first().is_some_and(|a| a.starts_with("tcg"));
-        let able = emulated && !machine.counted && machine.accelerator_mib.is_none();
+        let able = qemu::is_emulated(accelerators)
+            && !machine.counted
+            && machine.accelerator_mib.is_none();
         let root = machine.images.snapshots.as_ref();
         let root = root.filter(|_| able && machine.snapshot)?;
-        let images = &machine.images;
+        let khz = tsc::khz()?;
         let mut hasher = DefaultHasher::new();
 
-        // All that QEMU is told, but for what is of a run, and the rate to more than a MHz.
-        let khz = tsc::khz()?;
-        let alike = Machine {
-            name: String::new(),
-            ..machine.clone()
-        };
-        let nothing = RunDir::nowhere();
-        qemu::arguments(
-            &alike,
-            images,
-            &nothing,
-            accelerators,
-            Inherited::NONE,
-            false,
-        )
-        .into_iter()
-        .map(|word| {
-            word.to_string_lossy()
-                .replace(&format!(" {}", tsc::parameter(khz)), "")
-        })
-        .for_each(|word| word.hash(&mut hasher));
+        told(machine, accelerators, khz).hash(&mut hasher);
+        // To the MHz: it is measured anew each time.
         ((khz + 500) / 1000).hash(&mut hasher);
-        // What is in the files: QEMU's own are named among its first words.
-        (&images.qemu.argv, &images.qemu.env, protocol::VERSION).hash(&mut hasher);
-        let words = images.qemu.argv.iter().map(Path::new);
-        let files = [&images.kernel, &images.initramfs].map(PathBuf::as_path);
-        let files = files.into_iter().chain(machine.disk.as_deref());
-        for found in words
-            .chain(files)
-            .filter_map(|file| fs::metadata(file).ok())
-        {
-            let changed = (found.mtime(), found.mtime_nsec());
-            (found.ino(), found.len(), changed).hash(&mut hasher);
-        }
+        files(machine).hash(&mut hasher);
+        protocol::VERSION.hash(&mut hasher);
         Some(Self(root.join(format!("{:016x}", hasher.finish()))))
     }
 
@@ -217,6 +190,45 @@ impl Snapshot {
             error,
         }
     }
+}
+
+/// All that QEMU is told, but for what is of a run, and the clock's rate.
+fn told(machine: &Machine, accelerators: &[&str], khz: u64) -> Vec<String> {
+    let images = &machine.images;
+    let alike = Machine {
+        name: String::new(),
+        ..machine.clone()
+    };
+    let (run, fds) = (RunDir::nowhere(), Inherited::NONE);
+    let arguments = qemu::arguments(&alike, images, &run, accelerators, fds, false);
+    let rate = format!(" {}", tsc::parameter(khz));
+    let arguments = arguments.iter().map(|word| word.to_string_lossy());
+    let environment = images
+        .qemu
+        .env
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"));
+    let program = images.qemu.argv.iter().cloned();
+
+    program
+        .chain(environment)
+        .chain(arguments.map(|word| word.replace(&rate, "")))
+        .collect()
+}
+
+/// What tells a file that a machine is made of from another of its name: inode, length, time of its
+/// last change. QEMU's own are named among its first words.
+fn files(machine: &Machine) -> Vec<(u64, u64, i64, i64)> {
+    let images = &machine.images;
+    let words = images.qemu.argv.iter().map(Path::new);
+    let boot = [&images.kernel, &images.initramfs].map(PathBuf::as_path);
+
+    words
+        .chain(boot)
+        .chain(machine.disk.as_deref())
+        .filter_map(|file| fs::metadata(file).ok())
+        .map(|found| (found.ino(), found.len(), found.mtime(), found.mtime_nsec()))
+        .collect()
 }
 
 /// A file in a directory, whatever its name is by now; for this process and its children.

@@ -38,8 +38,7 @@ fn start<'g>(bed: &'g Testbed, socket: &XdpSocket) -> Result<JobHandle<'g, XdpSo
 
 /// Closes the socket. The kernel takes the queue back in the background.
 fn close(bed: &Testbed, job: JobHandle<'_, XdpSocket>) -> Result<XdpSocketReport> {
-    job.tell(Command::Stop)?;
-    let report = job.join()?;
+    let report = job.stop()?;
     bed.wait_xsk_gone(bed.local)?;
     Ok(report)
 }
@@ -155,8 +154,7 @@ fn a_queue_of_a_sockets_goes_on_for_all_others() -> Result {
     detach(&bed)?;
     transfers()?;
     for job in jobs {
-        job.tell(Command::Stop)?;
-        let report = job.join()?;
+        let report = job.stop()?;
         assert!(report.zero_copy && report.misplaced == 0, "{report:?}");
         assert_eq!(report.sent, report.completed, "{report:?}");
     }
@@ -228,8 +226,7 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
     let bound = bed.bind(bed.local, 1, Memory::Udmabuf, MIB)?;
     let beside = bed.guest.start(socket(&bed, 0)).map(drop);
     assert_eq!(beside.err().and_then(|error| error.errno()), Some(EBUSY));
-    bound.tell(Command::Stop)?;
-    bound.join()?;
+    bound.stop()?;
 
     // With copies it needs nothing of the driver.
     bed.set_header_split(bed.local, DataSplit::Off)?;
@@ -257,8 +254,7 @@ fn a_queue_returns_to_pages_whatever_takes_the_socket_away() -> Result {
     attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
     echoes(&bed, "bound while down")?;
     bed.set_interface(bed.local, false)?;
-    job.tell(Command::Stop)?;
-    job.join()?;
+    job.stop()?;
     detach(&bed)?;
     bed.set_interface(bed.local, true)?;
     bed.wait_carrier(true)?;
