@@ -40,6 +40,15 @@ pub use self::reference::DeviceRef;
 /// A MAC address.
 pub type MacAddress = [u8; 6];
 
+/// What became of features that were to be set ([`Driver::set_features`]).
+pub enum FeaturesSet {
+    /// They are.
+    All,
+    /// None is, because the device turned out not to have them all. [`Driver::fix_features`] leaves
+    /// those out by now, and is asked once more.
+    FixAgain,
+}
+
 /// A network driver.
 ///
 /// `Self` is what all contexts may read; it lives as long as the device is registered.
@@ -66,7 +75,8 @@ pub trait Driver: Sized + Send + Sync {
     fn set_vlan(&self, id: u16, receive: bool) -> Result;
 
     /// Makes a set of features one that the device can have together (`ndo_fix_features`). What is
-    /// left out here stays off, and the core asks for it again with the next change.
+    /// left out here stays off, and the core asks for it again with the next change. It must not
+    /// change anything in the device, for it is called whenever the core looks.
     fn fix_features(
         dev: Locked<'_, Self>,
         control: &mut Self::Control,
@@ -78,11 +88,15 @@ pub trait Driver: Sized + Send + Sync {
 
     /// Turns features on and off (`ndo_set_features`); [`NetDevice::features`] are still the old
     /// ones.
+    ///
+    /// # Errors
+    ///
+    /// Any, which the core logs: all is as before.
     fn set_features(
         dev: Locked<'_, Self>,
         control: &mut Self::Control,
         features: Features,
-    ) -> Result;
+    ) -> Result<FeaturesSet>;
 
     /// Tells the device its MAC address, which the core has validated (`ndo_set_mac_address`).
     fn set_mac_address(dev: Locked<'_, Self>, control: &mut Self::Control, addr: &MacAddress);

@@ -20,6 +20,7 @@ use net_bindings as bindings;
 use crate::{
     device::{
         Driver,
+        FeaturesSet,
         Locked,
         MacAddress,
         NetDevice, //
@@ -206,9 +207,20 @@ impl<T: Driver> Table<T> {
         features: bindings::netdev_features_t,
     ) -> c_int {
         // SAFETY: The core holds the lock.
-        let (dev, control) = unsafe { Locked::<T>::new(dev) };
+        let (locked, control) = unsafe { Locked::<T>::new(dev) };
 
-        from_result(|| T::set_features(dev, control, Features::from_raw(features)).map(|()| 0))
+        from_result(|| {
+            match T::set_features(locked, control, Features::from_raw(features))? {
+                FeaturesSet::All => Ok(0),
+                FeaturesSet::FixAgain => {
+                    // SAFETY: The core holds the RTNL and the lock, as this wants it, and `control`
+                    // is not used any more.
+                    unsafe { bindings::netdev_update_features(dev) };
+                    // The core leaves alone what was set meanwhile.
+                    Ok(1)
+                }
+            }
+        })
     }
 
     /// # Safety

@@ -26,6 +26,7 @@ use kernel::{
 use net::{
     device::{
         Driver,
+        FeaturesSet,
         Locked,
         MacAddress, //
     },
@@ -163,7 +164,7 @@ impl<'bound> Driver for Adapter<'bound> {
     }
 
     fn fix_features(
-        dev: Locked<'_, Self>,
+        _dev: Locked<'_, Self>,
         control: &mut Control<'bound>,
         features: Features,
     ) -> Features {
@@ -174,7 +175,7 @@ impl<'bound> Driver for Adapter<'bound> {
             features.without(Features::VLAN_INSERT)
         };
 
-        if features.contains(Features::UDP_SEGMENTATION) && !segments_udp(dev, control) {
+        if control.segments_udp == Some(false) {
             features.without(Features::UDP_SEGMENTATION)
         } else {
             features
@@ -185,9 +186,12 @@ impl<'bound> Driver for Adapter<'bound> {
         dev: Locked<'_, Self>,
         control: &mut Control<'bound>,
         features: Features,
-    ) -> Result {
+    ) -> Result<FeaturesSet> {
         let hw = &dev.device().driver().hw;
 
+        if features.contains(Features::UDP_SEGMENTATION) && !segments_udp(dev, control)? {
+            return Ok(FeaturesSet::FixAgain);
+        }
         // The packet path looks at the others itself.
         hw.set_vlan_tags(features);
         hw.set_filter(&control.filter, features);
@@ -197,7 +201,7 @@ impl<'bound> Driver for Adapter<'bound> {
                 hw.set_five_tuples(table);
             }
         }
-        Ok(())
+        Ok(FeaturesSet::All)
     }
 
     fn set_mac_address(dev: Locked<'_, Self>, _control: &mut Control<'bound>, addr: &MacAddress) {

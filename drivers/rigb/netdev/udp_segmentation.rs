@@ -19,30 +19,47 @@ use super::{
 use crate::loopback;
 
 /// Asks the device the first time, which interrupts traffic.
+///
+/// # Errors
+///
+/// As for [`Adapter::offline`]; it is asked again the next time.
 pub(super) fn segments_udp<'bound>(
     dev: Locked<'_, Adapter<'bound>>,
     control: &mut Control<'bound>,
-) -> bool {
-    if control.segments_udp.is_none() {
-        let asked = ask(dev, control);
+) -> Result<bool> {
+    if let Some(known) = control.segments_udp {
+        return Ok(known);
+    }
 
-        // Unless there was no memory, or nothing came back: then it is asked again.
-        control.segments_udp = asked.ok();
-        if let Ok(false) = asked {
+    let parent = dev.device().driver().parent;
+    let segments = match Adapter::offline(dev, control, |adapter, _| look(adapter))? {
+        Ok(true) => true,
+        Ok(false) => {
             dev_info!(
-                dev.device().driver().parent,
+                parent,
                 "no UDP segmentation: this device makes IP fragments\n"
             );
+            false
         }
-    }
-    control.segments_udp == Some(true)
-}
+        // It is not asked again: the core would do so with each change of another feature.
+        Err(error) => {
+            dev_warn!(
+                parent,
+                "no UDP segmentation: it can not be tried: {error:?}\n"
+            );
+            false
+        }
+    };
 
-fn ask<'bound>(dev: Locked<'_, Adapter<'bound>>, control: &mut Control<'bound>) -> Result<bool> {
-    Adapter::offline(dev, control, |adapter, _| look(adapter))?
+    control.segments_udp = Some(segments);
+    Ok(segments)
 }
 
 /// Sends a datagram to be segmented in a loop inside the device, and looks at what comes of it.
+///
+/// # Errors
+///
+/// `ENOMEM`, or nothing came back.
 fn look(adapter: &Adapter<'_>) -> Result<bool> {
     let frame = Descriptors::new(adapter.parent, udp_probe::SIZE)?;
 

@@ -214,6 +214,60 @@ fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
     Ok(())
 }
 
+/// What the driver logs if it could not find out.
+const UDP_SEGMENTATION_UNTRIED: &str = "no UDP segmentation: it can not be tried";
+
+#[test]
+fn whether_udp_is_segmented_is_asked_once_also_if_nothing_is_found_out() -> Result {
+    let bed = Testbed::options().boot("offloads-udp-untried")?;
+    bed.show_whole_log()?;
+    let pools = || -> Result<Vec<u64>> {
+        let pools = bed.guest.call(ListPagePools {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+        })?;
+        Ok(pools.iter().map(|pool| pool.id).collect())
+    };
+    // QEMU sends nothing without a link, not in a loop either.
+    bed.set_link(bed.local, false)?;
+    bed.wait_carrier_of(bed.local, false)?;
+    let refused = bed.set_features(bed.local, &[(UDP_SEGMENTATION, true)]);
+    assert!(refused.is_err());
+    bed.wait_logged(UDP_SEGMENTATION_UNTRIED, 1)?;
+
+    // Other features don't stop queues, though it is still wanted.
+    let before = pools()?;
+    bed.set_features(bed.local, &[("rx-hashing", false)])?;
+    bed.set_features(bed.local, &[("rx-hashing", true)])?;
+    assert_eq!(pools()?, before);
+    bed.set_link(bed.local, true)?;
+    bed.wait_carrier_of(bed.local, true)?;
+    bed.stream(bed.peer, bed.local, Family::V4)
+        .transfer(&bed, BYTES, ODD)?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn what_is_asked_for_together_with_a_feature_that_turns_out_lacking_is_set() -> Result {
+    const VLAN: u16 = 5;
+    const FILTER: &str = "rx-vlan-filter";
+    let bed = Testbed::options().boot("offloads-udp-together")?;
+    bed.set_features(bed.local, &[(FILTER, false)])?;
+    bed.add_vlan(VLAN)?;
+    let refused = bed.set_features(bed.local, &[(FILTER, true), (UDP_SEGMENTATION, true)]);
+    let said = refused.err().map(|error| error.to_string());
+    assert!(
+        said.is_some_and(|said| said.contains(UDP_SEGMENTATION) && !said.contains(FILTER)),
+        "the one and not the other"
+    );
+    // The core has told the driver of the VLAN, which would be filtered out else.
+    bed.stream(bed.peer.on_vlan(), bed.local.on_vlan(), Family::V4)
+        .transfer(&bed, BYTES, ODD)?;
+    bed.finish()?;
+    Ok(())
+}
+
 #[test]
 fn traffic_passes_with_offloads_off_that_can_be_off() -> Result {
     let bed = Testbed::options().boot("offloads-off")?;
