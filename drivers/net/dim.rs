@@ -99,6 +99,15 @@ impl<M: Moderate> Dim<M> {
         Ok(Self { inner, events: 0 })
     }
 
+    /// Has the interval set once more that was decided last, in a device that may have forgotten it.
+    pub fn set_again(&mut self) {
+        // SAFETY: Initialised by the type invariant. `&mut self` excludes a sample, so that nothing
+        // is decided meanwhile.
+        let us = unsafe { bindings::net_shim_dim_rx_usec(self.inner.dim.get()) };
+
+        self.inner.moderate.set_interval(us);
+    }
+
     /// Takes note that an interrupt's work is done, and of how many packets and bytes the queue has
     /// received in its life.
     pub fn sample(&mut self, packets: u64, bytes: u64) {

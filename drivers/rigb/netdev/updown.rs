@@ -99,7 +99,10 @@ impl<'bound> Adapter<'bound> {
         // What changes after this look raises an interrupt, once they are enabled.
         dev.device().set_carrier(hw.link_is_up());
         for (vector, coalesce) in (0u16..).zip(&control.coalesce) {
-            hw.set_interval(vector, coalesce.rx_usecs);
+            // Those that adapt have set theirs already.
+            if !coalesce.adaptive_rx {
+                hw.set_interval(vector, coalesce.rx_usecs);
+            }
         }
         // CAST: There are at most 16 queue pairs.
         hw.enable_interrupts(control.pairs.len() as u32);
@@ -150,8 +153,12 @@ impl<'bound> Adapter<'bound> {
                 }
             };
 
-            napi.state().rx = Some(rx);
-            napi.state().tx = Some(completion);
+            let state = napi.state();
+            state.rx = Some(rx);
+            state.tx = Some(completion);
+            if let Some(dim) = &mut state.dim {
+                dim.set_again();
+            }
             queue.reset();
             dev.replace_tx(u32::from(index), Some(transmitter));
             napi.link_queue(dev, u32::from(index), true);

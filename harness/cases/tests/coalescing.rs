@@ -168,10 +168,13 @@ fn intervals_adapt_where_the_user_wants_it_and_only_there() -> Result {
     assert_eq!(interval(&bed, 0)?, 8191);
     assert_eq!(interval(&bed, 2)?, 8191);
 
-    // It goes on over what else changes, and ends when told to.
+    // It goes on over what else changes from where it was, and ends when told to.
+    let decided = interval(&bed, 1)?;
     bed.set_receive_ring(bed.local, 512)?;
+    assert_eq!(interval(&bed, 1)?, decided, "after a change of rings");
     bed.set_interface(bed.local, false)?;
     bed.set_interface(bed.local, true)?;
+    assert_eq!(interval(&bed, 1)?, decided, "after down and up");
     bed.wait_carrier(true)?;
     assert_eq!(get(&bed, Some(1))?, (8191, true));
     wait_for_dim(&bed)?;
