@@ -7,6 +7,7 @@
 use cases::{Driver, Family, Result, Testbed};
 use protocol::{
     Binding, Command, JobId, Join, Memory, Ns, Request, StartJob, Tell, XdpAction, XdpProgram,
+    XdpSocket,
     kernel::{Inject, Injected, ListModuleSymbols, WriteFile},
     link::{Interface, ListInterfaces, SetMtu, SetUp},
     netdev::ListQueues,
@@ -186,6 +187,38 @@ fn rings_that_there_is_no_memory_for_leave_the_old_ones_running() -> Result {
 
 #[test]
 #[ignore = "needs a kernel with fault injection"]
+fn rings_that_there_is_no_memory_for_leave_a_queue_bound() -> Result {
+    let bed = testbed("fault-rings-bound")?;
+    bed.steer(bed.local, &[1])?;
+    let bound = bed.bind(bed.local, 1, Memory::Udmabuf, MIB)?;
+    let binding = || -> Result<Option<u32>> {
+        let queues = bed.guest.call(ListQueues {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+        })?;
+        Ok(queues.iter().find_map(|queue| queue.dmabuf))
+    };
+    let before = binding()?;
+    assert!(before.is_some());
+    let other = || receive_ring(&bed, OTHER).into();
+    fail_each(&bed, other, |injected| {
+        let now = if injected.reply.is_ok() { OTHER } else { SMALL };
+        assert_eq!(rings(&bed)?.rx, Some(now));
+        assert_eq!(binding()?, before);
+        // Not TCP: queue 0's.
+        passes_traffic(&bed)?;
+        bed.set_receive_ring(bed.local, SMALL)
+    })?;
+    bound.stop()?;
+    let received =
+        bed.stream(bed.peer, bed.local, Family::V4)
+            .receive_devmem(&bed, 1, MIB, MIB, |_| {})?;
+    assert_eq!(received.verified, MIB);
+    finish(bed)
+}
+
+#[test]
+#[ignore = "needs a kernel with fault injection"]
 fn queue_pairs_that_there_is_no_memory_for_leave_the_others_running() -> Result {
     let bed = testbed("fault-channels")?;
     let set = |combined| SetChannels {
@@ -268,6 +301,44 @@ fn a_bind_that_there_is_no_memory_for_leaves_the_queue_as_it_was() -> Result {
         bed.stream(bed.peer, bed.local, Family::V4)
             .transfer(&bed, 64 << 10, &[64 << 10])?;
         Ok(())
+    })?;
+    finish(bed)
+}
+
+#[test]
+#[ignore = "needs a kernel with fault injection"]
+fn an_xdp_socket_that_there_is_no_memory_for_leaves_the_queue_its_pages() -> Result {
+    let bed = testbed("fault-xsk")?;
+    bed.set_header_split(bed.local, DataSplit::Off)?;
+    let socket = || {
+        let socket = XdpSocket {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            queue: 0,
+            copy: false,
+            need_wakeup: true,
+            chunk: 4096,
+            chunks: 64,
+            runts: false,
+        };
+        let start = StartJob {
+            job: socket.into(),
+            process: false,
+        };
+        start.into()
+    };
+    fail_each(&bed, socket, |injected| {
+        passes_traffic(&bed)?;
+        if let Ok(job) = &injected.reply {
+            let job: JobId = serde_json::from_value(job.clone())?;
+            bed.guest.call(Tell {
+                job,
+                command: Command::Stop,
+            })?;
+            bed.guest.call(Join { job })?;
+        }
+        bed.wait_xsk_gone(bed.local)?;
+        passes_traffic(&bed)
     })?;
     finish(bed)
 }
