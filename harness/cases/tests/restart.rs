@@ -156,13 +156,13 @@ fn what_is_sent_while_its_queue_pair_restarts_is_completed() -> Result {
 }
 
 #[test]
-fn an_allocation_that_fails_leaves_the_old_queue_running() -> Result {
+fn a_bind_that_the_driver_refuses_leaves_the_old_queue_running() -> Result {
     let bed = Testbed::options()
         .header_split()
-        .boot("queue-alloc-fails")?;
+        .boot("queue-alloc-refused")?;
     bed.receive_all_multicast(bed.local)?;
     let [before_came, before_went] = bed.packets_when_quiet()?;
-    // The driver allocates no device memory for queue 0: each bind to it fails there.
+    // The driver takes no device memory for queue 0: each bind to it fails in `queue_alloc`.
     bed.steer(bed.local, &[0])?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.sink(&bed)?;

@@ -13,7 +13,7 @@ use protocol::{
     link::{ListInterfaces, SetMac},
     net::Mac,
     pci::ReadRegister,
-    rings::{DataSplit, SetChannels},
+    rings::{DataSplit, GetRings, SetChannels, SetRings},
     rss::{FlowKind, GetRss, HashFields, SetHashFields, SetRss},
     stamp::{GetStamping, SetStamping, Stamping},
 };
@@ -24,6 +24,12 @@ const CPUS: u32 = 4;
 /// An address that the NIC did not have.
 const OTHER: Mac = Mac([0x52, 0x54, 0, 0xaa, 0xbb, 7]);
 
+/// One that the NIC is not on.
+const VLAN: u16 = 77;
+
+/// Descriptors of TX rings, another number than at first.
+const TX_RING: u32 = 256;
+
 /// What is sent, and Delay_Req messages (`HWTSTAMP_FILTER_PTP_V2_L2_DELAY_REQ`).
 const STAMPING: Stamping = Stamping {
     tx: true,
@@ -31,9 +37,13 @@ const STAMPING: Stamping = Stamping {
 };
 
 /// Offsets of registers in the first BAR: their first, and how many there are.
-const REGISTERS: [(&str, u32, u32); 10] = [
+const REGISTERS: [(&str, u32, u32); 12] = [
     // Of it, flow control.
     ("CTRL", 0, 1),
+    // Of it, whether all of multicast is received.
+    ("RCTL", 0x100, 1),
+    // That of `VLAN`.
+    ("VFTA", 0x5600 + 4 * (VLAN as u32 / 32), 1),
     ("RAL, RAH", 0x5400, 2),
     ("RETA", 0x5c00, 32),
     ("RSSRK", 0x5c80, 10),
@@ -48,6 +58,9 @@ const REGISTERS: [(&str, u32, u32); 10] = [
 /// Bits of CTRL: pause frames are obeyed, and sent.
 const FLOW_CONTROL: u32 = 3 << 27;
 
+/// Bit of RCTL: multicast promiscuous.
+const ALL_MULTICAST: u32 = 1 << 4;
+
 /// What is set, as the kernel says, and what the device has of it.
 #[derive(Debug, PartialEq)]
 struct Settings {
@@ -55,6 +68,7 @@ struct Settings {
     modes: BTreeMap<String, bool>,
     pause: Pause,
     level: u32,
+    tx_ring: Option<u32>,
     coalesce: Vec<Coalesce>,
     key: Vec<u8>,
     table: Vec<u32>,
@@ -106,8 +120,10 @@ fn settings(bed: &Testbed) -> Result<Settings> {
         let values: std::result::Result<Vec<_>, _> =
             (0..count).map(|n| register(first + 4 * n)).collect();
         let mut values = values?;
-        if name == "CTRL" {
-            values[0] &= FLOW_CONTROL;
+        match name {
+            "CTRL" => values[0] &= FLOW_CONTROL,
+            "RCTL" => values[0] &= ALL_MULTICAST,
+            _ => {}
         }
         registers.insert(name, values);
     }
@@ -119,6 +135,12 @@ fn settings(bed: &Testbed) -> Result<Settings> {
             ns,
             interface: interface(),
         })?,
+        tx_ring: guest
+            .call(GetRings {
+                ns,
+                interface: interface(),
+            })?
+            .tx,
         coalesce: vec![coalesce(0)?, coalesce(1)?],
         key: rss.key,
         table: rss.table,
@@ -166,6 +188,16 @@ fn set_all(bed: &Testbed) -> Result {
         interface: interface(),
         level: 4,
     })?;
+    guest.call(SetRings {
+        ns,
+        interface: interface(),
+        rx: None,
+        tx: Some(TX_RING),
+        data_split: None,
+        hds_thresh: None,
+    })?;
+    bed.add_vlan(VLAN)?;
+    bed.receive_all_multicast(bed.local)?;
     for (queue, rx_usecs) in [(0, 30), (1, 70)] {
         guest.call(SetCoalesce {
             ns,
@@ -216,7 +248,7 @@ fn what_users_set_stays_in_the_device_whatever_else_they_change() -> Result {
     assert_ne!(set.coalesce, at_first.coalesce);
     assert_ne!(set.hash_fields, at_first.hash_fields);
     assert_eq!((set.level, set.mac), (4, Some(OTHER)));
-    assert_eq!(set.stamping, STAMPING);
+    assert_eq!((set.stamping, set.tx_ring), (STAMPING, Some(TX_RING)));
     for (name, values) in &set.registers {
         assert_ne!(values, &at_first.registers[name], "{name}");
     }
