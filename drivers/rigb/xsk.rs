@@ -111,7 +111,7 @@ impl<'bound> Xsk for Adapter<'bound> {
         if let Err(error) = rings.and_then(|rings| start(dev, control, index, rings)) {
             dev_err!(
                 dev.device().driver().parent,
-                "queue {index} stays down until the interface was: {error:?}\n"
+                "queue {index} stays down until rings are made anew: {error:?}\n"
             );
         }
         pool
