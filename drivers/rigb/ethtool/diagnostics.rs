@@ -24,7 +24,7 @@ use crate::netdev::{
 };
 
 /// Registers of the device as a whole that nothing happens to when they are read.
-const GLOBAL: [Reg; 40] = [
+const GLOBAL: [Reg; 39] = [
     regs::CTRL,
     regs::STATUS,
     regs::CTRL_EXT,
@@ -55,7 +55,6 @@ const GLOBAL: [Reg; 40] = [
     regs::WUFC,
     regs::MANC,
     regs::GCR,
-    regs::SWSM,
     regs::FWSM,
     regs::IMS,
     regs::GPIE,
@@ -99,7 +98,7 @@ fn dump() -> impl Iterator<Item = Reg> {
 }
 
 impl<'bound> Diagnostics for Adapter<'bound> {
-    const REGISTERS_VERSION: u32 = 1;
+    const REGISTERS_VERSION: u32 = 2;
     const REGISTERS: usize = GLOBAL.len() + QUEUES * QUEUE.len();
 
     fn registers(dev: Locked<'_, Self>, _control: &mut Control<'bound>, out: &mut [u32]) {
