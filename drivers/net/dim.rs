@@ -13,6 +13,10 @@ use core::{
 use kernel::{
     container_of,
     prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    },
     types::Opaque, //
 };
 use net_bindings as bindings;
@@ -32,6 +36,8 @@ struct Inner<M: Moderate> {
     #[pin]
     dim: Opaque<bindings::dim>,
     moderate: M,
+    /// Something was decided.
+    decided: Atomic<bool>,
     #[pin]
     _pin: PhantomPinned,
 }
@@ -51,6 +57,7 @@ impl<M: Moderate> Inner<M> {
 
         // SAFETY: The library does not look at `dim` before the state says so.
         let us = unsafe { bindings::net_shim_dim_rx_usec(dim) };
+        this.decided.store(true, Relaxed);
         this.moderate.set_interval(us);
         // SAFETY: As above.
         unsafe { bindings::net_shim_dim_applied(dim) };
@@ -91,6 +98,7 @@ impl<M: Moderate> Dim<M> {
                     unsafe { bindings::net_shim_dim_init(dim, Some(Inner::<M>::work)) }
                 }),
                 moderate,
+                decided: Atomic::new(false),
                 _pin: PhantomPinned,
             }? Error),
             GFP_KERNEL,
@@ -99,8 +107,12 @@ impl<M: Moderate> Dim<M> {
         Ok(Self { inner, events: 0 })
     }
 
-    /// Has the interval set once more that was decided last, in a device that may have forgotten it.
+    /// Has the interval set once more that was decided last, if any was, in a device that may have
+    /// forgotten it.
     pub fn set_again(&mut self) {
+        if !self.inner.decided.load(Relaxed) {
+            return;
+        }
         // SAFETY: Initialised by the type invariant. `&mut self` excludes a sample, so that nothing
         // is decided meanwhile.
         let us = unsafe { bindings::net_shim_dim_rx_usec(self.inner.dim.get()) };

@@ -190,6 +190,7 @@ fn intervals_adapt_where_the_user_wants_it_and_only_there() -> Result {
     bed.set_interface(bed.local, false)?;
     assert_eq!(set(&bed, None, adaptive(true)), None);
     bed.set_interface(bed.local, true)?;
+    assert_intervals(&bed, [8191; 3])?;
     bed.wait_carrier(true)?;
     wait_for_dim(&bed)?;
 
