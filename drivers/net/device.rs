@@ -236,27 +236,13 @@ impl<T: Driver> NetDevice<T> {
     /// Says whether the link is up: while it is, the core sends.
     pub fn set_carrier(&self, up: bool) {
         // SAFETY: By the type invariant the device is valid.
-        unsafe { set_carrier(self.as_raw(), up) };
+        unsafe { bindings::net_shim_set_carrier(self.as_raw(), up) };
     }
 
     /// TX queue `index`, for flow control.
     pub fn tx_queue(&self, index: u32) -> TxQueue<'_> {
         // SAFETY: By the type invariant the device is valid.
         unsafe { TxQueue::of(self.as_raw(), index) }
-    }
-}
-
-/// # Safety
-///
-/// `dev` must be an allocated net device.
-unsafe fn set_carrier(dev: *mut bindings::net_device, up: bool) {
-    // SAFETY: As this function requires; callable from any context.
-    unsafe {
-        if up {
-            bindings::netif_carrier_on(dev);
-        } else {
-            bindings::netif_carrier_off(dev);
-        }
     }
 }
 

@@ -59,6 +59,13 @@ impl<'bound, H: Handler + Send + 'bound> Vectors<'bound, H> {
         Ok(request.irq())
     }
 
+    /// Waits until no handler runs that has begun before.
+    pub fn synchronize(&self) {
+        for handler in &self.handlers {
+            handler.synchronize();
+        }
+    }
+
     /// Registers `handler` on vector `index` until `self` is dropped.
     ///
     /// # Errors

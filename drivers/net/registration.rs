@@ -127,6 +127,8 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
             bindings::net_shim_set_priv_flags(raw, config.netmem_tx);
             // NAPIs are spread over processors, and go on where users put them.
             bindings::netif_set_affinity_auto(raw);
+            // The core says of a link only that it changed: up is a change from down.
+            bindings::net_shim_set_carrier(raw, false);
             if bindings::net_shim_is_valid_ether_addr(config.mac_address.as_ptr()) {
                 bindings::net_shim_eth_hw_addr_set(raw, config.mac_address.as_ptr());
             } else {

@@ -70,7 +70,7 @@ use crate::{
 
 /// What all contexts may read. The interrupt handlers go first.
 pub(crate) struct Adapter<'bound> {
-    _vectors: Vectors<'bound, Interrupt<'bound>>,
+    vectors: Vectors<'bound, Interrupt<'bound>>,
     pub(crate) parent: &'bound Device<Bound>,
     pub(crate) hw: Arc<Hw<'bound>>,
     /// `None` if the kernel has no clocks.
@@ -114,7 +114,7 @@ impl<'bound> Adapter<'bound> {
         link: Arc<LinkWatch>,
     ) -> Result<Self> {
         Ok(Self {
-            _vectors: vectors,
+            vectors,
             parent,
             hw,
             clock,

@@ -35,6 +35,7 @@ void net_shim_eth_hw_addr_random(struct net_device *dev);
 bool net_shim_is_valid_ether_addr(const u8 *addr);
 void net_shim_set_mtu(struct net_device *dev, unsigned int mtu);
 u64 net_shim_features(const struct net_device *dev);
+void net_shim_set_carrier(struct net_device *dev, bool up);
 
 void net_shim_log_link(const struct net_device *dev, bool up);
 

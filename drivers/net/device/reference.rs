@@ -15,7 +15,6 @@ use kernel::{
 use net_bindings as bindings;
 
 use super::{
-    set_carrier,
     Driver,
     TxStates, //
 };
@@ -109,8 +108,8 @@ impl<T: Driver> DeviceRef<T> {
     ///
     /// May be called from any context, also before the device is registered.
     pub fn set_carrier(&self, up: bool) {
-        // SAFETY: The memory is valid; a device that is not registered only changes a flag.
-        unsafe { set_carrier(self.as_raw(), up) };
+        // SAFETY: The memory is valid; nothing is done to a device that is not registered any more.
+        unsafe { bindings::net_shim_set_carrier(self.as_raw(), up) };
     }
 
     /// Returns whether the link is up.

@@ -17,6 +17,7 @@ use protocol::{
         Pause, SelfTest, SetLinkModes, SetMessageLevel, SetPause, SetWakeOnLan, StandardStats,
         TestSelf,
     },
+    kernel::{ReadFile, UnloadModule},
     link::ListInterfaces,
     pci::ReadRegister,
     stamp::{StampDatagrams, Stamper},
@@ -29,7 +30,12 @@ const EOPNOTSUPP: i32 = 95;
 
 /// Registers, by their offset in the first BAR.
 const CTRL: u32 = 0;
+const STATUS: u32 = 8;
 const LEDCTL: u32 = 0xe00;
+const SWSM: u32 = 0x5b50;
+
+/// Bit of STATUS: the link is up.
+const LINK_UP: u32 = 1 << 1;
 
 fn device(bed: &Testbed) -> Result<String> {
     let interfaces = bed.guest.call(ListInterfaces { ns: bed.local.ns })?;
@@ -285,9 +291,17 @@ fn the_device_tests_itself_and_goes_on() -> Result {
     bed.set_link(bed.local, true)?;
     bed.wait_carrier_of(bed.local, true)?;
 
-    // Also while the interface is down, and it stays down.
+    // Also while the interface is down, and it stays down, though the link comes meanwhile.
     bed.set_interface(bed.local, false)?;
+    for up in [false, true] {
+        bed.set_link(bed.local, up)?;
+        let link = || Ok(u64::from((register(&bed, STATUS)? & LINK_UP != 0) == up));
+        bed.wait_until(1, link)?;
+    }
     let found = test(&bed, true)?;
+    let interfaces = bed.guest.call(ListInterfaces { ns: bed.local.ns })?;
+    let own = interfaces.iter().find(|own| own.name == bed.local.name());
+    assert_eq!(own.map(|own| own.carrier), Some(false), "{own:?}");
     for name in ["Register test (offline)", "Interrupt test (offline)"] {
         assert_eq!(found.results[name], 0, "{found:?}");
     }
@@ -295,6 +309,33 @@ fn the_device_tests_itself_and_goes_on() -> Result {
     bed.wait_carrier(true)?;
     bed.stream(bed.peer, bed.local, Family::V6)
         .transfer(&bed, MIB, &[64 << 10])?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn an_interface_that_comes_up_with_its_link_says_that_it_is_up() -> Result {
+    let bed = Testbed::options().boot("device-operstate")?;
+    let device = device(&bed)?;
+    bed.guest.call(UnloadModule {
+        name: "rigb".to_owned(),
+    })?;
+    bed.load_driver()?;
+    bed.wait_until(1, || {
+        let status = bed.guest.call(ReadRegister {
+            device: device.clone(),
+            offset: STATUS,
+        })?;
+        Ok(u64::from(status & LINK_UP != 0))
+    })?;
+    bed.set_up()?;
+    let state = || -> Result<String> {
+        Ok(bed.guest.call(ReadFile {
+            ns: bed.local.ns,
+            path: format!("/sys/class/net/{}/operstate", bed.local.name()),
+        })?)
+    };
+    bed.wait_until(1, || Ok(u64::from(state()?.trim() == "up")))?;
     bed.finish()?;
     Ok(())
 }
@@ -317,10 +358,12 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
         ns,
         interface: interface(),
     })?;
-    assert_eq!((dump.version, dump.words.len()), (1, 40 + 16 * 15));
+    assert_eq!((dump.version, dump.words.len()), (2, 39 + 16 * 15));
     assert_eq!(dump.words[0], register(&bed, CTRL)?);
-    assert_eq!(dump.words[1], register(&bed, 8)?);
-    assert_eq!(dump.words[40 + 3], 1024 * 16, "RDLEN");
+    assert_eq!(dump.words[1], register(&bed, STATUS)?);
+    assert_eq!(dump.words[39 + 3], 1024 * 16, "RDLEN");
+    // To read it takes the semaphore, and a dump must not: the other port would wait for it.
+    assert_eq!(register(&bed, SWSM)? & 1, 0, "SWSM.SMBI was free");
 
     // The light blinks, and shows then what it did before.
     let before = register(&bed, LEDCTL)?;

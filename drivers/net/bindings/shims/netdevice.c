@@ -61,6 +61,21 @@ void net_shim_log_link(const struct net_device *dev, bool up)
 	netdev_info(dev, "link is %s\n", up ? "up" : "down");
 }
 
+/*
+ * The core would look at the device later, for which it must be there: one that
+ * is being unregistered is not waited for any more.
+ */
+void net_shim_set_carrier(struct net_device *dev, bool up)
+{
+	guard(rcu)();
+	if (READ_ONCE(dev->reg_state) > NETREG_REGISTERED)
+		return;
+	if (up)
+		netif_carrier_on(dev);
+	else
+		netif_carrier_off(dev);
+}
+
 bool net_shim_carrier_ok(const struct net_device *dev)
 {
 	return netif_carrier_ok(dev);
