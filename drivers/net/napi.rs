@@ -156,7 +156,8 @@ impl<P: Poll> PinnedDrop for Napi<P> {
         // it. Waits until nobody looks at it any more; if it is listed yet, takes the instance
         // lock, which is never held where handles are dropped: they live in the driver's shared or
         // control state, which goes after the device is unregistered.
-        unsafe { bindings::net_shim_napi_del(self.napi.get()) };
+        // CAST: Queue numbers are small.
+        unsafe { bindings::net_shim_napi_del(self.napi.get(), self.index as c_int) };
     }
 }
 
@@ -232,16 +233,20 @@ impl<P: Poll> Unlisted<P> {
         Scheduler(self.napi.clone())
     }
 
-    /// Makes it known to the core, with what users had set on the NAPI of its number.
+    /// Makes it known to the core, with what users had set on the NAPI of its number, and as the one
+    /// that serves the queues of that number.
     pub fn list(self, dev: Locked<'_, P::Driver>) -> Disabled<P> {
-        let Napi { index, irq, .. } = &*self.napi;
+        let _ = dev;
+        let Napi {
+            index, irq, dev, ..
+        } = &*self.napi;
 
-        // SAFETY: The NAPI is valid and not listed, its number is one of the device's, which is
+        // SAFETY: The NAPI is valid and not listed, its number is one of its device's, which is
         // locked, and readers of its list entry are waited for. CAST: Queue and interrupt numbers
         // are small.
         unsafe {
             bindings::net_shim_napi_list(
-                dev.device().as_raw(),
+                dev.as_raw(),
                 self.napi.napi.get(),
                 Some(Napi::<P>::poll),
                 *index as c_int,
@@ -258,7 +263,10 @@ impl<P: Poll> Disabled<P> {
     pub fn unlist(self, dev: Locked<'_, P::Driver>) -> Unlisted<P> {
         let _ = dev;
         // SAFETY: The NAPI is listed and disabled, and the instance lock is held.
-        let since = unsafe { bindings::net_shim_napi_unlist(self.0.napi.get()) };
+        let since = unsafe {
+            // CAST: Queue numbers are small.
+            bindings::net_shim_napi_unlist(self.0.napi.get(), self.0.index as c_int)
+        };
 
         Unlisted {
             napi: self.0,
@@ -283,22 +291,6 @@ impl<P: Poll> Disabled<P> {
         // SAFETY: The NAPI is disabled and the instance lock is held.
         unsafe { bindings::napi_enable_locked(self.0.napi.get()) };
         Enabled(self.0)
-    }
-
-    /// Shows which queue this NAPI serves in the netdev netlink family, or that none.
-    pub fn link_queue(&self, dev: Locked<'_, P::Driver>, queue: u32, linked: bool) {
-        let napi = if linked {
-            self.as_raw()
-        } else {
-            core::ptr::null_mut()
-        };
-        for kind in [
-            bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_RX,
-            bindings::netdev_queue_type_NETDEV_QUEUE_TYPE_TX,
-        ] {
-            // SAFETY: The device is valid and locked, and has the queue.
-            unsafe { bindings::netif_queue_set_napi(dev.device().as_raw(), queue, kind, napi) };
-        }
     }
 }
 

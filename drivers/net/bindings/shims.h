@@ -60,8 +60,8 @@ unsigned long net_shim_napi_init(struct net_device *dev, struct napi_struct *nap
 void net_shim_napi_list(struct net_device *dev, struct napi_struct *napi,
 			int (*poll)(struct napi_struct *, int), int index, int irq,
 			unsigned long since);
-unsigned long net_shim_napi_unlist(struct napi_struct *napi);
-void net_shim_napi_del(struct napi_struct *napi);
+unsigned long net_shim_napi_unlist(struct napi_struct *napi, int index);
+void net_shim_napi_del(struct napi_struct *napi, int index);
 void net_shim_napi_schedule(struct napi_struct *napi);
 void net_shim_napi_retry_after(struct napi_struct *napi, u64 ns);
 

@@ -158,7 +158,6 @@ impl<'bound> Adapter<'bound> {
             }
             queue.reset();
             dev.replace_tx(u32::from(index), Some(transmitter));
-            napi.link_queue(dev, u32::from(index), true);
             *pair = Pair::Enabled(napi.enable(dev));
             // After a change of rings frames may be waiting: wake, do not only start.
             queue.wake();
@@ -286,7 +285,6 @@ impl<'bound> Adapter<'bound> {
             };
             // After the last completion, which would wake it.
             dev.device().tx_queue(index).stop();
-            napi.link_queue(dev, index, false);
 
             let completion = napi.state().tx.take();
             drop(transmitter);

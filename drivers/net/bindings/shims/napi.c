@@ -46,6 +46,15 @@ static const struct cpumask *net_shim_irq_affinity(int irq)
 	return irq_data_get_affinity_mask(data);
 }
 
+/* Says which NAPI serves the queues of that number: @napi, or none. */
+static void net_shim_napi_link(struct net_device *dev, struct napi_struct *napi, int index)
+{
+	if (index < dev->num_rx_queues)
+		netif_queue_set_napi(dev, index, NETDEV_QUEUE_TYPE_RX, napi);
+	if (index < dev->num_tx_queues)
+		netif_queue_set_napi(dev, index, NETDEV_QUEUE_TYPE_TX, napi);
+}
+
 void net_shim_napi_list(struct net_device *dev, struct napi_struct *napi,
 			int (*poll)(struct napi_struct *, int), int index, int irq,
 			unsigned long since)
@@ -58,14 +67,16 @@ void net_shim_napi_list(struct net_device *dev, struct napi_struct *napi,
 		cpumask_copy(&dev->napi_config[index].affinity_mask, affinity);
 	netif_napi_add_config_locked(dev, napi, poll, index);
 	netif_napi_set_irq_locked(napi, irq);
+	net_shim_napi_link(dev, napi, index);
 }
 
 /*
  * As netif_napi_del_locked(), but leaves it to who lists or frees the NAPI to
  * wait for readers of the list: in the time between, those of several NAPIs.
  */
-unsigned long net_shim_napi_unlist(struct napi_struct *napi)
+unsigned long net_shim_napi_unlist(struct napi_struct *napi, int index)
 {
+	net_shim_napi_link(napi->dev, NULL, index);
 	netif_napi_set_irq_locked(napi, -1);
 	__netif_napi_del_locked(napi);
 	/* The end of a poll may have armed it again after napi_disable(). */
@@ -73,11 +84,11 @@ unsigned long net_shim_napi_unlist(struct napi_struct *napi)
 	return get_state_synchronize_rcu();
 }
 
-void net_shim_napi_del(struct napi_struct *napi)
+void net_shim_napi_del(struct napi_struct *napi, int index)
 {
 	if (test_bit(NAPI_STATE_LISTED, &napi->state)) {
 		netdev_lock(napi->dev);
-		net_shim_napi_unlist(napi);
+		net_shim_napi_unlist(napi, index);
 		netdev_unlock(napi->dev);
 	}
 	synchronize_net();
