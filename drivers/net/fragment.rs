@@ -115,8 +115,13 @@ impl FragmentPool {
     }
 
     /// See [`PagePool::enable_direct_recycling`].
-    pub fn enable_direct_recycling<P: napi::Poll>(&mut self, napi: &napi::Disabled<P>) {
-        self.pool.enable_direct_recycling(napi);
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    pub unsafe fn enable_direct_recycling<P: napi::Poll>(&mut self, napi: &napi::Disabled<P>) {
+        // SAFETY: As this function requires.
+        unsafe { self.pool.enable_direct_recycling(napi) };
     }
 
     /// See [`PagePool::disable_direct_recycling`].
@@ -149,6 +154,7 @@ impl FragmentPool {
             address,
             offset,
             size: self.size,
+            whole: false,
         })
     }
 
@@ -195,12 +201,14 @@ impl Drop for FragmentPool {
 ///
 /// # Invariants
 ///
-/// `address` is valid for `size` bytes that no one else uses, at `offset` in `netmem`.
+/// `address` is valid for `size` bytes that no one else uses, at `offset` in `netmem`; if it is
+/// `whole`, nobody uses any of that.
 pub struct Fragment {
     netmem: Netmem,
     address: NonNull<u8>,
     offset: u32,
     size: u32,
+    whole: bool,
 }
 
 // SAFETY: The fragment owns its bytes.
@@ -216,6 +224,7 @@ impl Fragment {
                 address,
                 offset: 0,
                 size: PAGE_SIZE as u32,
+                whole: true,
             }),
             None => Err(netmem),
         }
@@ -261,7 +270,7 @@ impl Fragment {
 
     /// The memory as a whole again, if it was made from a page.
     pub fn into_page(self) -> core::result::Result<Netmem, Self> {
-        if self.size as usize == PAGE_SIZE {
+        if self.whole {
             Ok(self.netmem)
         } else {
             Err(self)

@@ -110,12 +110,17 @@ impl PagePool {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, or what the queue's memory provider says.
+    /// `EINVAL` if there is no such queue, `ENOMEM`, or what the queue's memory provider says.
     pub fn new<T: Driver>(
         dev: Locked<'_, T>,
         parent: &Device<Bound>,
         config: &Config,
     ) -> Result<Self> {
+        // SAFETY: The device is valid; the number never changes.
+        if config.queue >= unsafe { (*dev.device().as_raw()).num_rx_queues } {
+            return Err(EINVAL);
+        }
+
         let mut flags = bindings::NET_PP_FLAG_DMA_MAP | bindings::NET_PP_FLAG_DMA_SYNC_DEV;
         if config.allow_unreadable {
             flags |= bindings::NET_PP_FLAG_ALLOW_UNREADABLE_NETMEM;
@@ -164,8 +169,14 @@ impl PagePool {
     /// Lets frees in the NAPI's context go straight to the pool's cache.
     ///
     /// The queue's receive path starts to use the pool: call it before the NAPI is enabled.
-    pub fn enable_direct_recycling<P: napi::Poll>(&mut self, napi: &napi::Disabled<P>) {
-        // SAFETY: Both are valid, and a disabled NAPI uses no pool.
+    ///
+    /// # Safety
+    ///
+    /// Until that ends, by [`Self::disable_direct_recycling`] or the end of the pool, the NAPI must
+    /// live, and while it is enabled nobody but its polls may use the pool. That is so for a pool in
+    /// the NAPI's own state.
+    pub unsafe fn enable_direct_recycling<P: napi::Poll>(&mut self, napi: &napi::Disabled<P>) {
+        // SAFETY: Both are valid, a disabled NAPI uses no pool, and the rest is required.
         unsafe {
             bindings::page_pool_enable_direct_recycling(self.0.as_ptr(), napi.as_raw());
         }

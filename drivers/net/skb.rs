@@ -200,7 +200,7 @@ impl SkBuffRef<'_> {
         unsafe { bindings::net_shim_skb_transport_offset(self.as_raw()) }
     }
 
-    /// Length of the TCP header in bytes; for TCP frames.
+    /// Length of the TCP header in bytes, for TCP frames; 0 if it is not in the linear part.
     #[inline]
     pub fn tcp_header_len(&self) -> u32 {
         // SAFETY: The skb is valid.
@@ -313,8 +313,8 @@ impl SkBuff {
     /// Adds `len` bytes, which the device has written at `offset` of `pool`'s `netmem`, which takes
     /// `truesize` bytes of memory.
     ///
-    /// Returns the memory if the skb has no room for another fragment, or the bytes do not lie in
-    /// what it takes.
+    /// Returns the memory if the skb has no room for another fragment, the memory is another
+    /// pool's, or the bytes do not lie in it.
     #[inline]
     pub fn add_fragment(
         &mut self,
@@ -324,10 +324,7 @@ impl SkBuff {
         len: u32,
         truesize: u32,
     ) -> core::result::Result<(), Netmem> {
-        if offset.checked_add(len).is_none_or(|end| end > truesize) {
-            return Err(netmem);
-        }
-        // SAFETY: The skb is ours; it takes the reference if it has room.
+        // SAFETY: The skb is ours; it takes the reference if it has room and the bytes are in it.
         let added = unsafe {
             bindings::net_shim_skb_add_rx_frag(
                 pool.as_raw(),
@@ -390,14 +387,14 @@ impl SkBuff {
     ///
     /// # Errors
     ///
-    /// `ENOMEM` if the headers are shared and cannot be copied, `EBUSY` if all of it is.
+    /// `ENOMEM` if the headers are shared and cannot be copied, `EBUSY` if all of it is, `EINVAL` if
+    /// it is not to be segmented as TCP or UDP, or the headers are not in the linear part.
     #[inline]
     pub fn prepare_segmentation(&mut self) -> Result {
         // SAFETY: The skb is ours.
         kernel::error::to_result(unsafe { bindings::net_shim_skb_cow_head(self.as_raw()) })?;
         // SAFETY: The skb is ours, and its headers are not shared any more.
-        unsafe { bindings::net_shim_skb_tso_prepare(self.as_raw()) };
-        Ok(())
+        kernel::error::to_result(unsafe { bindings::net_shim_skb_tso_prepare(self.as_raw()) })
     }
 
     /// Takes a software timestamp if one was asked for: just before the doorbell.
@@ -411,7 +408,7 @@ impl SkBuff {
     #[inline]
     pub fn consume(self, budget: u32) {
         // SAFETY: We own the skb. CAST: Budgets are small.
-        unsafe { bindings::napi_consume_skb(self.into_raw(), budget as i32) };
+        unsafe { bindings::net_shim_skb_consume(self.into_raw(), budget as i32) };
     }
 }
 

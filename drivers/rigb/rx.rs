@@ -145,7 +145,9 @@ impl<'bound> Running<'bound> {
             return Err((error, ring));
         }
 
-        ring.pools.enable_direct_recycling(napi);
+        // SAFETY: Whoever starts a ring puts it into the state of the NAPI that it is started for,
+        // and takes it out to stop it, which ends this.
+        unsafe { ring.pools.enable_direct_recycling(napi) };
 
         let running = Self {
             queue: EnabledQueue { hw, index },

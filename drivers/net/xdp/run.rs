@@ -141,6 +141,7 @@ impl Runner<'_> {
     ) -> Verdict {
         if len > buffer.size().saturating_sub(HEADROOM + skb::TAILROOM)
             || !self.program.belongs_to(dev.as_raw())
+            || self.info.dev != dev.as_raw()
         {
             return Verdict::Failed;
         }

@@ -178,10 +178,18 @@ impl Pools {
             .is_some_and(|payloads| payloads.unreadable)
     }
 
-    pub(super) fn enable_direct_recycling<P: napi::Poll>(&mut self, napi: &napi::Disabled<P>) {
-        self.heads.enable_direct_recycling(napi);
+    /// # Safety
+    ///
+    /// As for [`PagePool::enable_direct_recycling`].
+    pub(super) unsafe fn enable_direct_recycling<P: napi::Poll>(
+        &mut self,
+        napi: &napi::Disabled<P>,
+    ) {
+        // SAFETY: As this function requires.
+        unsafe { self.heads.enable_direct_recycling(napi) };
         if let Some(payloads) = &mut self.payloads {
-            payloads.pool.enable_direct_recycling(napi);
+            // SAFETY: As above.
+            unsafe { payloads.pool.enable_direct_recycling(napi) };
         }
     }
 

@@ -35,11 +35,13 @@ unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb)
 	return skb_shinfo(skb)->nr_frags;
 }
 
-/* False if @skb has no room for it. */
+/* False if @skb has no room for it, or it does not lie in a piece of memory of @pool. */
 bool net_shim_skb_add_rx_frag(const struct page_pool *pool, struct sk_buff *skb, netmem_ref netmem,
 			      u32 off, u32 size, u32 truesize)
 {
-	if (unlikely(skb_shinfo(skb)->nr_frags >= MAX_SKB_FRAGS))
+	if (unlikely(skb_shinfo(skb)->nr_frags >= MAX_SKB_FRAGS ||
+		     netmem_get_pp(netmem) != pool ||
+		     (u64)off + size > PAGE_SIZE << pool->p.order))
 		return false;
 
 	page_pool_dma_sync_netmem_for_cpu(pool, netmem, off, size);
@@ -74,6 +76,11 @@ void net_shim_skb_set_vlan_tag(struct sk_buff *skb, u16 tag)
 void net_shim_skb_receive(struct napi_struct *napi, struct net_device *dev, struct sk_buff *skb,
 			  u16 queue, bool csum_verified, u32 hash, u32 hash_type)
 {
+	/* GRO frees what it merges, whoever else has it. */
+	if (unlikely(skb_shared(skb))) {
+		kfree_skb(skb);
+		return;
+	}
 	if (csum_verified)
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
 	if (hash_type != PKT_HASH_TYPE_NONE)
@@ -141,8 +148,18 @@ u16 net_shim_skb_protocol(const struct sk_buff *skb)
 	return ntohs(vlan_get_protocol(skb));
 }
 
+/* Whether @len bytes of the transport header are where they can be read. */
+static bool transport_header_is_linear(const struct sk_buff *skb, unsigned int len)
+{
+	return skb_transport_header_was_set(skb) &&
+	       skb_transport_offset(skb) + len <= skb_headlen(skb);
+}
+
+/* 0 if there is none in the linear part. */
 unsigned int net_shim_skb_tcp_hdrlen(const struct sk_buff *skb)
 {
+	if (unlikely(!transport_header_is_linear(skb, sizeof(struct tcphdr))))
+		return 0;
 	return tcp_hdrlen(skb);
 }
 
@@ -168,8 +185,13 @@ static void udp_segmentation_prepare(struct sk_buff *skb)
  * What a NIC wants of headers to segment behind: no IP length and checksum, and
  * a TCP or UDP checksum of the pseudo-header without a length.
  */
-void net_shim_skb_tso_prepare(struct sk_buff *skb)
+int net_shim_skb_tso_prepare(struct sk_buff *skb)
 {
+	if (unlikely(!skb_is_gso(skb) ||
+		     !transport_header_is_linear(skb, skb_is_gso_tcp(skb) ? sizeof(struct tcphdr) :
+								  sizeof(struct udphdr))))
+		return -EINVAL;
+
 	if (skb_shinfo(skb)->gso_type & SKB_GSO_TCPV4) {
 		struct iphdr *iph = ip_hdr(skb);
 
@@ -179,10 +201,19 @@ void net_shim_skb_tso_prepare(struct sk_buff *skb)
 							 IPPROTO_TCP, 0);
 	} else if (skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4) {
 		udp_segmentation_prepare(skb);
-	} else {
+	} else if (skb_shinfo(skb)->gso_type & SKB_GSO_TCPV6) {
 		ipv6_hdr(skb)->payload_len = 0;
 		tcp_v6_gso_csum_prep(skb);
+	} else {
+		return -EINVAL;
 	}
+	return 0;
+}
+
+/* @budget is the NAPI's that it is freed from; elsewhere it does not count. */
+void net_shim_skb_consume(struct sk_buff *skb, int budget)
+{
+	napi_consume_skb(skb, in_softirq() ? budget : 0);
 }
 
 void net_shim_skb_tx_timestamp(struct sk_buff *skb)
