@@ -36,6 +36,10 @@ use crate::{
 /// Pages are at least as many times as large as a fragment, so that little of them is left over.
 const MIN_FRAGMENTS: u32 = 3;
 
+/// The size of a fragment that was made from a page, in bytes; no part of one has it.
+// CAST: A page is small.
+const WHOLE: u32 = PAGE_SIZE as u32;
+
 /// A page that is being handed out in parts.
 struct Page {
     raw: NonZero<bindings::netmem_ref>,
@@ -51,8 +55,8 @@ struct Page {
 ///
 /// # Invariants
 ///
-/// `size * per_page` is not more than a page of `pool`. Of `page`, `left` references are ours, and
-/// nobody uses it from `offset` on.
+/// `size` is not [`WHOLE`]; `size * per_page` is not more than a page of `pool`. Of `page`, `left`
+/// references are ours, and nobody uses it from `offset` on.
 pub struct FragmentPool {
     page: Option<Page>,
     pool: PagePool,
@@ -80,6 +84,10 @@ impl FragmentPool {
         // What is behind a fragment may be an skb's shared info, which wants a cache line's start.
         let size = size
             .checked_next_multiple_of(bindings::NET_SHIM_CACHE_BYTES)
+            .map(|size| match size {
+                WHOLE => WHOLE + bindings::NET_SHIM_CACHE_BYTES,
+                size => size,
+            })
             .and_then(NonZero::new)
             .ok_or(EINVAL)?;
         let page_size = size
@@ -154,7 +162,6 @@ impl FragmentPool {
             address,
             offset,
             size: self.size,
-            whole: false,
         })
     }
 
@@ -201,14 +208,13 @@ impl Drop for FragmentPool {
 ///
 /// # Invariants
 ///
-/// `address` is valid for `size` bytes that no one else uses, at `offset` in `netmem`; if it is
-/// `whole`, nobody uses any of that.
+/// `address` is valid for `size` bytes that no one else uses, at `offset` in `netmem`; if `size` is
+/// [`WHOLE`], nobody uses any of that.
 pub struct Fragment {
     netmem: Netmem,
     address: NonNull<u8>,
     offset: u32,
     size: u32,
-    whole: bool,
 }
 
 // SAFETY: The fragment owns its bytes.
@@ -223,8 +229,7 @@ impl Fragment {
                 netmem,
                 address,
                 offset: 0,
-                size: PAGE_SIZE as u32,
-                whole: true,
+                size: WHOLE,
             }),
             None => Err(netmem),
         }
@@ -270,7 +275,7 @@ impl Fragment {
 
     /// The memory as a whole again, if it was made from a page.
     pub fn into_page(self) -> core::result::Result<Netmem, Self> {
-        if self.whole {
+        if self.size == WHOLE {
             Ok(self.netmem)
         } else {
             Err(self)
