@@ -352,7 +352,7 @@ impl Context<'_> {
     /// Hands a frame to generic receive offload (`napi_gro_receive()`); drops it if its linear
     /// part has no Ethernet header.
     #[inline]
-    pub fn receive<T: Driver>(&self, dev: &DeviceRef<T>, skb: SkBuff, received: &Received) {
+    pub fn receive(&self, skb: SkBuff, received: &Received) {
         if skb.head_len() < skb::ETH_HLEN {
             return;
         }
@@ -362,12 +362,11 @@ impl Context<'_> {
             Hash::L4(hash) => (hash, bindings::pkt_hash_types_PKT_HASH_TYPE_L4),
         };
 
-        // SAFETY: The NAPI is being polled, the device is valid, and we own the skb, which has an
+        // SAFETY: The NAPI is being polled, so its device is valid, and we own the skb, which has an
         // Ethernet header.
         unsafe {
             bindings::net_shim_skb_receive(
                 self.napi,
-                dev.as_raw(),
                 skb.into_raw(),
                 received.queue,
                 received.checksum_verified,

@@ -17,10 +17,7 @@ use net_bindings as bindings;
 use crate::{
     fragment::Fragment,
     hwtstamp::AwaitingStamp,
-    page_pool::{
-        Netmem,
-        PagePool, //
-    }, //
+    page_pool::Netmem, //
 };
 
 /// What a buffer that becomes the linear part of an skb needs before the packet, in bytes.
@@ -246,31 +243,25 @@ impl SkBuff {
         ManuallyDrop::new(self).as_raw()
     }
 
-    /// Makes an skb around a buffer of `pool` that holds `len` bytes of a frame from `headroom` on,
+    /// Makes an skb around a buffer that holds `len` bytes of a frame from `headroom` on,
     /// at least [`HEADROOM`], which the device has written.
     ///
     /// Nothing is copied; the buffer goes back to its pool with the skb. For NAPI context.
     /// Returns the buffer if there is no memory or it is too small.
     #[inline]
     pub fn build(
-        pool: &PagePool,
         buffer: Fragment,
         headroom: u32,
         len: u32,
         _napi: &crate::napi::Context<'_>,
     ) -> core::result::Result<Self, Fragment> {
-        let room = buffer
-            .size()
-            .saturating_sub(TAILROOM)
-            .saturating_sub(headroom);
-        if len > room {
+        if u64::from(headroom) + u64::from(len) + u64::from(TAILROOM) > u64::from(buffer.size()) {
             return Err(buffer);
         }
         // SAFETY: The buffer is valid for its size, which has room for all three and is from a
         // pool; NAPI context, as the skb cache wants.
         let raw = unsafe {
             bindings::net_shim_skb_build(
-                pool.as_raw(),
                 buffer.netmem().as_raw(),
                 buffer.as_ptr().cast(),
                 buffer.offset(),
@@ -289,17 +280,16 @@ impl SkBuff {
         Ok(skb)
     }
 
-    /// Makes an skb around a buffer of `pool` that `bytes` are copied to, behind [`HEADROOM`]; else as
+    /// Makes an skb around a buffer that `bytes` are copied to, behind [`HEADROOM`]; else as
     /// [`Self::build`].
     pub fn copy(
-        pool: &PagePool,
         buffer: Fragment,
         bytes: &[u8],
         napi: &crate::napi::Context<'_>,
     ) -> core::result::Result<Self, Fragment> {
         // CAST: What is longer is refused, as it has no room.
         let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let skb = Self::build(pool, buffer, HEADROOM, len, napi)?;
+        let skb = Self::build(buffer, HEADROOM, len, napi)?;
 
         // Only now: where the device wrote to another place (swiotlb), building it has overwritten
         // the buffer with what is there.
@@ -310,24 +300,23 @@ impl SkBuff {
         Ok(skb)
     }
 
-    /// Adds `len` bytes, which the device has written at `offset` of `pool`'s `netmem`, which takes
-    /// `truesize` bytes of memory.
+    /// Adds `len` bytes, which the device has written at `offset` of `netmem`, which takes `truesize`
+    /// bytes of memory.
     ///
-    /// Returns the memory if the skb has no room for another fragment, the memory is another
-    /// pool's, or the bytes do not lie in it.
+    /// Returns the memory if the skb has no room for another fragment, or the bytes do not lie in
+    /// it.
     #[inline]
     pub fn add_fragment(
         &mut self,
-        pool: &PagePool,
         netmem: Netmem,
         offset: u32,
         len: u32,
         truesize: u32,
     ) -> core::result::Result<(), Netmem> {
-        // SAFETY: The skb is ours; it takes the reference if it has room and the bytes are in it.
+        // SAFETY: The skb is ours, and the memory is a pool's; the skb takes the reference if it has
+        // room and the bytes are in the memory.
         let added = unsafe {
             bindings::net_shim_skb_add_rx_frag(
-                pool.as_raw(),
                 self.as_raw(),
                 netmem.as_raw(),
                 offset,

@@ -106,6 +106,14 @@ fn stamp(write_back: &WriteBack, clock: Option<&clock::Registration<'_>>) -> Opt
     }
 }
 
+/// What was received at once.
+#[derive(Default)]
+struct Batch {
+    descriptors: u16,
+    packets: u32,
+    bytes: u64,
+}
+
 /// A ring that the device fills.
 ///
 /// The queue comes first, so that it is disabled before the ring's memory goes.
@@ -198,62 +206,26 @@ impl<'bound> Running<'bound> {
 
     /// Receives up to `budget` packets. Returns how many, and whether the ring is so empty that
     /// the device may not be able to ask for more.
+    // Apart, so that each loop of a poll has the registers.
+    #[inline(never)]
     fn receive(
         &mut self,
         napi: &napi::Context<'_>,
         dev: &DeviceRef<Adapter<'bound>>,
         budget: u32,
     ) -> (u32, bool) {
-        let features = dev.features();
         let mut packets = 0;
         let mut bytes = 0;
-        let mut cleaned = 0;
 
-        while packets < budget && self.ring.posted() != 0 {
-            let Running {
-                ring, stats, clock, ..
-            } = self;
-            let index = ring.next_to_clean;
-            let hi = ring.descriptors.read(u32::from(index), 1);
+        while packets < budget {
+            let batch = self.clean(napi, dev, budget - packets);
 
-            if !descriptor::is_done(hi) {
+            packets += batch.packets;
+            bytes += batch.bytes;
+            if batch.descriptors < REFILL_BATCH {
                 break;
             }
-            // The rest of the descriptor, and the buffers, are read after DD.
-            barrier::dma_mb(Read);
-            let lo = ring.descriptors.read(u32::from(index), 0);
-            let write_back = WriteBack::from_raw(lo, hi);
-            let with = Maker {
-                pools: &ring.pools,
-                napi,
-                dev,
-                stats,
-                stamp: stamp(&write_back, clock.as_deref()),
-                features,
-                queue: ring.index,
-            };
-
-            ring.next_to_clean = ring.len.next(index);
-            cleaned += 1;
-            let mut packet = core::mem::replace(&mut ring.packet, Packet::Between);
-            if let Some(slot) = ring.slots.get_mut(usize::from(index)) {
-                packet = packet.add(slot, &write_back, &with);
-            }
-            if write_back.end_of_packet() {
-                packets += 1;
-                let done = packet.finish(&write_back, &with);
-                if let Some((skb, received)) = done {
-                    bytes += u64::from(skb.len());
-                    napi.receive(dev, skb, &received);
-                }
-            } else {
-                ring.packet = packet;
-            }
-
-            if cleaned >= REFILL_BATCH {
-                self.refill();
-                cleaned = 0;
-            }
+            self.refill();
         }
 
         self.stats.rx_bytes.add(bytes);
@@ -265,6 +237,67 @@ impl<'bound> Running<'bound> {
             self.stats.rx_starved.add(1);
         }
         (packets, starved)
+    }
+
+    /// Takes what the device has filled, up to a batch and `budget` packets, and hands it up.
+    #[inline]
+    fn clean(
+        &mut self,
+        napi: &napi::Context<'_>,
+        dev: &DeviceRef<Adapter<'bound>>,
+        budget: u32,
+    ) -> Batch {
+        let Running {
+            ring, stats, clock, ..
+        } = self;
+        let with = Maker {
+            pools: &ring.pools,
+            napi,
+            dev,
+            stats,
+            features: dev.features(),
+            queue: ring.index,
+        };
+        let limit = ring.posted().min(REFILL_BATCH);
+        let mut batch = Batch::default();
+
+        while batch.descriptors < limit && batch.packets < budget {
+            let index = ring.next_to_clean;
+            let hi = ring.descriptors.read(u32::from(index), 1);
+            let Some(slot) = ring.slots.get_mut(usize::from(index)) else {
+                break;
+            };
+
+            if !descriptor::is_done(hi) {
+                break;
+            }
+            // The rest of the descriptor, and the buffers, are read after DD.
+            barrier::dma_mb(Read);
+            let lo = ring.descriptors.read(u32::from(index), 0);
+            let write_back = WriteBack::from_raw(lo, hi);
+            let stamp = stamp(&write_back, clock.as_deref());
+
+            ring.next_to_clean = ring.len.next(index);
+            batch.descriptors += 1;
+            let skb = match core::mem::replace(&mut ring.packet, Packet::Between) {
+                Packet::Between => with.start(slot, &write_back, stamp),
+                Packet::Assembling(skb) => with.add(skb, slot, &write_back),
+                Packet::Dropping => None,
+            };
+            if !write_back.end_of_packet() {
+                ring.packet = skb.map_or(Packet::Dropping, Packet::Assembling);
+                continue;
+            }
+
+            batch.packets += 1;
+            let done = skb.and_then(|skb| with.finish(skb, &write_back, stamp));
+            if let Some((skb, received)) = done {
+                batch.bytes += u64::from(skb.len());
+                napi.receive(skb, &received);
+            }
+        }
+
+        batch
     }
 
     /// Packets and bytes that the queue has received in its life.

@@ -67,17 +67,17 @@ void net_shim_napi_retry_after(struct napi_struct *napi, u64 ns);
 
 /* sk_buff */
 void net_shim_skb_free_any(struct sk_buff *skb);
-struct sk_buff *net_shim_skb_build(const struct page_pool *pool, netmem_ref netmem, void *address,
-				   u32 offset, u32 size, u32 headroom, u32 len);
+struct sk_buff *net_shim_skb_build(netmem_ref netmem, void *address, u32 offset, u32 size,
+				   u32 headroom, u32 len);
 unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb);
-bool net_shim_skb_add_rx_frag(const struct page_pool *pool, struct sk_buff *skb, netmem_ref netmem,
-			      u32 off, u32 size, u32 truesize);
+bool net_shim_skb_add_rx_frag(struct sk_buff *skb, netmem_ref netmem, u32 off, u32 size,
+			      u32 truesize);
 bool net_shim_skb_csum_partial(const struct sk_buff *skb);
 u32 net_shim_skb_wants(const struct sk_buff *skb);
 u16 net_shim_skb_vlan_tag(const struct sk_buff *skb);
 void net_shim_skb_set_vlan_tag(struct sk_buff *skb, u16 tag);
-void net_shim_skb_receive(struct napi_struct *napi, struct net_device *dev, struct sk_buff *skb,
-			  u16 queue, bool csum_verified, u32 hash, u32 hash_type);
+void net_shim_skb_receive(struct napi_struct *napi, struct sk_buff *skb, u16 queue,
+			  bool csum_verified, u32 hash, u32 hash_type);
 u16 net_shim_skb_queue_mapping(const struct sk_buff *skb);
 int net_shim_skb_pad_min(struct sk_buff *skb, unsigned int len);
 int net_shim_skb_cow_head(struct sk_buff *skb);

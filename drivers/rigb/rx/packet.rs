@@ -15,7 +15,6 @@ use net::{
     features::Features,
     fragment::Fragment,
     napi,
-    page_pool::PagePool,
     skb::{
         self,
         Hash,
@@ -45,66 +44,78 @@ pub(super) enum Packet {
     Dropping,
 }
 
-/// What a packet is made with.
+/// What packets are made with.
 pub(super) struct Maker<'a, 'bound> {
     pub(super) pools: &'a Pools,
     pub(super) napi: &'a napi::Context<'a>,
     pub(super) dev: &'a DeviceRef<Adapter<'bound>>,
     pub(super) stats: &'a QueueStats,
-    /// When the packet that ends here was received.
-    pub(super) stamp: Option<u64>,
     /// The features in use.
     pub(super) features: Features,
     pub(super) queue: u16,
 }
 
-impl Packet {
-    /// Adds what a descriptor brought.
+impl Maker<'_, '_> {
+    /// Starts a packet with what its first descriptor brought, at `stamp` if it has one; `None` if
+    /// it is dropped.
     #[inline]
-    pub(super) fn add(self, slot: &mut Slot, write_back: &WriteBack, with: &Maker<'_, '_>) -> Self {
+    pub(super) fn start(
+        &self,
+        slot: &mut Slot,
+        write_back: &WriteBack,
+        stamp: Option<u64>,
+    ) -> Option<SkBuff> {
         let len = u32::from(write_back.packet_len());
 
-        match (self, &with.pools.payloads) {
-            (Self::Dropping, _) => Self::Dropping,
-            (Self::Assembling(skb), Some(payloads)) => with.payload(skb, slot, payloads, 0, len),
-            (Self::Assembling(_), None) => {
-                // Longer than the MTU.
-                with.stats.rx_errors.add(1);
-                Self::Dropping
+        let Some(payloads) = &self.pools.payloads else {
+            return match &self.pools.xdp {
+                None => self.whole(slot, len),
+                Some(xdp) => self.program(xdp, slot, write_back, stamp),
+            };
+        };
+        match write_back.layout() {
+            Layout::Split { header, payload } => {
+                self.split(slot, payloads, u32::from(header), u32::from(payload))
             }
-            (Self::Between, None) => match &with.pools.xdp {
-                None => with.whole(slot, len),
-                Some(xdp) => with.program(xdp, slot, write_back),
-            },
-            (Self::Between, Some(payloads)) => match write_back.layout() {
-                Layout::Split { header, payload } => {
-                    with.split(slot, payloads, u32::from(header), u32::from(payload))
-                }
-                // Nobody could read its headers; or its payload is where no reader looks for it.
-                _ if payloads.unreadable => {
-                    with.stats.rx_unsplit_dropped.add(1);
-                    Self::Dropping
-                }
-                Layout::HeaderOnly { header } => with.head(slot, u32::from(header)),
-                Layout::Unsplit { .. } | Layout::HeaderOverflow { .. } => {
-                    with.unsplit(slot, payloads, len)
-                }
-            },
+            // Nobody could read its headers; or its payload is where no reader looks for it.
+            _ if payloads.unreadable => {
+                self.stats.rx_unsplit_dropped.add(1);
+                None
+            }
+            Layout::HeaderOnly { header } => self.head(slot, u32::from(header)),
+            Layout::Unsplit { .. } | Layout::HeaderOverflow { .. } => {
+                self.unsplit(slot, payloads, len)
+            }
         }
     }
 
-    /// Ends the packet with what its last descriptor says of it.
+    /// Adds what a further descriptor brought; `None` if the packet is dropped.
     #[inline]
-    pub(super) fn finish(
-        self,
+    pub(super) fn add(
+        &self,
+        skb: SkBuff,
+        slot: &mut Slot,
         write_back: &WriteBack,
-        with: &Maker<'_, '_>,
-    ) -> Option<(SkBuff, Received)> {
-        let Self::Assembling(mut skb) = self else {
+    ) -> Option<SkBuff> {
+        let Some(payloads) = &self.pools.payloads else {
+            // Longer than the MTU.
+            self.stats.rx_errors.add(1);
             return None;
         };
-        let unreadable = with.pools.unreadable();
-        let (features, stats) = (with.features, with.stats);
+
+        self.payload(skb, slot, payloads, 0, u32::from(write_back.packet_len()))
+    }
+
+    /// Ends a packet with what its last descriptor says of it, and when it was received.
+    #[inline]
+    pub(super) fn finish(
+        &self,
+        mut skb: SkBuff,
+        write_back: &WriteBack,
+        stamp: Option<u64>,
+    ) -> Option<(SkBuff, Received)> {
+        let unreadable = self.pools.unreadable();
+        let (features, stats) = (self.features, self.stats);
 
         if write_back.frame_error() {
             stats.rx_errors.add(1);
@@ -113,14 +124,14 @@ impl Packet {
 
         // If it is not wanted the core verifies instead, but it cannot where it cannot read.
         let verify = unreadable || features.contains(Features::RXCSUM);
-        let received = describe(&mut skb, write_back, features, verify, with.queue, stats);
+        let received = describe(&mut skb, write_back, features, verify, self.queue, stats);
 
-        if unreadable && skb.fragments() != 0 && !received.checksum_verified {
+        if unreadable && !received.checksum_verified && skb.fragments() != 0 {
             // The core would have to read it to verify it.
             stats.rx_unverified_dropped.add(1);
             return None;
         }
-        if let Some(time) = with.stamp {
+        if let Some(time) = stamp {
             skb.set_stamp(time);
         }
         stats.rx_packets.add(1);
@@ -168,32 +179,36 @@ pub(super) fn describe(
 impl Maker<'_, '_> {
     /// Starts an skb for a packet whose headers the device has split from its payload.
     #[inline]
-    fn split(&self, slot: &mut Slot, payloads: &Payloads, header: u32, payload: u32) -> Packet {
+    fn split(
+        &self,
+        slot: &mut Slot,
+        payloads: &Payloads,
+        header: u32,
+        payload: u32,
+    ) -> Option<SkBuff> {
         self.stats.rx_split.add(1);
 
         let len = self.unpadded(slot, header, header + payload);
         let payload = len.saturating_sub(header);
         match self.head(slot, header) {
-            Packet::Assembling(skb) if payload != 0 => {
-                self.payload(skb, slot, payloads, 0, payload)
-            }
-            packet => packet,
+            Some(skb) if payload != 0 => self.payload(skb, slot, payloads, 0, payload),
+            skb => skb,
         }
     }
 
     /// Starts an skb for a packet that is in the slot's head buffer as a whole.
     #[inline]
-    fn whole(&self, slot: &mut Slot, len: u32) -> Packet {
+    fn whole(&self, slot: &mut Slot, len: u32) -> Option<SkBuff> {
         self.head(slot, self.unpadded(slot, len, len))
     }
 
     /// Starts an skb around the slot's head buffer.
     #[inline]
-    pub(super) fn head(&self, slot: &mut Slot, len: u32) -> Packet {
+    pub(super) fn head(&self, slot: &mut Slot, len: u32) -> Option<SkBuff> {
         let pools = self.pools;
 
         self.linear(slot, len, |head| {
-            SkBuff::build(pools.heads.pages(), head, pools.headroom, len, self.napi)
+            SkBuff::build(head, pools.headroom, len, self.napi)
         })
     }
 
@@ -205,53 +220,47 @@ impl Maker<'_, '_> {
         slot: &mut Slot,
         len: u32,
         build: impl FnOnce(Fragment) -> Result<SkBuff, Fragment>,
-    ) -> Packet {
+    ) -> Option<SkBuff> {
         if len < limits::ETHERNET_HEADER {
             self.stats.rx_errors.add(1);
-            return Packet::Dropping;
+            return None;
         }
-        let Some(head) = slot.head.take() else {
-            return Packet::Dropping;
-        };
+        let head = slot.head.take()?;
 
         match build(head) {
-            Ok(skb) => Packet::Assembling(skb),
+            Ok(skb) => Some(skb),
             Err(head) => {
                 slot.head = Some(head);
                 self.stats.rx_alloc_dropped.add(1);
-                Packet::Dropping
+                None
             }
         }
     }
 
     /// Starts an skb for a packet that the device left in a readable payload buffer: its headers
     /// are copied to the head buffer, the rest stays where it is.
-    fn unsplit(&self, slot: &mut Slot, payloads: &Payloads, len: u32) -> Packet {
-        let Some(page) = slot.payload.take() else {
-            return Packet::Dropping;
-        };
+    // Apart, so that the usual way has the registers.
+    #[inline(never)]
+    fn unsplit(&self, slot: &mut Slot, payloads: &Payloads, len: u32) -> Option<SkBuff> {
+        let page = slot.payload.take()?;
 
         payloads.pool.sync_for_cpu(&page, 0, len);
         let page = match Fragment::from_page(page) {
             Ok(page) => page,
             Err(netmem) => {
                 slot.payload = Some(netmem);
-                return Packet::Dropping;
+                return None;
             }
         };
         let start = page.bytes(0, len.min(HEADER_SIZE));
         let pull = skb::header_len(self.dev, start).min(len);
         let headers = page.bytes(0, pull);
-        let packet = self.linear(slot, pull, |head| {
-            SkBuff::copy(self.pools.heads.pages(), head, headers, self.napi)
-        });
+        let skb = self.linear(slot, pull, |head| SkBuff::copy(head, headers, self.napi));
 
         slot.payload = page.into_page().ok();
-        match packet {
-            Packet::Assembling(skb) if len > pull => {
-                self.payload(skb, slot, payloads, pull, len - pull)
-            }
-            packet => packet,
+        match skb {
+            Some(skb) if len > pull => self.payload(skb, slot, payloads, pull, len - pull),
+            skb => skb,
         }
     }
 
@@ -263,13 +272,9 @@ impl Maker<'_, '_> {
     #[inline]
     fn unpadded(&self, slot: &Slot, start: u32, len: u32) -> u32 {
         if len > limits::MIN_FRAME {
-            return len;
-        }
-        let pools = self.pools;
-
-        match &slot.head {
-            Some(buffer) => unpadded(pools.heads.pages(), buffer, pools.headroom, start, len),
-            None => len,
+            len
+        } else {
+            unpadded(self.pools, slot, start, len)
         }
     }
 
@@ -282,26 +287,29 @@ impl Maker<'_, '_> {
         payloads: &Payloads,
         offset: u32,
         len: u32,
-    ) -> Packet {
-        let Some(payload) = slot.payload.take() else {
-            return Packet::Dropping;
-        };
+    ) -> Option<SkBuff> {
+        let payload = slot.payload.take()?;
 
-        match skb.add_fragment(&payloads.pool, payload, offset, len, payloads.size.bytes()) {
-            Ok(()) => Packet::Assembling(skb),
+        match skb.add_fragment(payload, offset, len, payloads.size.bytes()) {
+            Ok(()) => Some(skb),
             Err(payload) => {
                 slot.payload = Some(payload);
                 self.stats.rx_alloc_dropped.add(1);
-                Packet::Dropping
+                None
             }
         }
     }
 }
 
-/// How long a frame of `len` bytes is without its padding. The first `start` bytes are in `buffer`,
-/// after `headroom`.
+/// How long a frame of `len` bytes is without its padding. The first `start` bytes are in the head
+/// buffer of `slot`.
 #[cold]
-fn unpadded(heads: &PagePool, buffer: &Fragment, headroom: u32, start: u32, len: u32) -> u32 {
+fn unpadded(pools: &Pools, slot: &Slot, start: u32, len: u32) -> u32 {
+    let Some(buffer) = &slot.head else {
+        return len;
+    };
+    let (heads, headroom) = (pools.heads.pages(), pools.headroom);
+
     heads.sync_for_cpu(buffer.netmem(), buffer.offset() + headroom, start);
     frame::unpadded_len(buffer.bytes(headroom, start)).map_or(len, |unpadded| len.min(unpadded))
 }

@@ -36,8 +36,7 @@ use net::{
 use super::{
     packet::{
         describe,
-        Maker,
-        Packet, //
+        Maker, //
     },
     ring::Slot,
 };
@@ -139,7 +138,15 @@ impl Metadata for Described {
 
 impl Maker<'_, '_> {
     /// Lets the queue's program decide on a packet; without one it goes up.
-    pub(super) fn program(&self, xdp: &Xdp, slot: &mut Slot, write_back: &WriteBack) -> Packet {
+    // Apart, so that the usual way has the registers.
+    #[inline(never)]
+    pub(super) fn program(
+        &self,
+        xdp: &Xdp,
+        slot: &mut Slot,
+        write_back: &WriteBack,
+        stamp: Option<u64>,
+    ) -> Option<SkBuff> {
         let len = u32::from(write_back.packet_len());
         let Some(program) = xdp.queue.runner() else {
             return self.head(slot, len);
@@ -149,24 +156,19 @@ impl Maker<'_, '_> {
         // Longer than the MTU, or damaged: nothing for a program.
         if !write_back.end_of_packet() || write_back.frame_error() {
             stats.rx_errors.add(1);
-            return Packet::Dropping;
+            return None;
         }
-        let Some(head) = slot.head.take() else {
-            return Packet::Dropping;
-        };
+        let head = slot.head.take()?;
 
         let described = Described {
             write_back: *write_back,
             features: self.features,
-            stamp: self.stamp,
+            stamp,
         };
 
         let verdict = program.run(head, len, &described, self.dev, self.napi);
-        match settle(verdict, len, &xdp.unflushed, self.dev, self.queue, stats) {
-            // Counted when it is finished, as any other.
-            Some(skb) => Packet::Assembling(skb),
-            None => Packet::Dropping,
-        }
+        // What goes up is counted when it is finished, as any other.
+        settle(verdict, len, &xdp.unflushed, self.dev, self.queue, stats)
     }
 }
 

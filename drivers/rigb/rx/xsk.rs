@@ -195,6 +195,8 @@ impl<'bound> XskRunning<'bound> {
 
     /// Receives up to `budget` packets. Returns how many, and whether the ring is so empty that the
     /// device may not be able to ask for more, and nobody else will.
+    // Apart, so that the usual way has the registers.
+    #[inline(never)]
     pub(super) fn receive(
         &mut self,
         pool: &mut Pool,
@@ -267,7 +269,7 @@ impl<'bound> XskRunning<'bound> {
 
             stats.rx_xsk_copied.add(1);
             stats.rx_bytes.add(u64::from(skb.len()));
-            napi.receive(dev, skb, &received);
+            napi.receive(skb, &received);
         }
     }
 

@@ -36,6 +36,8 @@ pub(crate) struct Completion<'bound> {
 
 impl Completion<'_> {
     /// Frees what was sent, and tells the sockets of `pool`. Returns whether there is no more of it.
+    // Apart, so that each loop of a poll has the registers.
+    #[inline(never)]
     pub(crate) fn complete(
         &mut self,
         queue: TxQueue<'_>,

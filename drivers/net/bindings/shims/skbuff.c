@@ -13,13 +13,13 @@ void net_shim_skb_free_any(struct sk_buff *skb)
 	dev_kfree_skb_any(skb);
 }
 
-/* An skb around @size bytes of @pool's memory, with @len bytes behind @headroom. */
-struct sk_buff *net_shim_skb_build(const struct page_pool *pool, netmem_ref netmem, void *address,
-				   u32 offset, u32 size, u32 headroom, u32 len)
+/* An skb around @size bytes of a pool's memory, with @len bytes behind @headroom. */
+struct sk_buff *net_shim_skb_build(netmem_ref netmem, void *address, u32 offset, u32 size,
+				   u32 headroom, u32 len)
 {
 	struct sk_buff *skb;
 
-	page_pool_dma_sync_netmem_for_cpu(pool, netmem, offset + headroom, len);
+	page_pool_dma_sync_netmem_for_cpu(netmem_get_pp(netmem), netmem, offset + headroom, len);
 	skb = napi_build_skb(address, size);
 	if (unlikely(!skb))
 		return NULL;
@@ -35,17 +35,18 @@ unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb)
 	return skb_shinfo(skb)->nr_frags;
 }
 
-/* False if @skb has no room for it, or it does not lie in a piece of memory of @pool. */
-bool net_shim_skb_add_rx_frag(const struct page_pool *pool, struct sk_buff *skb, netmem_ref netmem,
-			      u32 off, u32 size, u32 truesize)
+/* False if @skb has no room for it, or it does not lie in @netmem, a piece of some pool's memory. */
+bool net_shim_skb_add_rx_frag(struct sk_buff *skb, netmem_ref netmem, u32 off, u32 size,
+			      u32 truesize)
 {
-	if (unlikely(skb_shinfo(skb)->nr_frags >= MAX_SKB_FRAGS ||
-		     netmem_get_pp(netmem) != pool ||
-		     (u64)off + size > PAGE_SIZE << pool->p.order))
+	const struct page_pool *pool = netmem_get_pp(netmem);
+	u8 i = skb_shinfo(skb)->nr_frags;
+
+	if (unlikely(i >= MAX_SKB_FRAGS || (u64)off + size > PAGE_SIZE << pool->p.order))
 		return false;
 
 	page_pool_dma_sync_netmem_for_cpu(pool, netmem, off, size);
-	skb_add_rx_frag_netmem(skb, skb_shinfo(skb)->nr_frags, netmem, off, size, truesize);
+	skb_add_rx_frag_netmem(skb, i, netmem, off, size, truesize);
 	return true;
 }
 
@@ -73,8 +74,8 @@ void net_shim_skb_set_vlan_tag(struct sk_buff *skb, u16 tag)
 }
 
 /* Hands up what the device says of a frame, and the frame. */
-void net_shim_skb_receive(struct napi_struct *napi, struct net_device *dev, struct sk_buff *skb,
-			  u16 queue, bool csum_verified, u32 hash, u32 hash_type)
+void net_shim_skb_receive(struct napi_struct *napi, struct sk_buff *skb, u16 queue,
+			  bool csum_verified, u32 hash, u32 hash_type)
 {
 	/* GRO frees what it merges, whoever else has it. */
 	if (unlikely(skb_shared(skb))) {
@@ -86,7 +87,7 @@ void net_shim_skb_receive(struct napi_struct *napi, struct net_device *dev, stru
 	if (hash_type != PKT_HASH_TYPE_NONE)
 		skb_set_hash(skb, hash, hash_type);
 	skb_record_rx_queue(skb, queue);
-	skb->protocol = eth_type_trans(skb, dev);
+	skb->protocol = eth_type_trans(skb, napi->dev);
 	napi_gro_receive(napi, skb);
 }
 
