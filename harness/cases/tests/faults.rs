@@ -100,6 +100,17 @@ fn fail_each(
     panic!("more than {MANY} allocations");
 }
 
+/// Ends a job that a request has started.
+fn stop(bed: &Testbed, job: &serde_json::Value) -> Result {
+    let job: JobId = serde_json::from_value(job.clone())?;
+    bed.guest.call(Tell {
+        job,
+        command: Command::Stop,
+    })?;
+    bed.guest.call(Join { job })?;
+    Ok(())
+}
+
 fn passes_traffic(bed: &Testbed) -> Result {
     let report = bed.guest.call(Ping {
         ns: bed.peer.ns,
@@ -286,12 +297,7 @@ fn a_bind_that_there_is_no_memory_for_leaves_the_queue_as_it_was() -> Result {
     };
     fail_each(&bed, bind, |injected| {
         if let Ok(job) = &injected.reply {
-            let job: JobId = serde_json::from_value(job.clone())?;
-            bed.guest.call(Tell {
-                job,
-                command: Command::Stop,
-            })?;
-            bed.guest.call(Join { job })?;
+            stop(&bed, job)?;
         }
         let queues = bed.guest.call(ListQueues {
             ns: bed.local.ns,
@@ -330,15 +336,10 @@ fn an_xdp_socket_that_there_is_no_memory_for_leaves_the_queue_its_pages() -> Res
     };
     fail_each(&bed, socket, |injected| {
         if let Ok(job) = &injected.reply {
-            let job: JobId = serde_json::from_value(job.clone())?;
             // The socket may not have given buffers yet: what is lost is sent again.
             bed.stream(bed.peer, bed.local, Family::V4)
                 .transfer(&bed, 64 << 10, &[64 << 10])?;
-            bed.guest.call(Tell {
-                job,
-                command: Command::Stop,
-            })?;
-            bed.guest.call(Join { job })?;
+            stop(&bed, job)?;
         }
         bed.wait_xsk_gone(bed.local)?;
         passes_traffic(&bed)

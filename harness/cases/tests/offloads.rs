@@ -3,11 +3,7 @@
 //! Checksums and segmentation, by the device and by the kernel, over frames of odd sizes.
 
 use cases::{Family, Result, Testbed};
-use protocol::{
-    UdpSink, UdpSource,
-    ethtool::GetFeatures,
-    netdev::{ListPagePools, QueueKind},
-};
+use protocol::{UdpSink, UdpSource, ethtool::GetFeatures, netdev::QueueKind};
 
 /// From one byte to 64 KiB, most of them no multiple of anything.
 const ODD: &[u32] = &[
@@ -120,6 +116,12 @@ fn a_feature_that_the_device_lacks_can_be_turned_neither_on_nor_off() -> Result 
     Ok(())
 }
 
+/// Page pools of the NIC under test. New rings have others.
+fn pool_numbers(bed: &Testbed) -> Result<Vec<u64>> {
+    let pools = bed.page_pools(bed.local)?;
+    Ok(pools.iter().map(|pool| pool.id).collect())
+}
+
 const UDP_SEGMENTATION: &str = "tx-udp-segmentation";
 
 /// What the driver logs once it knows.
@@ -155,13 +157,7 @@ fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
         })?;
         Ok(features.active)
     };
-    let pools = || -> Result<Vec<u64>> {
-        let pools = bed.guest.call(ListPagePools {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })?;
-        Ok(pools.iter().map(|pool| pool.id).collect())
-    };
+    let pools = || pool_numbers(&bed);
     let before = active()?;
 
     // The driver asks the device the first time, on which rings are made anew: that interrupts a
@@ -221,13 +217,7 @@ const UDP_SEGMENTATION_UNTRIED: &str = "no UDP segmentation: it can not be tried
 fn whether_udp_is_segmented_is_asked_once_also_if_nothing_is_found_out() -> Result {
     let bed = Testbed::options().boot("offloads-udp-untried")?;
     bed.show_whole_log()?;
-    let pools = || -> Result<Vec<u64>> {
-        let pools = bed.guest.call(ListPagePools {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })?;
-        Ok(pools.iter().map(|pool| pool.id).collect())
-    };
+    let pools = || pool_numbers(&bed);
     // QEMU sends nothing without a link, not in a loop either.
     bed.set_link(bed.local, false)?;
     bed.wait_carrier_of(bed.local, false)?;

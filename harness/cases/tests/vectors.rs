@@ -9,7 +9,7 @@ use cases::{CaseError, Family, Result, Testbed};
 use protocol::{
     Ns,
     kernel::ReadFile,
-    netdev::{ListNapis, ListPagePools, ListQueues, QueueKind},
+    netdev::{ListNapis, ListQueues, QueueKind},
     rings::{DataSplit, GetChannels},
 };
 
@@ -72,10 +72,7 @@ fn each_processor_has_a_queue_pair_with_pools_and_a_vector_and_the_link_a_vector
     // Where each queue's buffers come from: for whole frames, or for headers and for payload.
     for (split, wanted) in [(DataSplit::Off, 1), (DataSplit::On, 2)] {
         bed.set_header_split(bed.local, split)?;
-        let pools = bed.guest.call(ListPagePools {
-            ns,
-            interface: bed.local.name(),
-        })?;
+        let pools = bed.page_pools(bed.local)?;
         for napi in &napis {
             let own = pools.iter().filter(|pool| pool.napi == Some(napi.id));
             assert_eq!(own.count(), wanted, "split is {split:?}: {pools:?}");

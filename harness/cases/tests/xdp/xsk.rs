@@ -7,7 +7,6 @@ use protocol::{
     Command, Memory, Ns, XdpAction, XdpSocket,
     ethtool::TestSelf,
     kernel::{UnloadModule, WriteFile},
-    netdev::ListPagePools,
     rings::{DataSplit, SetChannels},
     xsk::XdpSocketReport,
 };
@@ -60,13 +59,7 @@ fn echoes(bed: &Testbed, what: &str) -> Result<u64> {
 fn the_device_writes_to_a_sockets_memory_and_sends_from_it() -> Result {
     let bed = Testbed::options().boot("xsk-echo")?;
     let statistic = |name| bed.statistic(bed.local, name);
-    let pools = || -> Result<usize> {
-        let pools = bed.guest.call(ListPagePools {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })?;
-        Ok(pools.len())
-    };
+    let pools = || -> Result<usize> { Ok(bed.page_pools(bed.local)?.len()) };
     let before = pools()?;
 
     for (chunk, need_wakeup, runts) in [
