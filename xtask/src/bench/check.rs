@@ -81,43 +81,32 @@ pub(crate) fn replace_rows(old: Vec<Figure>, new: &[Figure]) -> Vec<Figure> {
     all
 }
 
+/// Figures next to the committed ones.
+#[derive(Default)]
+struct Comparison {
+    compared: usize,
+    worse: Vec<String>,
+    better: Vec<String>,
+}
+
+/// Whether one of `new` got worse than its namesake of `old`.
+pub(crate) fn is_worse(old: &[Figure], new: &[Figure]) -> bool {
+    !look(old, new).worse.is_empty()
+}
+
 /// Fails when a figure got worse, or none could be compared.
 ///
 /// # Errors
 ///
 /// Names every figure that is worse.
 pub(crate) fn compare(old: &[Figure], new: &[Figure]) -> Result<()> {
-    let mut compared = 0;
-    let mut worse = Vec::new();
-    for new in new.iter().filter(|f| f.part.is_none()) {
-        let same = |old: &&Figure| {
-            (&old.row, old.mtu, old.io, &old.figure, &old.part)
-                == (&new.row, new.mtu, new.io, &new.figure, &new.part)
-        };
-        let Some(old) = old.iter().find(same) else {
-            continue;
-        };
-        let Some((_, slack)) = COMPARED.iter().find(|(name, _)| *name == new.figure) else {
-            continue;
-        };
-        compared += 1;
-        let line = format!(
-            "{}, MTU {}, {}: {} {} instead of {}",
-            new.row,
-            new.mtu,
-            super::scenario::size(new.io),
-            new.figure,
-            new.low,
-            old.low
-        );
-        // Streams that are alike may fall into a costly habit now and then, never into a cheap one.
-        let spread = (old.high - old.low) / old.low.max(f64::MIN_POSITIVE);
-        let tolerance = (TOLERANCE + spread) * old.low + slack;
-        if new.low > old.low + tolerance {
-            worse.push(line);
-        } else if new.low < old.low - tolerance {
-            ui::note(&format!("better: {line}"));
-        }
+    let Comparison {
+        compared,
+        worse,
+        better,
+    } = look(old, new);
+    for line in better {
+        ui::note(&format!("better: {line}"));
     }
     ensure!(compared > 0, "no figure could be compared");
     if !worse.is_empty() {
@@ -133,6 +122,41 @@ pub(crate) fn compare(old: &[Figure], new: &[Figure]) -> Result<()> {
         TOLERANCE * 100.0
     ));
     Ok(())
+}
+
+fn look(old: &[Figure], new: &[Figure]) -> Comparison {
+    let mut seen = Comparison::default();
+    for new in new.iter().filter(|f| f.part.is_none()) {
+        let same = |old: &&Figure| {
+            (&old.row, old.mtu, old.io, &old.figure, &old.part)
+                == (&new.row, new.mtu, new.io, &new.figure, &new.part)
+        };
+        let Some(old) = old.iter().find(same) else {
+            continue;
+        };
+        let Some((_, slack)) = COMPARED.iter().find(|(name, _)| *name == new.figure) else {
+            continue;
+        };
+        seen.compared += 1;
+        let line = format!(
+            "{}, MTU {}, {}: {} {} instead of {}",
+            new.row,
+            new.mtu,
+            super::scenario::size(new.io),
+            new.figure,
+            new.low,
+            old.low
+        );
+        // Streams that are alike may fall into a costly habit now and then, never into a cheap one.
+        let spread = (old.high - old.low) / old.low.max(f64::MIN_POSITIVE);
+        let tolerance = (TOLERANCE + spread) * old.low + slack;
+        if new.low > old.low + tolerance {
+            seen.worse.push(line);
+        } else if new.low < old.low - tolerance {
+            seen.better.push(line);
+        }
+    }
+    seen
 }
 
 #[cfg(test)]
@@ -184,6 +208,8 @@ mod tests {
         let old = [figure(INSTRUCTIONS, 1.0), figure("reads", 1.0)];
         assert!(compare(&old, &[figure(INSTRUCTIONS, 1.009)]).is_ok());
         assert!(compare(&old, &[figure(INSTRUCTIONS, 0.5)]).is_ok());
+        assert!(!is_worse(&old, &[figure(INSTRUCTIONS, 1.009)]));
+        assert!(is_worse(&old, &[figure(INSTRUCTIONS, 1.011)]));
         let error = compare(&old, &[figure(INSTRUCTIONS, 1.011)]).unwrap_err();
         assert!(error.to_string().contains("1.011 instead of 1"), "{error}");
     }
