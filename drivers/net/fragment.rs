@@ -107,7 +107,7 @@ impl FragmentPool {
             },
         )?;
 
-        // INVARIANT: No page yet, and as many fragments as fit.
+        // INVARIANT: No page yet, as many fragments as fit, and none as large as a whole page.
         Ok(Self {
             page: None,
             pool,
@@ -118,7 +118,7 @@ impl FragmentPool {
 
     /// The pool that the pages are from.
     #[inline]
-    pub fn pages(&self) -> &PagePool {
+    pub(crate) fn pages(&self) -> &PagePool {
         &self.pool
     }
 
@@ -156,7 +156,7 @@ impl FragmentPool {
         if page.left == 0 {
             self.page = None;
         }
-        // INVARIANT: These bytes of the page are handed out once.
+        // INVARIANT: These bytes of the page are handed out once, and are not as many as a whole one.
         Some(Fragment {
             netmem,
             address,

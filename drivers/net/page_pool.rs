@@ -203,15 +203,6 @@ impl PagePool {
     pub(crate) fn as_raw(&self) -> *mut bindings::page_pool {
         self.0.as_ptr()
     }
-
-    /// Makes what the device wrote visible to the CPU; does nothing for unreadable memory.
-    #[inline]
-    pub fn sync_for_cpu(&self, netmem: &Netmem, offset: u32, len: u32) {
-        // SAFETY: The pool is valid and the memory is from a pool.
-        unsafe {
-            bindings::net_shim_pp_sync_for_cpu(self.as_raw(), netmem.raw.get(), offset, len);
-        }
-    }
 }
 
 impl Drop for PagePool {
@@ -246,6 +237,14 @@ impl Netmem {
     pub(crate) unsafe fn from_raw(raw: NonZero<bindings::netmem_ref>, dma: u64) -> Self {
         // INVARIANT: As this function requires.
         Self { raw, dma }
+    }
+
+    /// Makes what the device wrote visible to the CPU, of `len` bytes at `offset`; does nothing for
+    /// unreadable memory, or if they do not lie in it.
+    #[inline]
+    pub fn sync_for_cpu(&self, offset: u32, len: u32) {
+        // SAFETY: Valid by the type invariant.
+        unsafe { bindings::net_shim_netmem_sync_for_cpu(self.raw.get(), offset, len) };
     }
 
     /// Where the CPU reads it; `None` for device memory.

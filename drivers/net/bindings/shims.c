@@ -8,9 +8,10 @@
 #include "shims/netdevice.c"
 #include "shims/tx_queue.c"
 #include "shims/napi.c"
+/* What the next ones use of it comes first. */
+#include "shims/page_pool.c"
 #include "shims/skbuff.c"
 #include "shims/dma.c"
-#include "shims/page_pool.c"
 #include "shims/dim.c"
 #include "shims/xdp.c"
 #include "shims/ethtool.c"

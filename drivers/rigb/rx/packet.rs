@@ -244,7 +244,7 @@ impl Maker<'_, '_> {
     fn unsplit(&self, slot: &mut Slot, payloads: &Payloads, len: u32) -> Option<SkBuff> {
         let page = slot.payload.take()?;
 
-        payloads.pool.sync_for_cpu(&page, 0, len);
+        page.sync_for_cpu(0, len);
         let page = match Fragment::from_page(page) {
             Ok(page) => page,
             Err(netmem) => {
@@ -308,8 +308,9 @@ fn unpadded(pools: &Pools, slot: &Slot, start: u32, len: u32) -> u32 {
     let Some(buffer) = &slot.head else {
         return len;
     };
-    let (heads, headroom) = (pools.heads.pages(), pools.headroom);
+    let at = buffer.offset() + pools.headroom;
 
-    heads.sync_for_cpu(buffer.netmem(), buffer.offset() + headroom, start);
-    frame::unpadded_len(buffer.bytes(headroom, start)).map_or(len, |unpadded| len.min(unpadded))
+    buffer.netmem().sync_for_cpu(at, start);
+    frame::unpadded_len(buffer.bytes(pools.headroom, start))
+        .map_or(len, |unpadded| len.min(unpadded))
 }

@@ -13,6 +13,23 @@ long net_shim_ptr_err(const void *ptr)
 	return PTR_ERR(ptr);
 }
 
+static bool lies_in_netmem(netmem_ref netmem, u32 offset, u32 size)
+{
+	return (u64)offset + size <= PAGE_SIZE << netmem_get_pp(netmem)->p.order;
+}
+
+/*
+ * A pool that is gone for its owner has unmapped the memory that is still out,
+ * and its device may be gone, too.
+ */
+static void sync_netmem_for_cpu(netmem_ref netmem, u32 offset, u32 size)
+{
+	const struct page_pool *pool = netmem_get_pp(netmem);
+
+	if (likely(pool->dma_sync))
+		page_pool_dma_sync_netmem_for_cpu(pool, netmem, offset, size);
+}
+
 netmem_ref net_shim_pp_alloc(struct page_pool *pool, dma_addr_t *dma)
 {
 	netmem_ref netmem = page_pool_dev_alloc_netmems(pool);
@@ -47,10 +64,11 @@ void net_shim_pp_put(netmem_ref netmem, bool direct)
 	page_pool_put_full_netmem(netmem_get_pp(netmem), netmem, direct);
 }
 
-void net_shim_pp_sync_for_cpu(const struct page_pool *pool, netmem_ref netmem, u32 offset,
-			      u32 size)
+/* Nothing if it does not lie in @netmem. */
+void net_shim_netmem_sync_for_cpu(netmem_ref netmem, u32 offset, u32 size)
 {
-	page_pool_dma_sync_netmem_for_cpu(pool, netmem, offset, size);
+	if (likely(lies_in_netmem(netmem, offset, size)))
+		sync_netmem_for_cpu(netmem, offset, size);
 }
 
 bool net_shim_pp_is_unreadable(struct page_pool *pool)

@@ -19,7 +19,7 @@ struct sk_buff *net_shim_skb_build(netmem_ref netmem, void *address, u32 offset,
 {
 	struct sk_buff *skb;
 
-	page_pool_dma_sync_netmem_for_cpu(netmem_get_pp(netmem), netmem, offset + headroom, len);
+	sync_netmem_for_cpu(netmem, offset + headroom, len);
 	skb = napi_build_skb(address, size);
 	if (unlikely(!skb))
 		return NULL;
@@ -35,17 +35,16 @@ unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb)
 	return skb_shinfo(skb)->nr_frags;
 }
 
-/* False if @skb has no room for it, or it does not lie in @netmem, a piece of some pool's memory. */
+/* False if @skb has no room for it, or it does not lie in @netmem. */
 bool net_shim_skb_add_rx_frag(struct sk_buff *skb, netmem_ref netmem, u32 off, u32 size,
 			      u32 truesize)
 {
-	const struct page_pool *pool = netmem_get_pp(netmem);
 	u8 i = skb_shinfo(skb)->nr_frags;
 
-	if (unlikely(i >= MAX_SKB_FRAGS || (u64)off + size > PAGE_SIZE << pool->p.order))
+	if (unlikely(i >= MAX_SKB_FRAGS || !lies_in_netmem(netmem, off, size)))
 		return false;
 
-	page_pool_dma_sync_netmem_for_cpu(pool, netmem, off, size);
+	sync_netmem_for_cpu(netmem, off, size);
 	skb_add_rx_frag_netmem(skb, i, netmem, off, size, truesize);
 	return true;
 }

@@ -21,7 +21,7 @@ void net_shim_prog_put(struct bpf_prog *prog)
 void net_shim_xdp_prepare(struct xdp_buff *xdp, struct xdp_rxq_info *rxq, netmem_ref netmem,
 			  void *address, u32 offset, u32 size, u32 headroom, u32 len)
 {
-	page_pool_dma_sync_netmem_for_cpu(netmem_get_pp(netmem), netmem, offset + headroom, len);
+	sync_netmem_for_cpu(netmem, offset + headroom, len);
 	xdp_init_buff(xdp, size, rxq);
 	xdp_prepare_buff(xdp, address, headroom, len, true);
 }
