@@ -140,7 +140,7 @@ pub struct Producer<S> {
 }
 
 impl<S> Producer<S> {
-    /// The slot that the next `push` fills.
+    /// The slot that the next [`Vacant::push`] fills.
     #[inline]
     pub fn next_index(&self) -> u32 {
         self.next
@@ -153,24 +153,24 @@ impl<S> Producer<S> {
         self.shared.len() - 1 - self.shared.distance(self.head, self.next)
     }
 
-    /// Fills the next slot; the consumer sees it after [`Self::publish`]. Returns the value if
-    /// the queue is full.
+    /// The next slot, for a value that is made in its place; `None` if the queue is full.
     #[inline]
-    pub fn push(&mut self, value: S) -> core::result::Result<(), S> {
+    pub fn vacant(&mut self) -> Option<Vacant<'_, S>> {
         let next = self.shared.next(self.next);
 
         if next == self.head && self.available() == 0 {
-            return Err(value);
+            return None;
         }
-        let Some(slot) = self.shared.slot(self.next) else {
-            return Err(value);
-        };
+        let slot = self.shared.slot(self.next)?;
 
         // SAFETY: The slot is free, so it belongs to the producer, and `&mut self` makes this the
         // only access.
-        unsafe { (*slot).write(value) };
-        self.next = next;
-        Ok(())
+        let slot = unsafe { &mut *slot };
+        Some(Vacant {
+            slot,
+            at: &mut self.next,
+            next,
+        })
     }
 
     /// The oldest of the slots that were pushed and not published.
@@ -229,6 +229,27 @@ impl<S> Producer<S> {
 impl<S> Drop for Producer<S> {
     fn drop(&mut self) {
         while self.unpush().is_some() {}
+    }
+}
+
+/// A slot that is free, of a [`Producer`].
+///
+/// # Invariants
+///
+/// `slot` is the producer's slot `at`, and `next` the one after it.
+pub struct Vacant<'a, S> {
+    slot: &'a mut MaybeUninit<S>,
+    at: &'a mut u32,
+    next: u32,
+}
+
+impl<S> Vacant<'_, S> {
+    /// Fills it; the consumer sees it after [`Producer::publish`].
+    #[inline]
+    pub fn push(self, value: S) {
+        self.slot.write(value);
+        // INVARIANT: Initialised just above.
+        *self.at = self.next;
     }
 }
 

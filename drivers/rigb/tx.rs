@@ -303,13 +303,13 @@ impl<'bound> Transmitter<'bound> {
     /// Fills the next descriptor and its slot; returns which it is.
     fn push(&mut self, mapping: Option<TxMapping<'bound>>, raw: descriptor::Raw) -> Result<u32> {
         let index = self.slots.next_index();
-        let slot = Slot {
+        let vacant = self.slots.vacant().ok_or(ENOSPC)?;
+
+        vacant.push(Slot {
             mapping,
             last: index,
             frame: None,
-        };
-
-        self.slots.push(slot).map_err(|_| ENOSPC)?;
+        });
         self.queue.descriptors.write(index, raw);
         Ok(index)
     }

@@ -13,7 +13,7 @@ long net_shim_ptr_err(const void *ptr)
 	return PTR_ERR(ptr);
 }
 
-static bool lies_in_netmem(netmem_ref netmem, u32 offset, u32 size)
+static inline bool lies_in_netmem(netmem_ref netmem, u32 offset, u32 size)
 {
 	return (u64)offset + size <= PAGE_SIZE << netmem_get_pp(netmem)->p.order;
 }
@@ -22,7 +22,7 @@ static bool lies_in_netmem(netmem_ref netmem, u32 offset, u32 size)
  * A pool that is gone for its owner has unmapped the memory that is still out,
  * and its device may be gone, too.
  */
-static void sync_netmem_for_cpu(netmem_ref netmem, u32 offset, u32 size)
+static __always_inline void sync_netmem_for_cpu(netmem_ref netmem, u32 offset, u32 size)
 {
 	const struct page_pool *pool = netmem_get_pp(netmem);
 
