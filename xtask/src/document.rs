@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Puts what commands write into pages of `Documentation/`, between marks.
+//! Puts what commands write into pages, between marks.
 
 use std::fs;
 
@@ -11,13 +11,13 @@ use crate::project::Project;
 
 const END: &str = "<!-- end -->";
 
-/// Replaces what is between the marks of `page` for `cargo xtask <command> --document`.
+/// Replaces what is between the marks of `page`, named from the project's folder, for `cargo xtask <command> --document`.
 ///
 /// # Errors
 ///
 /// When the file cannot be read or written, or has no marks.
 pub(crate) fn write(project: &Project, page: &str, command: &str, text: &str) -> Result<()> {
-    let path = project.root.join("Documentation").join(page);
+    let path = project.root.join(page);
     let old =
         fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
     let new = replace(&old, &begin(command), text.trim_end())

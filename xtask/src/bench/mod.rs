@@ -8,6 +8,7 @@ mod measure;
 mod page;
 mod parts;
 mod profile;
+mod readme;
 mod restart;
 mod scenario;
 mod svg;
@@ -83,7 +84,7 @@ pub(crate) struct Options {
     /// Where to write the page with plots; target/nobounce/bench/index.html if not given
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write the tables and the committed figures in Documentation/ anew, from three repeats; rows
+    /// Write the tables and the committed figures in Documentation/ and the README anew, from three repeats; rows
     /// that --only leaves out stay as they are
     #[arg(long, conflicts_with = "full")]
     document: bool,
@@ -143,7 +144,10 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
             format!("; rows without `{only}` are of before it")
         });
         let text = format!("{versions}{only}.\n\n{}", table::tables(&figures));
-        document::write(project, "performance.md", "bench", &text)?;
+        document::write(project, "Documentation/performance.md", "bench", &text)?;
+        if let Some(text) = readme::summary(&figures) {
+            document::write(project, "README.md", "bench", &text)?;
+        }
     }
     show(project, &figures, options, &versions)
 }

@@ -110,7 +110,7 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
         images.qemu.version,
         table::tables(&all)
     );
-    document::write(project, "selftests.md", "kselftest", &text)
+    document::write(project, "Documentation/selftests.md", "kselftest", &text)
 }
 
 /// The committed results.
