@@ -156,7 +156,7 @@ impl FragmentPool {
         if page.left == 0 {
             self.page = None;
         }
-        // INVARIANT: These bytes of the page are handed out once, and are not as many as a whole one.
+        // INVARIANT: These bytes are handed out once, and `size` is not `WHOLE`.
         Some(Fragment {
             netmem,
             address,

@@ -362,8 +362,8 @@ impl Context<'_> {
             Hash::L4(hash) => (hash, bindings::pkt_hash_types_PKT_HASH_TYPE_L4),
         };
 
-        // SAFETY: The NAPI is being polled, so its device is valid, and we own the skb, which has an
-        // Ethernet header.
+        // SAFETY: The NAPI is being polled, so its device is valid, and we own the skb, which has
+        // an Ethernet header.
         unsafe {
             bindings::net_shim_skb_receive(
                 self.napi,

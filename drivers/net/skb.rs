@@ -300,8 +300,8 @@ impl SkBuff {
         Ok(skb)
     }
 
-    /// Adds `len` bytes, which the device has written at `offset` of `netmem`, which takes `truesize`
-    /// bytes of memory.
+    /// Adds `len` bytes, which the device has written at `offset` of `netmem`, which takes
+    /// `truesize` bytes of memory.
     ///
     /// Returns the memory if the skb has no room for another fragment, or the bytes do not lie in
     /// it.
@@ -313,8 +313,8 @@ impl SkBuff {
         len: u32,
         truesize: u32,
     ) -> core::result::Result<(), Netmem> {
-        // SAFETY: The skb is ours, and the memory is a pool's; the skb takes the reference if it has
-        // room and the bytes are in the memory.
+        // SAFETY: The skb is ours, and the memory is a pool's; the skb takes the reference if it
+        // has room and the bytes are in the memory.
         let added = unsafe {
             bindings::net_shim_skb_add_rx_frag(
                 self.as_raw(),

@@ -11,7 +11,8 @@ use crate::project::Project;
 
 const END: &str = "<!-- end -->";
 
-/// Replaces what is between the marks of `page`, named from the project's folder, for `cargo xtask <command> --document`.
+/// Replaces what is between the marks of `page`, a path from the project's folder, for
+/// `cargo xtask <command> --document`.
 ///
 /// # Errors
 ///

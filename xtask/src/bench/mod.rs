@@ -84,8 +84,8 @@ pub(crate) struct Options {
     /// Where to write the page with plots; target/nobounce/bench/index.html if not given
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write the tables and the committed figures in Documentation/ and the README anew, from three repeats; rows
-    /// that --only leaves out stay as they are
+    /// Write the tables and the committed figures in Documentation/ and the README anew, from three
+    /// repeats; rows that --only leaves out stay as they are
     #[arg(long, conflicts_with = "full")]
     document: bool,
 }
