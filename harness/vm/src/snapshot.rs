@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// How long QEMU may take to write or read the state of its devices, and the agent to answer then.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Room that a snapshot has to leave for others, in bytes.
 const ROOM: u64 = 1 << 30;
@@ -178,6 +178,9 @@ impl Snapshot {
     ///
     /// [`Error::Snapshot`], [`Error::Monitor`].
     pub(crate) fn resume(&self, monitor: &mut Monitor) -> Result<()> {
+        // Nobody has to learn where the machine is now: nothing goes over its wires that does not
+        // after a boot.
+        monitor.execute("migrate-set-parameters", json!({ "announce-rounds": 0 }))?;
         migrate(monitor, "migrate-incoming", &self.dir)?
             .map_err(|message| self.failed(io::Error::other(message)))?;
         // It was stopped when it was kept.
