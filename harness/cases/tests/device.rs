@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! What users see of the device and its link, and what they set: link modes, flow control,
-//! standard statistics, registers, tests.
+//! registers, tests.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,9 +13,8 @@ use protocol::{
     Memory,
     ethtool::{
         DumpRegisters, GetDriverInfo, GetFeatures, GetLinkModes, GetMessageLevel, GetPause,
-        GetStandardStats, GetTimestamping, GetWakeOnLan, Identify, LinkModeChange, LinkModes,
-        Pause, SelfTest, SetLinkModes, SetMessageLevel, SetPause, SetWakeOnLan, StandardStats,
-        TestSelf,
+        GetTimestamping, GetWakeOnLan, Identify, LinkModeChange, LinkModes, Pause, SelfTest,
+        SetLinkModes, SetMessageLevel, SetPause, SetWakeOnLan, TestSelf,
     },
     kernel::{ReadFile, UnloadModule},
     link::ListInterfaces,
@@ -179,64 +178,6 @@ fn the_link_is_negotiated_and_what_is_offered_is_the_users_choice() -> Result {
     assert_eq!(register(&bed, CTRL)? >> 27 & 3, 2);
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, MIB, &[64 << 10])?;
-    bed.finish()?;
-    Ok(())
-}
-
-/// The count of a standard statistic.
-fn count(stats: &StandardStats, group: &str, id: u16) -> u64 {
-    let mut counters = stats.counters.iter();
-    let found = counters.find(|(of, number, _)| (of.as_str(), *number) == (group, id));
-    found.expect("it is counted").2
-}
-
-#[test]
-fn the_device_counts_frames_by_the_standards() -> Result {
-    // `ETHTOOL_A_STATS_ETH_MAC_*`
-    const TX_FRAMES: u16 = 0;
-    const RX_FRAMES: u16 = 3;
-    const TX_OCTETS: u16 = 6;
-    const RX_OCTETS: u16 = 12;
-
-    let bed = Testbed::options().boot("device-standard")?;
-    let stats = || {
-        bed.guest.call(GetStandardStats {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })
-    };
-    let sizes = |sizes: &[(u32, u32, u64)]| sizes.iter().map(|(_, _, n)| *n).sum::<u64>();
-    let before = stats()?;
-    bed.stream(bed.peer, bed.local, Family::V4)
-        .transfer(&bed, 4 * MIB, &[64 << 10])?;
-    let packets = bed.link_stats(bed.local)?;
-    let after = stats()?;
-
-    let grown = |id| count(&after, "eth-mac", id) - count(&before, "eth-mac", id);
-    assert!(grown(RX_FRAMES) > 2800, "4 MiB in frames of 1500 bytes");
-    assert!(grown(RX_OCTETS) > 4 * MIB && grown(RX_OCTETS) < 5 * MIB);
-    assert!(grown(TX_FRAMES) > 20, "acknowledgements");
-    assert!(grown(TX_OCTETS) >= 64 * grown(TX_FRAMES));
-    // Every frame is of one size, and the driver saw it.
-    let rx = count(&after, "eth-mac", RX_FRAMES);
-    assert!(rx >= packets.rx_packets, "{after:?}, {packets:?}");
-    // QEMU's wire carries frames that silicon would have padded; they are too short for the sizes.
-    let undersize = count(&after, "rmon", 0);
-    assert_eq!(sizes(&after.rx_sizes) + undersize, rx, "{after:?}");
-    assert_eq!(after.rx_sizes[0].0, 64);
-    assert_eq!(after.rx_sizes.len(), 6);
-    let large = after.rx_sizes[5].2 - before.rx_sizes[5].2;
-    assert!(large > 2700, "segments: {after:?}");
-    assert!(count(&after, "rmon", 3) == 0, "no jabbers");
-    assert_eq!(count(&after, "eth-ctrl", 0), 0, "no pause frames");
-
-    // They outlive the interface's going down.
-    bed.set_interface(bed.local, false)?;
-    bed.set_interface(bed.local, true)?;
-    let later = stats()?;
-    for ((group, id, count), (.., now)) in after.counters.iter().zip(&later.counters) {
-        assert!(now >= count, "{group} {id} went from {count} to {now}");
-    }
     bed.finish()?;
     Ok(())
 }
@@ -425,7 +366,7 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
             count: 1,
             size: 64,
             by: Stamper::Software,
-            timeout_ms: 20_000,
+            timeout_ms: 60_000,
         })?;
         assert_eq!(stamps.len(), 1, "time stamps over {family:?}");
     }
