@@ -30,12 +30,16 @@ pub(crate) fn wait_for_interface(ns: Ns, mac: Mac, timeout: Duration) -> Result<
 }
 
 /// Waits until an interface has, or has no, carrier.
+///
+/// With the carrier the queues' disciplines come, in a work item of the kernel's: what is sent before
+/// is dropped. The same work item has the interface running.
 pub(crate) fn wait_for_carrier(ns: Ns, name: &str, carrier: bool, timeout: Duration) -> Result<()> {
     netns::within(ns, || {
         poll(timeout, || {
             let mut all = rtnetlink::list()?.into_iter();
             let found = all.find(|found| found.name == name).ok_or(Errno::NODEV)?;
-            Ok((found.carrier == carrier).then_some(()))
+            let running = found.running || !carrier;
+            Ok((found.carrier == carrier && running).then_some(()))
         })
         .with_context(|| {
             let state = if carrier { "have" } else { "lose" };

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use netlink_bindings::{
-    rt_addr::{self, Ifaddrmsg},
+    rt_addr::{self, IfaFlags, Ifaddrmsg},
     rt_link::{self, IfinfoFlags, Ifinfomsg, IterableLinkAttrs},
     rt_neigh::{self, Ndmsg, NtfFlags, NudState},
     traits::NetlinkRequest,
@@ -180,7 +180,11 @@ pub(crate) fn move_to(name: &str, to: protocol::Ns, rename: Option<&str>) -> Res
 
 /// Adds an address to an interface.
 pub(crate) fn add_address(name: &str, prefix: Prefix) -> Result<()> {
-    let header = address_header(name, prefix)?;
+    let mut header = address_header(name, prefix)?;
+    if prefix.address.is_ipv6() {
+        // Also without detection an address is tentative until a work item has run.
+        header.ifa_flags = IfaFlags::Nodad as u8;
+    }
     let mut request = rt_addr::Request::new()
         .set_create()
         .set_excl()
@@ -308,6 +312,7 @@ fn interface(header: Ifinfomsg, attributes: IterableLinkAttrs<'_>) -> Result<Int
         mtu: attributes.get_mtu().unwrap_or_default(),
         max_mtu: attributes.get_max_mtu().unwrap_or_default(),
         up: header.ifi_flags & IfinfoFlags::Up as u32 != 0,
+        running: header.ifi_flags & IfinfoFlags::Running as u32 != 0,
         carrier: attributes.get_carrier().is_ok_and(|carrier| carrier != 0),
         xdp: attributes
             .get_xdp()

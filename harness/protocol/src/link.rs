@@ -33,6 +33,8 @@ pub struct Interface {
     pub max_mtu: u32,
     /// Administratively up (IFF_UP).
     pub up: bool,
+    /// The kernel uses it (IFF_RUNNING): its operational state follows the carrier a little later.
+    pub running: bool,
     /// The driver sees a link (IFLA_CARRIER).
     pub carrier: bool,
     /// An XDP program is attached.
@@ -61,7 +63,7 @@ pub struct WaitInterface {
 }
 
 interface_requests! {
-    /// Waits until an interface has a carrier, or has none.
+    /// Waits until an interface has a carrier and the kernel sends on it, or until it has none.
     ///
     /// Fails with ETIMEDOUT, or ENODEV when there is no such interface.
     WaitCarrier {
