@@ -61,8 +61,9 @@ const ADVANCE: Delta = Delta::from_secs(1);
 /// How often it looks for the stamp of what was sent.
 const SOON: Msecs = 1;
 
-/// A received frame's stamp that nobody has taken for so long is of one that was dropped.
-const LEFT: Delta = Delta::from_secs(1);
+/// A received frame's stamp that nobody has taken for so long is of one that was dropped: longer than
+/// a busy processor lets NAPI wait.
+const LEFT: Delta = Delta::from_secs(5);
 
 /// It gives up after this time. A frame can wait behind pause frames.
 const PATIENCE: Delta = Delta::from_secs(15);

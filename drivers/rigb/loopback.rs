@@ -29,7 +29,7 @@ use net::descriptors::Descriptors;
 
 use crate::hw::Hw;
 
-/// How often the device is looked at, and how long to wait between.
+/// How often the device is looked at for a frame, and how long to wait between.
 const TRIES: u32 = 100;
 const PAUSE: Delta = Delta::from_millis(1);
 
@@ -37,13 +37,13 @@ const PAUSE: Delta = Delta::from_millis(1);
 const BUFFER_KIB: u32 = 2;
 const BUFFER: u32 = BUFFER_KIB * limits::PAYLOAD_BUFFER_UNIT / limits::DESCRIPTOR_SIZE;
 
-/// Waits until `done` says so.
+/// Waits until `done` says so, for `tries` milliseconds at the least.
 ///
 /// # Errors
 ///
 /// `ETIMEDOUT`.
-pub(crate) fn wait(mut done: impl FnMut() -> bool) -> Result {
-    let looked = (0..TRIES).try_for_each(|_| {
+pub(crate) fn wait(tries: u32, mut done: impl FnMut() -> bool) -> Result {
+    let looked = (0..tries).try_for_each(|_| {
         if done() {
             return ControlFlow::Break(());
         }
@@ -144,7 +144,7 @@ pub(crate) fn send(
     hw.write(regs::rdt(0), frames.into());
     // CAST: Some descriptors, fewer than the ring has.
     hw.write(regs::tdt(0), sent.len() as u32);
-    wait(|| {
+    wait(TRIES, || {
         tx::is_done(tx_ring.read(last as u32, 1))
             && (0..frames).all(|index| rx::is_done(received.ring.read(index.into(), 1)))
     })?;
