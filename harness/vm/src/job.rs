@@ -102,20 +102,29 @@ impl<'g, J: JobSpec> JobHandle<'g, J> {
         self.ended
     }
 
-    /// Waits for the job's end and returns its outcome. It may take as long as it likes, as long as
-    /// there are events.
+    /// Waits for the job's end. It may take as long as it likes, as long as there are events.
     ///
     /// # Errors
     ///
     /// [`Error::Timeout`] when the job is silent for the machine's call timeout, and those of a
     /// lost guest.
-    pub fn join(mut self) -> Result<J::Outcome> {
+    pub fn wait_end(&mut self) -> Result<()> {
         let timeout = self.guest.call_timeout();
         while !self.ended {
             if self.next_event(timeout)?.is_none() && !self.ended {
                 return Err(self.silent("the end", timeout));
             }
         }
+        Ok(())
+    }
+
+    /// Waits for the job's end ([`Self::wait_end`]) and returns its outcome.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::wait_end`].
+    pub fn join(mut self) -> Result<J::Outcome> {
+        self.wait_end()?;
         let outcome = self.guest.call(Join { job: self.id })?;
         self.guest.forget(self.id);
         decode(&format!("Join of {}", self.name), outcome, self.guest)

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::{Error, Result};
 
 /// The monitor answers at once unless QEMU hangs.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 #[derive(Debug)]
 pub(crate) struct Monitor {

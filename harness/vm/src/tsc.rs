@@ -30,9 +30,11 @@ fn measure() -> Option<u64> {
 fn measure() -> Option<u64> {
     use std::{thread, time::Duration};
 
-    /// How long it is watched, and how often.
+    /// How long it is watched, and how often: a busy host spoils a window now and then.
     const WINDOW: Duration = Duration::from_millis(10);
-    const WINDOWS: usize = 3;
+    const WINDOWS: usize = 60;
+    /// How many in a row have to agree.
+    const ENOUGH: usize = 3;
 
     let mut rates = Vec::new();
     let mut start = Moment::now();
@@ -41,8 +43,12 @@ fn measure() -> Option<u64> {
         let end = Moment::now();
         rates.push(start.khz_until(&end)?);
         start = end;
+        let latest = rates.len().checked_sub(ENOUGH).map(|old| &rates[old..]);
+        if let Some(khz) = latest.and_then(agreed) {
+            return Some(khz);
+        }
     }
-    agreed(&rates)
+    None
 }
 
 /// The counter and the clock at the same time.
