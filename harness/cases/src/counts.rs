@@ -26,23 +26,52 @@ impl Testbed {
         })?)
     }
 
-    /// Packets that the NIC under test handed up, and that its peer sent, when none is on its way.
+    /// Packets that the NIC under test handed up, and that its peer sent.
+    fn packets(&self) -> Result<[u64; 2]> {
+        Ok([
+            self.link_stats(self.local)?.rx_packets,
+            self.link_stats(self.peer)?.tx_packets,
+        ])
+    }
+
+    /// The same when none is on its way: they stay for a second.
     pub fn packets_when_quiet(&self) -> Result<[u64; 2]> {
-        let look = || -> Result<[u64; 2]> {
-            Ok([
-                self.link_stats(self.local)?.rx_packets,
-                self.link_stats(self.peer)?.tx_packets,
-            ])
-        };
-        let mut last = look()?;
-        loop {
+        const LOOKS: u32 = 5;
+
+        let mut last = self.packets()?;
+        let mut same = 0;
+        while same < LOOKS {
             thread::sleep(Duration::from_millis(200));
-            let now = look()?;
-            if now == last {
-                return Ok(now);
-            }
+            let now = self.packets()?;
+            same = if now == last { same + 1 } else { 0 };
             last = now;
         }
+        Ok(last)
+    }
+
+    /// Waits until every packet was handed up that the peer sent since [`Self::packets_when_quiet`].
+    /// Fails when one is lost.
+    pub fn wait_all_came(&self, [came, went]: [u64; 2]) -> Result {
+        let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
+        loop {
+            let [now_came, now_went] = self.packets()?;
+            let (came, went) = (now_came - came, now_went - went);
+            if came == went {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(crate::CaseError::new(format!(
+                    "{went} packets were sent, but {came} came; logs are in {}",
+                    self.guest.directory().display()
+                )));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Datagrams that sockets of a namespace have read.
+    pub fn datagrams_read(&self, ns: Ns) -> Result<u64> {
+        self.counter(ns, "Udp", "InDatagrams")
     }
 
     /// One of the driver's own statistics.

@@ -2,7 +2,10 @@
 
 //! Frames that no stack knows, sent and received as they are.
 
-use std::{thread, time::Duration};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 use protocol::{
     net::Mac,
@@ -14,8 +17,8 @@ use crate::{Result, Station, Testbed, testbed::PATIENCE_MS};
 /// Ethernet types for experiments (IEEE 802): nobody listens to them.
 pub const EXPERIMENTAL: [u16; 2] = [0x88b5, 0x88b6];
 
-/// How often frames are sent before it counts what comes.
-const ATTEMPTS: u32 = 3;
+/// How long an attempt to have frames let in may take, in milliseconds.
+const ATTEMPT_MS: u64 = 5000;
 
 /// An Ethernet header.
 #[must_use]
@@ -42,6 +45,17 @@ impl Testbed {
         ethertype: u16,
         count: usize,
     ) -> Result<Vec<Vec<u8>>> {
+        self.exchange_within(frames, to, ethertype, count, PATIENCE_MS)
+    }
+
+    fn exchange_within(
+        &self,
+        frames: Vec<Vec<u8>>,
+        to: Station,
+        ethertype: u16,
+        count: usize,
+        timeout_ms: u64,
+    ) -> Result<Vec<Vec<u8>>> {
         Ok(self.guest.call(ExchangeFrames {
             from: self.peer.ns,
             through: self.peer.name(),
@@ -50,7 +64,7 @@ impl Testbed {
             at: to.name(),
             ethertype,
             count,
-            timeout_ms: PATIENCE_MS,
+            timeout_ms,
         })?)
     }
 
@@ -67,19 +81,28 @@ impl Testbed {
             frame.push(last);
             frame
         };
-        // They come in one after the other: one that is let in is there before the last.
-        let sent = [(to, tag, 1), (to, tag, 2), (own, &[][..], 3)];
-        let expected: &[u8] = if lets_in { &[1, 2, 3] } else { &[3] };
-        let frames = sent.map(|(to, tag, last)| frame(to, tag, last));
         // The kernel tells the driver what to let in some time after it was asked, in a work item.
-        for attempt in 1..=ATTEMPTS {
-            let came = self.exchange(frames.to_vec(), self.local, ethertype, expected.len());
+        let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
+        for attempt in (0..=u8::MAX).cycle() {
+            // They come in one after the other: one that is let in is there before the last. Those
+            // of another attempt have other numbers.
+            let [first, second, last] =
+                [1, 2, 3].map(|n: u8| n.wrapping_add(attempt.wrapping_mul(3)));
+            let sent = [(to, tag, first), (to, tag, second), (own, &[][..], last)];
+            let expected: &[u8] = if lets_in {
+                &[first, second, last]
+            } else {
+                &[last]
+            };
+            let frames = sent.map(|(to, tag, last)| frame(to, tag, last)).to_vec();
+            let came =
+                self.exchange_within(frames, self.local, ethertype, expected.len(), ATTEMPT_MS);
             let came = came.map(|frames| frames.iter().filter_map(|f| f.last().copied()).collect());
             if came.as_ref().is_ok_and(|came: &Vec<u8>| came == expected) {
                 return;
             }
             assert!(
-                attempt < ATTEMPTS,
+                Instant::now() < deadline,
                 "{to}: {what}: {expected:?} shall come in, not {came:?}"
             );
             thread::sleep(Duration::from_millis(500));

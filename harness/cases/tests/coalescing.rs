@@ -75,6 +75,25 @@ fn assert_intervals(bed: &Testbed, wanted: [u32; CPUS as usize]) -> Result {
     Ok(())
 }
 
+/// What the library's profiles have, in microseconds (lib/dim/net_dim.c).
+const PROFILES: [u32; 5] = [1, 8, 64, 128, 256];
+
+/// Asserts that what DIM decided last about queue pair 1 is in the device after a change. Now and then
+/// it decides anew just then.
+fn assert_dim_goes_on(bed: &Testbed, what: &str, change: impl Fn(u32) -> Result) -> Result {
+    let mut seen = Vec::new();
+    for attempt in 0..5 {
+        let before = interval(bed, 1)?;
+        change(attempt)?;
+        let after = interval(bed, 1)?;
+        if before == after && PROFILES.contains(&after) {
+            return Ok(());
+        }
+        seen.push((before, after));
+    }
+    panic!("{what}: intervals before and after: {seen:?}");
+}
+
 /// Has queue pair 1 receive until DIM has decided something about its interrupts.
 fn wait_for_dim(bed: &Testbed) -> Result {
     let before = interval(bed, 1)?;
@@ -85,8 +104,7 @@ fn wait_for_dim(bed: &Testbed) -> Result {
             .transfer(bed, 2 * MIB, &[64 << 10])?;
         let now = interval(bed, 1)?;
         if now != before {
-            // What the library's profiles have (lib/dim/net_dim.c).
-            assert!([1, 8, 64, 128, 256].contains(&now), "{now} us");
+            assert!(PROFILES.contains(&now), "{now} us");
             return Ok(());
         }
     }
@@ -169,12 +187,13 @@ fn intervals_adapt_where_the_user_wants_it_and_only_there() -> Result {
     assert_eq!(interval(&bed, 2)?, 8191);
 
     // It goes on over what else changes from where it was, and ends when told to.
-    let decided = interval(&bed, 1)?;
-    bed.set_receive_ring(bed.local, 512)?;
-    assert_eq!(interval(&bed, 1)?, decided, "after a change of rings");
-    bed.set_interface(bed.local, false)?;
-    bed.set_interface(bed.local, true)?;
-    assert_eq!(interval(&bed, 1)?, decided, "after down and up");
+    assert_dim_goes_on(&bed, "after a change of rings", |attempt| {
+        bed.set_receive_ring(bed.local, 512 + 64 * attempt)
+    })?;
+    assert_dim_goes_on(&bed, "after down and up", |_| {
+        bed.set_interface(bed.local, false)?;
+        bed.set_interface(bed.local, true)
+    })?;
     bed.wait_carrier(true)?;
     assert_eq!(get(&bed, Some(1))?, (8191, true));
     wait_for_dim(&bed)?;

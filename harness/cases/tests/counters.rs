@@ -73,8 +73,11 @@ fn received(bed: &Testbed, stream: &Stream, memory: Memory, verify: bool) -> Res
 
     mark(bed, Edge::Start)?;
     let source = stream.source(bed, Some(BYTES), &[256 << 10], 0)?;
-    let (sink, source) = (sink.join()?, source.join()?);
+    // Joining the sink frees its memory, which is everybody's then.
+    sink.wait_end()?;
+    let source = source.join()?;
     mark(bed, Edge::End)?;
+    let sink = sink.join()?;
     assert_eq!(
         (sink.bytes, sink.linear_bytes, sink.mismatch, &sink.error),
         (BYTES, 0, None, &None),

@@ -117,7 +117,7 @@ fn passes_traffic(bed: &Testbed) -> Result {
         to: bed.local.address(Family::V4),
         count: 1,
         size: 1000,
-        timeout_ms: 20_000,
+        timeout_ms: 60_000,
     })?;
     assert_eq!((report.received, report.corrupt), (1, 0), "{report:?}");
     Ok(())

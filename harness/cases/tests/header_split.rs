@@ -71,7 +71,7 @@ fn what_cannot_be_split_arrives_too() -> Result {
                 to: bed.local.address(family),
                 count: 2,
                 size,
-                timeout_ms: 20_000,
+                timeout_ms: 60_000,
             })?;
             assert_eq!(
                 (report.received, report.corrupt),

@@ -242,7 +242,8 @@ fn device_memory_is_received_in_threads_and_by_busy_polling() -> Result {
             let stream = bed.stream(bed.peer, bed.local, family);
             // Both ends of a binding restart the queue, whose NAPI is polled like this.
             let sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Immediate)?;
-            let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?;
+            // A socket polls when it finds nothing to read.
+            let source = stream.source(&bed, Some(bytes), &[64 << 10], 2000)?;
             let (report, source) = (sink.join()?, source.join()?);
             assert_eq!(
                 (report.bytes, report.mismatch, report.linear_bytes),

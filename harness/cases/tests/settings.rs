@@ -41,7 +41,7 @@ const REGISTERS: [(&str, u32, u32); 12] = [
     // Of it, flow control.
     ("CTRL", 0, 1),
     // Of it, whether all of multicast is received.
-    ("RCTL", 0x100, 1),
+    ("RCTL", RCTL, 1),
     // That of `VLAN`.
     ("VFTA", 0x5600 + 4 * (VLAN as u32 / 32), 1),
     ("RAL, RAH", 0x5400, 2),
@@ -57,6 +57,9 @@ const REGISTERS: [(&str, u32, u32); 12] = [
 
 /// Bits of CTRL: pause frames are obeyed, and sent.
 const FLOW_CONTROL: u32 = 3 << 27;
+
+/// Offset of RCTL.
+const RCTL: u32 = 0x100;
 
 /// Bit of RCTL: multicast promiscuous.
 const ALL_MULTICAST: u32 = 1 << 4;
@@ -232,6 +235,15 @@ fn set_all(bed: &Testbed) -> Result {
         ns,
         interface: interface(),
         mac: OTHER,
+    })?;
+    // The kernel tells the driver in a work item.
+    let device = bed.pci_device(bed.local)?;
+    bed.wait_until(ALL_MULTICAST.into(), || {
+        let value = guest.call(ReadRegister {
+            device: device.clone(),
+            offset: RCTL,
+        })?;
+        Ok((value & ALL_MULTICAST).into())
     })?;
     Ok(())
 }

@@ -87,8 +87,9 @@ fn the_device_stamps_what_it_sends_with_its_clock() -> Result {
     }
 
     // One frame at a time can wait for its stamp: others go without, and all is counted.
+    // The program waits a few seconds for each, and a slow guest's stamps can be later than that.
     let stamps = bed.stamps_of(Family::V4, 30, 64)?;
-    assert!(!stamps.is_empty() && stamps.is_sorted(), "{stamps:?}");
+    assert!(stamps.is_sorted(), "{stamps:?}");
     let counted = || {
         bed.guest.call(GetTxStamps {
             ns: bed.local.ns,
@@ -100,7 +101,7 @@ fn the_device_stamps_what_it_sends_with_its_clock() -> Result {
         Ok(counted.stamped.unwrap_or(0) + counted.failed.unwrap_or(0))
     })?;
     let counted = counted()?;
-    let done = stamped + stamps.len() as u64;
+    let done = stamped + stamps.len().max(1) as u64;
     assert!(counted.stamped >= Some(done), "{counted:?}");
     assert_eq!(counted.lost, Some(0), "{counted:?}");
 
@@ -209,9 +210,11 @@ fn the_clock_can_be_set_and_made_faster_or_slower() -> Result {
         );
     }
 
-    // It went all the time since, but no longer than the guest lives.
+    // It went all the time since, but no longer than the guest lives, whose own clock is as good as
+    // its rate was told.
     let bounds = |from: u64, first: ClockReading, last: ClockReading| {
-        from <= last.time && last.time - from <= last.after - first.before
+        let most = last.after - first.before;
+        from <= last.time && last.time - from <= most + most / 1000
     };
     let first = bed.read_clock()?;
     let time = 1_800_000_000 * SECOND + 5;

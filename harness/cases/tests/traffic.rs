@@ -50,7 +50,7 @@ fn ping_and_tcp_both_ways(mtu: u32, name: &str) -> Result {
                     to: to.address(family),
                     count: 3,
                     size,
-                    timeout_ms: 20_000,
+                    timeout_ms: 60_000,
                 })?;
                 assert_eq!(
                     (report.received, report.corrupt),
@@ -64,8 +64,9 @@ fn ping_and_tcp_both_ways(mtu: u32, name: &str) -> Result {
                 .transfer(&bed, 8 * MIB, &[64 << 10])?;
             let now = received_and_delivered(&bed, to)?;
             let (received, delivered) = (now[0] - received, now[1] - delivered);
+            // With segments of 9000 bytes, six or seven at the most make a packet.
             assert!(
-                family == Family::V6 || received > 2 * delivered,
+                family == Family::V6 || mtu > 1500 || received > 2 * delivered,
                 "GRO merges: {received} packets became {delivered}"
             );
         }
@@ -141,7 +142,7 @@ fn frames_arrive_whole_that_devices_read_and_write_through_bounce_buffers() -> R
                     to: to.address(family),
                     count: 3,
                     size: 3000,
-                    timeout_ms: 20_000,
+                    timeout_ms: 60_000,
                 })?;
                 assert_eq!(
                     (report.received, report.corrupt),

@@ -65,11 +65,13 @@ pub(super) fn set_up(_id: JobId, spec: Spec) -> Result<Ready> {
     })?;
     let zero_copy = socket.zero_copy()?;
     xdp::offer(spec.ns, &spec.interface, spec.queue, &socket)?;
+    // Without buffers the queue drops what comes.
+    let mut echo = Echo::new(socket, &spec);
+    echo.turn();
 
     let control = Arc::new(Stop::default());
     let stop = Arc::clone(&control);
     Ok(Ready::new::<Spec>(control, move || {
-        let mut echo = Echo::new(socket, &spec);
         while !stop.0.load(Ordering::Relaxed) {
             if !echo.turn() {
                 echo.wait();

@@ -21,6 +21,9 @@ use crate::{
 /// bit, the device answers no access to its memory, and makes none.
 const COMMAND: u16 = 4;
 
+/// The slot is being powered off, or is off.
+const ENODEV: i32 = 19;
+
 /// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
@@ -139,8 +142,14 @@ impl Event {
                     KernelFault::PciehpLockOrder,
                 ]);
                 bed.unplug(station)?;
-                // The guest would wait for five seconds, in which a user may think better of it.
-                write(bed, "slots/1/power", "0")?;
+                // The guest waits for five seconds, in which a user may think better of it. If they are
+                // over, it is at it already.
+                match ask(bed, writing("slots/1/power", "0"))? {
+                    Happened::Refused(errno) if errno != ENODEV => {
+                        return Ok(Happened::Refused(errno));
+                    }
+                    _ => {}
+                }
                 bed.wait_unplugged(station)?;
                 return Ok(Happened::NicGone);
             }
@@ -155,7 +164,8 @@ impl Event {
                     offset: COMMAND,
                     value: 0,
                 })?;
-                write(bed, &format!("devices/{device}/remove"), "1")?;
+                bed.guest
+                    .call(writing(&format!("devices/{device}/remove"), "1"))?;
                 return Ok(Happened::NicGone);
             }
         }
@@ -186,7 +196,7 @@ impl Event {
                 come_back(bed)?;
             }
             Self::SurpriseRemoval => {
-                write(bed, "rescan", "1")?;
+                bed.guest.call(writing("rescan", "1"))?;
                 come_back(bed)?;
             }
             Self::CloseBinding
@@ -208,13 +218,13 @@ fn come_back(bed: &Testbed) -> Result {
     bed.set_header_split(bed.local, DataSplit::On)
 }
 
-/// Writes into a file of the kernel's PCI bus.
-fn write(bed: &Testbed, file: &str, contents: &str) -> Result {
-    Ok(bed.guest.call(WriteFile {
+/// What writes into a file of the kernel's PCI bus.
+fn writing(file: &str, contents: &str) -> WriteFile {
+    WriteFile {
         ns: Ns::Local,
         path: format!("/sys/bus/pci/{file}"),
         contents: contents.to_owned(),
-    })?)
+    }
 }
 
 /// Asks for something that may be refused.

@@ -117,8 +117,11 @@ fn pair(guest: &mut Option<Guest>, event: Event, state: State) -> Result<Outcome
         let options = Testbed::options().mtu(9000).header_split().cpus(PAIRS);
         let name = format!("teardown-{state:?}").to_lowercase();
         let bed = options.hot_plug().boot(&name)?;
+        // Those of rings that were replaced wait for their pages.
+        let mut pools = bed.page_pools(bed.local)?;
+        pools.retain(|pool| pool.detach_time.is_none());
         *guest = Some(Guest {
-            pools: bed.page_pools(bed.local)?.len(),
+            pools: pools.len(),
             binding_stays: false,
             bed,
         });

@@ -113,7 +113,7 @@ fn ping(bed: &Testbed, size: u32) -> Result {
         to: bed.local.address(Family::V4),
         count: 2,
         size,
-        timeout_ms: 20_000,
+        timeout_ms: 60_000,
     })?;
     assert_eq!((report.received, report.corrupt), (2, 0), "{report:?}");
     Ok(())

@@ -7,6 +7,7 @@ use protocol::{
     Command, Memory, Ns, XdpAction, XdpSocket,
     ethtool::TestSelf,
     kernel::{UnloadModule, WriteFile},
+    pci::ReadRegister,
     rings::{DataSplit, SetChannels},
     xsk::XdpSocketReport,
 };
@@ -42,8 +43,25 @@ fn close(bed: &Testbed, job: JobHandle<'_, XdpSocket>) -> Result<XdpSocketReport
     Ok(report)
 }
 
+/// Waits until queue 0 has buffers: new rings get those of a socket when its queue is polled.
+fn wait_buffers(bed: &Testbed) -> Result {
+    const RDH: u32 = 0xc010;
+    const RDT: u32 = 0xc018;
+
+    let device = bed.pci_device(bed.local)?;
+    let register = |offset| {
+        bed.guest.call(ReadRegister {
+            device: device.clone(),
+            offset,
+        })
+    };
+    bed.wait_until(1, || Ok(u64::from(register(RDH)? != register(RDT)?)))?;
+    Ok(())
+}
+
 /// Has frames go to the socket at queue 0, and checks that all come back.
 fn echoes(bed: &Testbed, what: &str) -> Result<u64> {
+    wait_buffers(bed)?;
     let sent = frames(bed, 1500);
     let mut expected = sent.clone();
     for frame in &mut expected {
@@ -256,6 +274,7 @@ fn a_queue_returns_to_pages_whatever_takes_the_socket_away() -> Result {
 
     // Its owner is killed.
     let job = bed.guest.start_process(socket(&bed, 0))?;
+    wait_buffers(&bed)?;
     ping(&bed, 1400)?;
     job.tell(Command::Kill)?;
     assert!(job.join().is_err());
