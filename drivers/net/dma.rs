@@ -14,7 +14,7 @@ use kernel::{
 use net_bindings as bindings;
 
 use crate::{
-    skb::SkBuff,
+    skb::TxSkb,
     xdp::Frame, //
 };
 
@@ -54,7 +54,7 @@ impl<'bound> TxMapping<'bound> {
     ///
     /// `ENOMEM` if the mapping failed.
     #[inline]
-    fn head(dev: &'bound Device<Bound>, skb: &SkBuff) -> Result<Self> {
+    fn head(dev: &'bound Device<Bound>, skb: &TxSkb) -> Result<Self> {
         let len = skb.head_len();
 
         // SAFETY: The linear part has `len` bytes, and the device is bound.
@@ -157,7 +157,7 @@ impl Drop for TxMapping<'_> {
 /// a dma-buf's net_iovs mostly do, come as one part, as long as it has at most `max` bytes.
 pub struct TxMappings<'skb, 'bound> {
     dev: &'bound Device<Bound>,
-    skb: &'skb SkBuff,
+    skb: &'skb TxSkb,
     max: u32,
     /// The next fragment; `None` for the linear part.
     next: Option<u32>,
@@ -166,7 +166,7 @@ pub struct TxMappings<'skb, 'bound> {
 impl<'skb, 'bound> TxMappings<'skb, 'bound> {
     /// The parts of `skb`, for a device that likes them to have up to `max` bytes.
     #[inline]
-    pub fn new(dev: &'bound Device<Bound>, skb: &'skb SkBuff, max: u32) -> Self {
+    pub fn new(dev: &'bound Device<Bound>, skb: &'skb TxSkb, max: u32) -> Self {
         Self {
             dev,
             skb,

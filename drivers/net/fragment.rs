@@ -22,11 +22,13 @@ use net_bindings as bindings;
 use crate::{
     device::{
         Driver,
-        Locked, //
+        Locked,
+        NetDevice, //
     },
-    napi,
+    napi::Disabled,
     page_pool::{
         self,
+        Allocator,
         Netmem,
         PagePool,
         PageSize, //
@@ -52,31 +54,32 @@ struct Page {
 }
 
 /// A pool of readable memory in fragments of one size, that one RX queue's device may write.
+/// Otherwise as a [`PagePool`].
 ///
 /// # Invariants
 ///
 /// `size` is not [`WHOLE`]; `size * per_page` is not more than a page of `pool`. Of `page`, `left`
 /// references are ours, and nobody uses it from `offset` on.
-pub struct FragmentPool {
+pub struct FragmentPool<T: Driver> {
     page: Option<Page>,
-    pool: PagePool,
+    pool: PagePool<T>,
     size: u32,
     per_page: u32,
 }
 
 // SAFETY: A pool may be used by any one thread at a time, and the page is ours.
-unsafe impl Send for FragmentPool {}
+unsafe impl<T: Driver> Send for FragmentPool<T> {}
 
-impl FragmentPool {
-    /// Makes a pool for about `count` fragments of at least `size` bytes, mapped for `parent`,
-    /// which serves RX queue `queue`.
+impl<T: Driver> FragmentPool<T> {
+    /// Makes a pool for about `count` fragments of at least `size` bytes, mapped for `parent` if a device
+    /// does DMA to them, which serves RX queue `queue`.
     ///
     /// # Errors
     ///
     /// `ENOMEM`, or `EINVAL` if `size` is 0 or far too large.
-    pub fn new<T: Driver>(
+    pub fn new(
         dev: Locked<'_, T>,
-        parent: &Device<Bound>,
+        parent: Option<&Device<Bound>>,
         queue: u32,
         size: u32,
         count: u32,
@@ -118,30 +121,68 @@ impl FragmentPool {
 
     /// The pool that the pages are from.
     #[inline]
-    pub(crate) fn pages(&self) -> &PagePool {
+    pub(crate) fn pages(&self) -> &PagePool<T> {
         &self.pool
     }
 
-    /// See [`PagePool::enable_direct_recycling`].
+    /// See [`PagePool::attach`].
     ///
-    /// # Safety
+    /// # Errors
     ///
     /// As there.
-    pub unsafe fn enable_direct_recycling<P: napi::Poll>(&mut self, napi: &napi::Disabled<P>) {
-        // SAFETY: As this function requires.
-        unsafe { self.pool.enable_direct_recycling(napi) };
+    pub fn attach(&mut self, napi: &Disabled<'_, T>) -> Result {
+        self.pool.attach(napi)
     }
 
-    /// See [`PagePool::disable_direct_recycling`].
-    pub fn disable_direct_recycling<P: napi::Poll>(&mut self, napi: &napi::Disabled<P>) {
-        self.pool.disable_direct_recycling(napi);
+    /// See [`PagePool::detach`].
+    pub fn detach(&mut self, napi: &Disabled<'_, T>) {
+        self.pool.detach(napi);
     }
 
+    /// See [`PagePool::allocator`].
+    #[inline]
+    pub fn allocator(
+        &mut self,
+        context: &impl page_pool::Context,
+    ) -> Option<FragmentAllocator<'_>> {
+        let pages = self.pool.allocator(context)?;
+
+        // INVARIANT: By those of the pool.
+        Some(FragmentAllocator {
+            pages,
+            page: &mut self.page,
+            size: self.size,
+            per_page: self.per_page,
+        })
+    }
+}
+
+/// The right to allocate from a [`FragmentPool`].
+///
+/// # Invariants
+///
+/// Those of the pool whose fields these are.
+pub struct FragmentAllocator<'a> {
+    pages: Allocator<'a>,
+    page: &'a mut Option<Page>,
+    size: u32,
+    per_page: u32,
+}
+
+impl FragmentAllocator<'_> {
     /// Takes a fragment; `None` if there is no memory.
     #[inline]
     pub fn alloc(&mut self) -> Option<Fragment> {
         if self.page.is_none() {
-            self.page = self.alloc_page();
+            let (raw, dma, address) = self.pages.alloc_shared(self.per_page)?;
+
+            *self.page = Some(Page {
+                raw,
+                dma,
+                address,
+                offset: 0,
+                left: self.per_page,
+            });
         }
         let page = self.page.as_mut()?;
         let offset = page.offset;
@@ -154,7 +195,7 @@ impl FragmentPool {
         page.offset += self.size;
         page.left -= 1;
         if page.left == 0 {
-            self.page = None;
+            *self.page = None;
         }
         // INVARIANT: These bytes are handed out once, and `size` is not `WHOLE`.
         Some(Fragment {
@@ -164,32 +205,9 @@ impl FragmentPool {
             size: self.size,
         })
     }
-
-    fn alloc_page(&mut self) -> Option<Page> {
-        let mut dma = 0;
-        let mut address = core::ptr::null_mut();
-        // SAFETY: The pool is valid, and `&mut self` makes this the only consumer. CAST: A page has
-        // few fragments.
-        let raw = unsafe {
-            bindings::net_shim_pp_alloc_fragments(
-                self.pool.as_raw(),
-                self.per_page as c_long,
-                &mut dma,
-                &mut address,
-            )
-        };
-
-        Some(Page {
-            raw: NonZero::new(raw)?,
-            dma,
-            address: NonNull::new(address.cast())?,
-            offset: 0,
-            left: self.per_page,
-        })
-    }
 }
 
-impl Drop for FragmentPool {
+impl<T: Driver> Drop for FragmentPool<T> {
     fn drop(&mut self) {
         if let Some(page) = self.page.take() {
             // SAFETY: By the type invariant these references are ours. CAST: They are few.
@@ -206,6 +224,9 @@ impl Drop for FragmentPool {
 
 /// A part of a readable page from a pool.
 ///
+/// While it is posted the device may write to it at any time, so it is never borrowed as a slice:
+/// what is in it is copied out.
+///
 /// # Invariants
 ///
 /// `address` is valid for `size` bytes that no one else uses, at `offset` in `netmem`; if `size` is
@@ -221,7 +242,7 @@ pub struct Fragment {
 unsafe impl Send for Fragment {}
 
 impl Fragment {
-    /// Makes a page, or the first one of larger memory, into a fragment; gives device memory back.
+    /// Makes a page, or the first one of larger memory, into a fragment; returns device memory.
     pub fn from_page(netmem: Netmem) -> core::result::Result<Self, Netmem> {
         match netmem.address() {
             // INVARIANT: The memory is ours as a whole, and not less than a page.
@@ -259,18 +280,45 @@ impl Fragment {
         &self.netmem
     }
 
-    /// `len` bytes from `start`, or fewer if the fragment ends before.
+    /// Copies bytes from `start` on to `to`, as many as either has. Returns how many.
     ///
-    /// The device must have finished writing them.
+    /// What the device has not finished writing is any mixture of old and new.
     #[inline]
-    pub fn bytes(&self, start: u32, len: u32) -> &[u8] {
+    pub fn read(&self, start: u32, to: &mut [u8]) -> usize {
         let start = start.min(self.size);
-        let len = len.min(self.size - start);
+        let len = to.len().min((self.size - start) as usize);
 
-        // SAFETY: In bounds, and initialised since pages are; ours by the type invariant.
+        // SAFETY: In bounds on both sides, which do not overlap; memory of a page is initialised.
         unsafe {
-            core::slice::from_raw_parts(self.address.as_ptr().add(start as usize), len as usize)
+            core::ptr::copy_nonoverlapping(
+                self.address.as_ptr().add(start as usize),
+                to.as_mut_ptr(),
+                len,
+            );
         }
+        len
+    }
+
+    /// How many bytes of the frame that is in the first `len` bytes are headers
+    /// (`eth_get_headlen()`).
+    #[inline]
+    pub fn header_len<T: Driver>(&self, dev: &NetDevice<T>, len: u32) -> u32 {
+        // SAFETY: The device is valid, and so many bytes are in bounds.
+        unsafe {
+            bindings::eth_get_headlen(
+                dev.as_raw(),
+                self.address.as_ptr().cast(),
+                len.min(self.size),
+            )
+        }
+    }
+
+    /// Where `len` bytes from `start` on are, if it has so many.
+    pub(crate) fn room(&self, start: u32, len: u32) -> Option<NonNull<u8>> {
+        let end = start.checked_add(len)?;
+
+        // SAFETY: In bounds.
+        (end <= self.size).then(|| unsafe { self.address.add(start as usize) })
     }
 
     /// The memory as a whole again, if it was made from a page.

@@ -2,9 +2,9 @@
 
 //! Hardware time stamps: what users ask of them, and what a driver says it has.
 //!
-//! A driver stamps frames that it sends if [`Wants::stamp`](crate::skb::Wants::stamp) says so, with
-//! [`SkBuff::await_stamp`](crate::skb::SkBuff::await_stamp), and frames that it receives with
-//! [`SkBuff::set_stamp`](crate::skb::SkBuff::set_stamp).
+//! A driver stamps frames that it sends if [`TxOffloads::timestamp`](crate::skb::TxOffloads::timestamp) says so, with
+//! [`TxSkb::await_timestamp`](crate::skb::TxSkb::await_timestamp), and frames that it receives with
+//! [`RxSkb::set_timestamp`](crate::skb::RxSkb::set_timestamp).
 //!
 //! C header: `include/linux/net_tstamp.h`
 
@@ -133,7 +133,7 @@ impl AwaitingStamp {
     /// Tells the sender that it was at `time`, in nanoseconds of the device's clock.
     pub fn deliver(self, time: u64) {
         // SAFETY: By the type invariant.
-        unsafe { bindings::net_shim_skb_set_tx_stamp(self.0.as_ptr(), time) };
+        unsafe { bindings::net_shim_skb_set_tx_timestamp(self.0.as_ptr(), time) };
     }
 }
 

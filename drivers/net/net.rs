@@ -4,7 +4,7 @@
 //!
 //! What `rust/kernel/net` lacks: net devices, NAPI, sk_buffs, page pools and netmem, queue
 //! management, ethtool, XDP. This crate knows no driver; a NIC driver implements
-//! [`device::Driver`] and, as its hardware allows, [`queue::QueueManagement`],
+//! [`driver::Driver`] and, as its hardware allows, [`queue::QueueManagement`],
 //! [`ethtool::Ethtool`], [`stats::QueueStats`], [`xdp::Xdp`] and [`xdp::Xsk`], and registers a
 //! [`ptp::Clock`].
 //!
@@ -15,17 +15,28 @@
 //! | state | guarded by | how a driver gets at it |
 //! |---|---|---|
 //! | control path | the netdev instance lock | `&mut Driver::Control`, beside a [`device::Locked`] |
-//! | receive and TX completion | the NAPI, while it is enabled | `&mut self` in [`napi::Poll::poll`] |
+//! | receive and TX completion | the NAPI, while it is enabled | `&mut self` in [`napi::Poll`] |
 //! | transmit | the TX queue's lock | `&mut self` in [`tx::Transmit::transmit`] |
 //!
 //! What crosses these borders goes through [`spsc`] (transmit to completion) or through the
 //! NAPI's type: a [`napi::Disabled`] gives its state to the control path, a [`napi::Enabled`]
 //! does not.
+//!
+//! # What may be done where
+//!
+//! | what | where | proof |
+//! |---|---|---|
+//! | build skbs, hand them up, run XDP programs | a poll with a budget | [`napi::Receive`] |
+//! | allocate from a page pool | such a poll, or the control path | [`page_pool::Allocator`] |
+//! | account for frames that were sent | a poll, netpoll's too | [`napi::Completion`], [`tx::TxCompletion`] |
+//! | put frames on a TX queue | under its lock | [`tx::TxQueue`] |
+//! | start and stop queues and NAPIs | under the instance lock | [`device::Locked`] |
+//! | drop skbs, pages, frames | anywhere | none |
 
 pub mod descriptors;
 pub mod device;
-pub mod dim;
 pub mod dma;
+pub mod driver;
 pub mod ethtool;
 pub mod features;
 pub mod fragment;

@@ -19,11 +19,14 @@ use net_bindings as bindings;
 
 use crate::{
     device::{
-        Driver,
-        FeaturesSet,
         Locked,
         MacAddress,
         NetDevice, //
+    },
+    driver::{
+        Driver,
+        FeaturesSet,
+        Vlan, //
     },
     ethtool::ExtAck,
     features::Features,
@@ -33,10 +36,13 @@ use crate::{
         RxMode, //
     },
     skb::{
-        SkBuff,
-        SkBuffRef, //
+        SkbRef,
+        TxSkb, //
     },
-    tx::Transmit, //
+    tx::{
+        Transmit,
+        TxQueue, //
+    }, //
 };
 
 /// Work that waits for the instance lock (`netdev_work_sched()`).
@@ -50,20 +56,52 @@ impl<T: Driver> Table<T> {
         ndo_open: Some(Self::open),
         ndo_stop: Some(Self::stop),
         ndo_start_xmit: Some(Self::start_xmit),
-        ndo_features_check: Some(Self::features_check),
-        ndo_set_rx_mode_async: Some(Self::set_rx_mode),
-        ndo_vlan_rx_add_vid: Some(Self::add_vlan),
-        ndo_vlan_rx_kill_vid: Some(Self::remove_vlan),
-        ndo_fix_features: Some(Self::fix_features),
-        ndo_set_features: Some(Self::set_features),
         ndo_set_mac_address: Some(Self::set_mac_address),
         ndo_validate_addr: Some(bindings::eth_validate_addr),
-        ndo_change_mtu: Some(Self::change_mtu),
         ndo_hwtstamp_get: Some(Self::hwtstamp_get),
         ndo_hwtstamp_set: Some(Self::hwtstamp_set),
         ndo_get_stats64: Some(Self::stats64),
-        ndo_tx_timeout: Some(Self::tx_timeout),
         ndo_work: Some(Self::work),
+        ndo_features_check: if T::HAS_FEATURES_CHECK {
+            Some(Self::features_check)
+        } else {
+            None
+        },
+        ndo_set_rx_mode_async: if T::HAS_SET_RX_MODE {
+            Some(Self::set_rx_mode)
+        } else {
+            None
+        },
+        ndo_vlan_rx_add_vid: if T::HAS_SET_VLAN {
+            Some(Self::add_vlan)
+        } else {
+            None
+        },
+        ndo_vlan_rx_kill_vid: if T::HAS_SET_VLAN {
+            Some(Self::remove_vlan)
+        } else {
+            None
+        },
+        ndo_fix_features: if T::HAS_FIX_FEATURES {
+            Some(Self::fix_features)
+        } else {
+            None
+        },
+        ndo_set_features: if T::HAS_SET_FEATURES {
+            Some(Self::set_features)
+        } else {
+            None
+        },
+        ndo_change_mtu: if T::HAS_CHANGE_MTU {
+            Some(Self::change_mtu)
+        } else {
+            None
+        },
+        ndo_tx_timeout: if T::HAS_TX_TIMEOUT {
+            Some(Self::tx_timeout)
+        } else {
+            None
+        },
         ..pin_init::zeroed()
     };
 
@@ -95,27 +133,30 @@ impl<T: Driver> Table<T> {
         skb: *mut bindings::sk_buff,
         dev: *mut bindings::net_device,
     ) -> bindings::netdev_tx_t {
-        // SAFETY: The core gives the skb to the driver.
-        if let Some(skb) = unsafe { SkBuff::from_raw(skb) } {
-            // SAFETY: The core calls with a device of `T`.
-            let dev = unsafe { NetDevice::<T>::from_raw(dev) };
-            let index = skb.queue();
-            // SAFETY: The core holds the lock of the skb's queue: nobody else has the state.
-            let state = unsafe { dev.tx(usize::from(index)).and_then(|slot| (*slot).as_mut()) };
+        // SAFETY: The core calls with a device of `T`.
+        let net_device = unsafe { NetDevice::<T>::from_raw(dev) };
+        // SAFETY: The core gives a valid skb to the driver.
+        let index = unsafe { SkbRef::from_raw(skb) }.map_or(0, |skb| u32::from(skb.queue()));
+        let Some(slot) = net_device.tx(index) else {
+            // SAFETY: As above; there is no such queue.
+            drop(unsafe { TxSkb::from_raw(skb) });
+            return bindings::netdev_tx_NETDEV_TX_OK;
+        };
+        // SAFETY: The core holds the lock of the skb's queue, and the device is registered.
+        let (state, queue) = unsafe { (slot.state(), TxQueue::new(dev, index)) };
 
-            match state {
-                Some(state) => {
-                    // SAFETY: We are in the transmit path.
-                    let more = unsafe { bindings::net_shim_xmit_more() };
+        let Some(state) = state else {
+            // The queue is being changed: the core keeps the frame until it is woken.
+            queue.stop();
+            return bindings::netdev_tx_NETDEV_TX_BUSY;
+        };
+        // SAFETY: As above.
+        if let Some(skb) = unsafe { TxSkb::from_raw(skb) } {
+            // SAFETY: We are in the transmit path.
+            let more = unsafe { bindings::net_shim_xmit_more() };
 
-                    state.transmit(skb, dev.tx_queue(index.into()), more);
-                }
-                // The interface is going down: the skb is dropped.
-                // SAFETY: The device is valid.
-                None => unsafe { bindings::net_shim_count_tx_dropped(dev.as_raw()) },
-            }
+            state.transmit(skb, queue, more);
         }
-
         bindings::netdev_tx_NETDEV_TX_OK
     }
 
@@ -124,12 +165,14 @@ impl<T: Driver> Table<T> {
     /// Only the core may call it, as `ndo_features_check`.
     unsafe extern "C" fn features_check(
         skb: *mut bindings::sk_buff,
-        _dev: *mut bindings::net_device,
+        dev: *mut bindings::net_device,
         features: bindings::netdev_features_t,
     ) -> bindings::netdev_features_t {
-        // SAFETY: The core calls with a valid skb.
-        match unsafe { SkBuffRef::from_raw(skb) } {
-            Some(skb) => T::features_check(&skb, Features::from_raw(features)).as_raw(),
+        // SAFETY: The core calls with a device of `T` and a valid skb.
+        let (dev, skb) = unsafe { (NetDevice::<T>::from_raw(dev), SkbRef::from_raw(skb)) };
+
+        match skb {
+            Some(skb) => T::features_check(dev, &skb, Features::from_raw(features)).as_raw(),
             None => features,
         }
     }
@@ -162,14 +205,18 @@ impl<T: Driver> Table<T> {
     /// Only the core may call it, as `ndo_vlan_rx_add_vid`.
     unsafe extern "C" fn add_vlan(
         dev: *mut bindings::net_device,
-        _proto: bindings::__be16,
+        protocol: bindings::__be16,
         id: u16,
     ) -> c_int {
-        // SAFETY: The core calls with a device of `T`. The protocol is that of the one filter
-        // which drivers can offer.
+        // SAFETY: The core calls with a device of `T`.
         let dev = unsafe { NetDevice::<T>::from_raw(dev) };
+        let protocol = u16::from_be(protocol);
 
-        from_result(|| dev.driver().set_vlan(id, true).map(|()| 0))
+        from_result(|| {
+            dev.driver()
+                .set_vlan(Vlan { protocol, id }, true)
+                .map(|()| 0)
+        })
     }
 
     /// # Safety
@@ -177,13 +224,18 @@ impl<T: Driver> Table<T> {
     /// Only the core may call it, as `ndo_vlan_rx_kill_vid`.
     unsafe extern "C" fn remove_vlan(
         dev: *mut bindings::net_device,
-        _proto: bindings::__be16,
+        protocol: bindings::__be16,
         id: u16,
     ) -> c_int {
         // SAFETY: As above.
         let dev = unsafe { NetDevice::<T>::from_raw(dev) };
+        let protocol = u16::from_be(protocol);
 
-        from_result(|| dev.driver().set_vlan(id, false).map(|()| 0))
+        from_result(|| {
+            dev.driver()
+                .set_vlan(Vlan { protocol, id }, false)
+                .map(|()| 0)
+        })
     }
 
     /// # Safety
@@ -242,7 +294,9 @@ impl<T: Driver> Table<T> {
         // SAFETY: As above.
         let (dev, control) = unsafe { Locked::<T>::new(raw) };
 
-        T::set_mac_address(dev, control, &addr);
+        if T::HAS_SET_MAC_ADDRESS {
+            T::set_mac_address(dev, control, &addr);
+        }
         0
     }
 

@@ -2,9 +2,15 @@
 
 //! Page pools and the memory that they hand out: pages, or device memory.
 //!
+//! A pool has one consumer at a time. At first that is the control path; once it is attached to a
+//! NAPI ([`PagePool::attach`]), it is the polls of that NAPI, and frees in them go straight to the
+//! pool's cache. An [`Allocator`] is proof of being the one. What was allocated may be dropped
+//! anywhere.
+//!
 //! C header: `include/net/page_pool/helpers.h`, `include/net/netmem.h`
 
 use core::{
+    marker::PhantomData,
     num::NonZero,
     ptr::NonNull, //
 };
@@ -14,6 +20,7 @@ use kernel::{
         Bound,
         Device, //
     },
+    error::from_err_ptr,
     page::{
         PAGE_SHIFT,
         PAGE_SIZE, //
@@ -27,7 +34,10 @@ use crate::{
         Driver,
         Locked, //
     },
-    napi, //
+    napi::{
+        Attachment,
+        Disabled, //
+    },
 };
 
 /// The size of one allocation: a power of two, and a page at least.
@@ -95,25 +105,43 @@ pub struct Config {
     pub allow_unreadable: bool,
 }
 
+/// Where memory may be allocated from a pool: in the control path, or in a poll.
+pub trait Context {
+    /// The NAPI that is being polled; null in the control path.
+    #[doc(hidden)]
+    fn polls(&self) -> *const bindings::napi_struct;
+}
+
+impl<T: Driver> Context for Locked<'_, T> {
+    #[inline]
+    fn polls(&self) -> *const bindings::napi_struct {
+        core::ptr::null()
+    }
+}
+
 /// A pool of memory that one RX queue's device may write.
 ///
 /// # Invariants
 ///
-/// The pointer is a page pool that this owns.
-pub struct PagePool(NonNull<bindings::page_pool>);
+/// `raw` is a page pool that this owns. It recycles directly in the polls of the NAPI that it is
+/// attached to, and of no other.
+pub struct PagePool<T: Driver> {
+    raw: NonNull<bindings::page_pool>,
+    attached: Option<Attachment<T>>,
+}
 
 // SAFETY: A page pool may be used by any one thread at a time.
-unsafe impl Send for PagePool {}
+unsafe impl<T: Driver> Send for PagePool<T> {}
 
-impl PagePool {
-    /// Makes a pool whose memory is mapped for `parent`.
+impl<T: Driver> PagePool<T> {
+    /// Makes a pool whose memory is mapped for `parent`, if a device does DMA to it.
     ///
     /// # Errors
     ///
     /// `EINVAL` if there is no such queue, `ENOMEM`, or what the queue's memory provider says.
-    pub fn new<T: Driver>(
+    pub fn new(
         dev: Locked<'_, T>,
-        parent: &Device<Bound>,
+        parent: Option<&Device<Bound>>,
         config: &Config,
     ) -> Result<Self> {
         // SAFETY: The device is valid; the number never changes.
@@ -121,7 +149,10 @@ impl PagePool {
             return Err(EINVAL);
         }
 
-        let mut flags = bindings::NET_PP_FLAG_DMA_MAP | bindings::NET_PP_FLAG_DMA_SYNC_DEV;
+        let mut flags = 0;
+        if parent.is_some() {
+            flags |= bindings::NET_PP_FLAG_DMA_MAP | bindings::NET_PP_FLAG_DMA_SYNC_DEV;
+        }
         if config.allow_unreadable {
             flags |= bindings::NET_PP_FLAG_ALLOW_UNREADABLE_NETMEM;
         }
@@ -134,7 +165,9 @@ impl PagePool {
             fast.order = config.page_size.order();
             fast.pool_size = config.size.saturating_mul(KEEP);
             fast.nid = -1;
-            fast.dev = core::ptr::from_ref(parent).cast_mut().cast();
+            fast.dev = parent.map_or(core::ptr::null_mut(), |parent| {
+                core::ptr::from_ref(parent).cast_mut().cast()
+            });
             fast.dma_dir = bindings::dma_data_direction::DMA_FROM_DEVICE;
             fast.max_len = config.page_size.bytes();
         }
@@ -148,67 +181,127 @@ impl PagePool {
 
         // SAFETY: The parameters are complete; the instance lock is held, which a memory provider
         // needs.
-        let raw = unsafe { bindings::page_pool_create(&params) };
-        // SAFETY: Any pointer may be asked.
-        if unsafe { bindings::net_shim_is_err(raw.cast()) } {
-            // SAFETY: It is an error pointer. CAST: An errno fits in `i32`.
-            let errno = unsafe { bindings::net_shim_ptr_err(raw.cast()) } as i32;
-            return Err(Error::from_errno(errno));
-        }
+        let raw = from_err_ptr(unsafe { bindings::page_pool_create(&params) })?;
 
-        // INVARIANT: Created above.
-        NonNull::new(raw).map(Self).ok_or(ENOMEM)
+        // INVARIANT: Created above, and attached to no NAPI.
+        Ok(Self {
+            raw: NonNull::new(raw).ok_or(ENOMEM)?,
+            attached: None,
+        })
     }
 
     /// Returns whether the CPU cannot read this pool's memory.
     pub fn is_unreadable(&self) -> bool {
         // SAFETY: The pool is valid by the type invariant.
-        unsafe { bindings::net_shim_pp_is_unreadable(self.0.as_ptr()) }
+        unsafe { bindings::net_shim_pp_is_unreadable(self.as_raw()) }
     }
 
-    /// Lets frees in the NAPI's context go straight to the pool's cache.
+    /// Makes the polls of `napi` the pool's consumer, until [`Self::detach`].
     ///
-    /// The queue's receive path starts to use the pool: call it before the NAPI is enabled.
+    /// # Errors
     ///
-    /// # Safety
-    ///
-    /// Until that ends, by [`Self::disable_direct_recycling`] or the end of the pool, the NAPI must
-    /// live, and while it is enabled nobody but its polls may use the pool. That is so for a pool in
-    /// the NAPI's own state.
-    pub unsafe fn enable_direct_recycling<P: napi::Poll>(&mut self, napi: &napi::Disabled<P>) {
-        // SAFETY: Both are valid, a disabled NAPI uses no pool, and the rest is required.
-        unsafe {
-            bindings::page_pool_enable_direct_recycling(self.0.as_ptr(), napi.as_raw());
+    /// `EBUSY` if it is attached already.
+    pub fn attach(&mut self, napi: &Disabled<'_, T>) -> Result {
+        if self.attached.is_some() {
+            return Err(EBUSY);
+        }
+        // SAFETY: Both are valid. The NAPI is disabled, its memory lives as long as the
+        // attachment, and none but its polls get an allocator from now on.
+        unsafe { bindings::page_pool_enable_direct_recycling(self.as_raw(), napi.as_raw()) };
+        // INVARIANT: Enabled above.
+        self.attached = Some(Attachment::new(napi));
+        Ok(())
+    }
+
+    /// Makes the control path the pool's consumer again. A pool that is attached to another NAPI
+    /// stays so.
+    pub fn detach(&mut self, napi: &Disabled<'_, T>) {
+        let attached = self.attached.take_if(|to| to.as_raw() == napi.as_raw());
+
+        if attached.is_some() {
+            // SAFETY: The pool is valid, and its NAPI is disabled. INVARIANT: It recycles directly
+            // nowhere.
+            unsafe { bindings::page_pool_disable_direct_recycling(self.as_raw()) };
         }
     }
 
-    /// Ends what [`Self::enable_direct_recycling`] began.
-    pub fn disable_direct_recycling<P: napi::Poll>(&mut self, _napi: &napi::Disabled<P>) {
-        // SAFETY: The pool is valid, and its NAPI is disabled.
-        unsafe { bindings::page_pool_disable_direct_recycling(self.0.as_ptr()) };
+    /// The right to allocate, if the pool is that context's: attached to the NAPI that is being
+    /// polled, or to none in the control path.
+    #[inline]
+    pub fn allocator(&mut self, context: &impl Context) -> Option<Allocator<'_>> {
+        let attached = match &self.attached {
+            Some(napi) => napi.as_raw().cast_const(),
+            None => core::ptr::null(),
+        };
+
+        // INVARIANT: `&mut self` makes this the only one in that context, and there is no other
+        // context.
+        (context.polls() == attached).then_some(Allocator(self.raw, PhantomData))
     }
 
+    #[inline]
+    pub(crate) fn as_raw(&self) -> *mut bindings::page_pool {
+        self.raw.as_ptr()
+    }
+}
+
+impl<T: Driver> Drop for PagePool<T> {
+    fn drop(&mut self) {
+        if self
+            .attached
+            .as_ref()
+            .is_some_and(Attachment::may_be_polled)
+        {
+            pr_err!("a page pool is dropped while it is attached to a NAPI: it stays\n");
+            // The NAPI's memory stays with it.
+            core::mem::forget(self.attached.take());
+            return;
+        }
+        // SAFETY: Owned by the type invariant, and its NAPI, if it has one, is not polled any
+        // more. Memory that is still out keeps what it needs.
+        unsafe { bindings::page_pool_destroy(self.as_raw()) };
+    }
+}
+
+/// The right to allocate from a pool.
+///
+/// # Invariants
+///
+/// The pool is valid, and this is its only consumer.
+pub struct Allocator<'a>(NonNull<bindings::page_pool>, PhantomData<&'a mut ()>);
+
+impl Allocator<'_> {
     /// Takes one piece of memory; `None` if there is none.
     #[inline]
     pub fn alloc(&mut self) -> Option<Netmem> {
         let mut dma = 0;
-        // SAFETY: The pool is valid, and `&mut self` makes this the only consumer.
+        // SAFETY: By the type invariants.
         let raw = unsafe { bindings::net_shim_pp_alloc(self.0.as_ptr(), &mut dma) };
 
         // INVARIANT: A reference from a pool, which is ours.
         NonZero::new(raw).map(|raw| Netmem { raw, dma })
     }
 
+    /// Takes one piece of readable memory with `count` references: those, where the device sees it,
+    /// and where the CPU does.
     #[inline]
-    pub(crate) fn as_raw(&self) -> *mut bindings::page_pool {
-        self.0.as_ptr()
-    }
-}
+    pub(crate) fn alloc_shared(
+        &mut self,
+        count: u32,
+    ) -> Option<(NonZero<bindings::netmem_ref>, u64, NonNull<u8>)> {
+        let mut dma = 0;
+        let mut address = core::ptr::null_mut();
+        // SAFETY: By the type invariants. CAST: A page has few fragments.
+        let raw = unsafe {
+            bindings::net_shim_pp_alloc_fragments(
+                self.0.as_ptr(),
+                count as c_long,
+                &mut dma,
+                &mut address,
+            )
+        };
 
-impl Drop for PagePool {
-    fn drop(&mut self) {
-        // SAFETY: Owned by the type invariant. Memory that is still out keeps what it needs.
-        unsafe { bindings::page_pool_destroy(self.0.as_ptr()) };
+        Some((NonZero::new(raw)?, dma, NonNull::new(address.cast())?))
     }
 }
 
@@ -216,7 +309,7 @@ impl Drop for PagePool {
 ///
 /// # Invariants
 ///
-/// Holds one reference, which goes back to the pool on drop. `dma` is where the device sees it.
+/// Holds one reference, which is recycled on drop. `dma` is where the device sees it.
 pub struct Netmem {
     raw: NonZero<bindings::netmem_ref>,
     dma: u64,
@@ -271,7 +364,7 @@ impl Netmem {
 
 impl Drop for Netmem {
     fn drop(&mut self) {
-        // SAFETY: Valid by the type invariant.
-        unsafe { bindings::net_shim_pp_put(self.raw.get(), false) };
+        // SAFETY: Valid by the type invariant. From any context: in hard interrupts it is put off.
+        unsafe { bindings::net_shim_pp_put(self.raw.get()) };
     }
 }

@@ -23,6 +23,7 @@ use kernel::{
         Bound,
         Device, //
     },
+    error::from_err_ptr,
     ffi::{
         c_char,
         c_long, //
@@ -238,20 +239,13 @@ impl<'bound, T: Clock + 'bound> Registration<'bound, T> {
         )?;
         // SAFETY: `inner` lives longer than the registration, at the same place; `Device` is a
         // transparent wrapper of `struct device`.
-        let ptp = unsafe {
+        let ptp = from_err_ptr(unsafe {
             bindings::net_shim_ptp_register(
                 inner.info.get(),
                 core::ptr::from_ref(parent).cast_mut().cast(),
             )
-        };
+        })?;
 
-        // SAFETY: Only looks at the pointer.
-        if unsafe { bindings::net_shim_is_err(ptp.cast()) } {
-            // SAFETY: As above. CAST: Error numbers are small.
-            return Err(Error::from_errno(unsafe {
-                bindings::net_shim_ptr_err(ptp.cast()) as c_int
-            }));
-        }
         // INVARIANT: Registered above.
         let registration = NonNull::new(ptp).map(|ptp| Self {
             ptp,

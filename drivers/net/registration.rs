@@ -29,6 +29,7 @@ use crate::{
         Driver,
         MacAddress,
         NetDevice,
+        Owner,
         Private, //
     },
     ethtool::{
@@ -37,6 +38,11 @@ use crate::{
         FlowRules, //
     },
     features::Features,
+    napi::{
+        self,
+        Poll,
+        Scheduler, //
+    },
     ops,
     queue::{
         self,
@@ -59,8 +65,10 @@ pub struct Config {
     pub rx_queues: u32,
     /// TX queues.
     pub tx_queues: u32,
-    /// How many of them are in use at first, of either kind.
-    pub in_use: u32,
+    /// How many RX queues are in use at first.
+    pub rx_in_use: u32,
+    /// How many TX queues are in use at first.
+    pub tx_in_use: u32,
     /// The device's own MAC address; a random one is used where it is not valid.
     pub mac_address: MacAddress,
     /// Smallest MTU in bytes.
@@ -75,11 +83,15 @@ pub struct Config {
     pub optional_features: Features,
     /// The transmit path takes frames whose fragments are device memory (`NETMEM_TX_DMA`).
     pub netmem_tx: bool,
+    /// The device filters further unicast addresses (`IFF_UNICAST_FLT`).
+    pub unicast_filter: bool,
+    /// The MAC address may change while the interface is up (`IFF_LIVE_ADDR_CHANGE`).
+    pub live_address_change: bool,
 }
 
 /// A net device that the core does not know yet.
 pub struct Unregistered<'bound, T: Driver> {
-    dev: DeviceRef<T>,
+    owner: Owner<T>,
     _parent: PhantomData<&'bound Device<Bound>>,
 }
 
@@ -88,8 +100,16 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, `EINVAL` if more queues shall be in use than there are, or none.
+    /// `ENOMEM`, `EINVAL` if more queues are to be in use than there are, or none.
     pub fn new(parent: &'bound Device<Bound>, config: Config) -> Result<Self> {
+        Self::alloc(Some(parent), config)
+    }
+
+    fn alloc(parent: Option<&'bound Device<Bound>>, config: Config) -> Result<Self> {
+        const {
+            // alloc_netdev_mqs() aligns the private area to a cache line, and no further.
+            assert!(core::mem::align_of::<Private<T>>() <= bindings::NET_SHIM_CACHE_BYTES as usize);
+        }
         // SAFETY: Allocates; any size will do.
         let raw = unsafe {
             bindings::alloc_etherdev_mqs(
@@ -106,11 +126,16 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
 
         // SAFETY: `dev` was just allocated; before it is registered no lock is wanted.
         to_result(unsafe {
-            bindings::netif_set_real_num_queues(raw, config.in_use, config.in_use)
+            bindings::netif_set_real_num_queues(raw, config.tx_in_use, config.rx_in_use)
         })?;
         // SAFETY: Nobody else knows `dev`; `Device` is a transparent wrapper of `struct device`.
         unsafe {
-            bindings::net_shim_set_netdev_dev(raw, core::ptr::from_ref(parent).cast_mut().cast());
+            if let Some(parent) = parent {
+                bindings::net_shim_set_netdev_dev(
+                    raw,
+                    core::ptr::from_ref(parent).cast_mut().cast(),
+                );
+            }
             (*raw).netdev_ops = ops::Table::<T>::NETDEV;
             (*raw).request_ops_lock = true;
             (*raw).min_mtu = config.min_mtu;
@@ -124,9 +149,12 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
                 .without(Features::VLAN_FILTER)
                 .as_raw();
             (*raw).features = features.as_raw();
-            bindings::net_shim_set_priv_flags(raw, config.netmem_tx);
-            // NAPIs are spread over processors, and go on where users put them.
-            bindings::netif_set_affinity_auto(raw);
+            bindings::net_shim_set_flags(
+                raw,
+                config.netmem_tx,
+                config.unicast_filter,
+                config.live_address_change,
+            );
             // The core says of a link only that it changed: up is a change from down.
             bindings::net_shim_set_carrier(raw, false);
             if bindings::net_shim_is_valid_ether_addr(config.mac_address.as_ptr()) {
@@ -137,7 +165,9 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
         }
 
         Ok(Self {
-            dev,
+            // SAFETY: The device was just allocated; the `Registration` that the owner goes to
+            // unregisters the device first.
+            owner: unsafe { Owner::new(dev) },
             _parent: PhantomData,
         })
     }
@@ -148,7 +178,7 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
         T: Ethtool,
     {
         // SAFETY: The core does not know the device yet.
-        unsafe { (*self.dev.as_raw()).ethtool_ops = ethtool::Table::<T>::OPS };
+        unsafe { (*self.owner.device().as_raw()).ethtool_ops = ethtool::Table::<T>::OPS };
         self
     }
 
@@ -162,9 +192,9 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
 
         // SAFETY: As above.
         unsafe {
-            (*self.dev.as_raw()).ethtool_ops = ethtool::Table::<T>::OPS_WITH_FLOW_RULES;
-            (*self.dev.as_raw()).hw_features |= ntuple;
-            (*self.dev.as_raw()).features |= ntuple;
+            (*self.owner.device().as_raw()).ethtool_ops = ethtool::Table::<T>::OPS_WITH_FLOW_RULES;
+            (*self.owner.device().as_raw()).hw_features |= ntuple;
+            (*self.owner.device().as_raw()).features |= ntuple;
         }
         self
     }
@@ -175,7 +205,7 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
         T: QueueManagement,
     {
         // SAFETY: As above.
-        unsafe { (*self.dev.as_raw()).queue_mgmt_ops = queue::Table::<T>::OPS };
+        unsafe { (*self.owner.device().as_raw()).queue_mgmt_ops = queue::Table::<T>::OPS };
         self
     }
 
@@ -185,7 +215,7 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
         T: QueueStats,
     {
         // SAFETY: As above.
-        unsafe { (*self.dev.as_raw()).stat_ops = stats::Table::<T>::OPS };
+        unsafe { (*self.owner.device().as_raw()).stat_ops = stats::Table::<T>::OPS };
         self
     }
 
@@ -196,9 +226,9 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
     {
         // SAFETY: As above.
         unsafe {
-            (*self.dev.as_raw()).netdev_ops = xdp::Table::<T>::NETDEV;
-            (*self.dev.as_raw()).xdp_features = xdp::FEATURES;
-            (*self.dev.as_raw()).xdp_metadata_ops = xdp::MetadataTable::<T>::OPS;
+            (*self.owner.device().as_raw()).netdev_ops = xdp::Table::<T>::NETDEV;
+            (*self.owner.device().as_raw()).xdp_features = xdp::FEATURES;
+            (*self.owner.device().as_raw()).xdp_metadata_ops = xdp::MetadataTable::<T>::OPS;
         }
         self
     }
@@ -210,16 +240,31 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
     {
         // SAFETY: As above.
         unsafe {
-            (*self.dev.as_raw()).netdev_ops = xdp::XskTable::<T>::NETDEV;
-            (*self.dev.as_raw()).xdp_features |= xdp::XSK_FEATURES;
+            (*self.owner.device().as_raw()).netdev_ops = xdp::XskTable::<T>::NETDEV;
+            (*self.owner.device().as_raw()).xdp_features |= xdp::XSK_FEATURES;
         }
         self
     }
 
-    /// A share in the device, for the NAPIs and interrupt handlers that must exist before it is
+    /// A reference to the device, for the interrupt handlers that must exist before it is
     /// registered.
     pub fn device(&self) -> DeviceRef<T> {
-        self.dev.clone()
+        self.owner.device().clone()
+    }
+
+    /// Adds a NAPI; the first one has number 0. Returns what schedules it.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub fn add_napi(
+        &mut self,
+        config: napi::Config,
+        interrupt: <T::Napi as Poll>::Interrupt,
+        state: T::Napi,
+    ) -> Result<Scheduler<T>> {
+        // SAFETY: The device is not registered yet.
+        unsafe { self.owner.add_napi(config, interrupt, state) }
     }
 
     /// Registers the device with the driver's shared and control state.
@@ -239,24 +284,24 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
         driver: T,
         control: T::Control,
     ) -> Result<Registration<'bound, T>> {
-        let raw = self.dev.as_raw();
-        let tx = NonNull::from(self.dev.tx_states());
+        let raw = self.owner.device().as_raw();
+        let allocation = self.owner.device().allocation();
 
         // SAFETY: The private area is large enough for `Private<T>` by the type invariant,
-        // aligned to a cache line, and written once. INVARIANT: `tx` is the device's.
+        // aligned as it needs, and written once. INVARIANT: `allocation` is the device's.
         unsafe {
             bindings::net_shim_netdev_priv(raw)
                 .cast::<Private<T>>()
                 .write(Private {
                     driver,
                     control: UnsafeCell::new(control),
-                    tx,
+                    allocation,
                 });
         }
 
         // From here on dropping `registration` undoes what was done.
         let mut registration = Registration {
-            dev: self.dev,
+            owner: self.owner,
             registered: false,
             _parent: PhantomData,
         };
@@ -275,7 +320,7 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
 ///
 /// The device's private area is written.
 pub struct Registration<'bound, T: Driver> {
-    dev: DeviceRef<T>,
+    owner: Owner<T>,
     registered: bool,
     _parent: PhantomData<&'bound Device<Bound>>,
 }
@@ -288,20 +333,23 @@ impl<T: Driver> Registration<'_, T> {
     /// The device.
     pub fn device(&self) -> &NetDevice<T> {
         // SAFETY: By the type invariant; the device lives as long as `self`.
-        unsafe { NetDevice::from_raw(self.dev.as_raw()) }
+        unsafe { NetDevice::from_raw(self.owner.device().as_raw()) }
     }
 }
 
 impl<T: Driver> Drop for Registration<'_, T> {
     fn drop(&mut self) {
-        let raw = self.dev.as_raw();
+        let raw = self.owner.device().as_raw();
 
-        // SAFETY: By the type invariant. The core takes the interface down first and returns when
-        // no callback runs any more, so that the private area can go.
+        if self.registered {
+            // SAFETY: It is registered. The core takes the interface down first and returns when no
+            // callback runs any more.
+            unsafe { bindings::unregister_netdev(raw) };
+        }
+        // Polls use what the private area has.
+        self.owner.close();
+        // SAFETY: By the type invariant; nothing uses it any more.
         unsafe {
-            if self.registered {
-                bindings::unregister_netdev(raw);
-            }
             core::ptr::drop_in_place(bindings::net_shim_netdev_priv(raw).cast::<Private<T>>());
         }
     }

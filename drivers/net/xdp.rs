@@ -7,7 +7,7 @@
 //! frame is a [`Verdict`], and the frame's memory goes with it:
 //!
 //! ```text
-//!            run()       Pass      -> SkBuff
+//!            run()       Pass      -> RxSkb
 //! Fragment ---------->   Transmit  -> Frame ---> a TX ring ---> dropped: back to its pool
 //!                        Redirect  -> the core's, which may give it to another device as a Frame
 //!                        Drop, ... -> back to its pool
@@ -57,14 +57,15 @@ pub use self::{
 };
 use crate::{
     device::{
-        DeviceRef,
         Driver,
         Locked,
         NetDevice, //
     },
     ethtool::ExtAck,
+    napi::Receive,
     ops,
     tx::{
+        self,
         Transmit,
         TxQueue, //
     },
@@ -120,21 +121,16 @@ pub trait TransmitFrames: Transmit {
     fn flush_frames(&mut self);
 }
 
-impl<T: Xdp> DeviceRef<T> {
+impl<T: Xdp> Receive<'_, T> {
     /// Runs `f` on the transmit path of queue `index`, under its lock; `None` if there is none: the
-    /// interface is down. For NAPI context. What sends something says so with [`TxQueue::used`].
+    /// interface is down. What sends something says so with [`TxQueue::used`].
     pub fn transmit_frames<R>(
         &self,
         index: u32,
         f: impl FnOnce(&mut T::Tx, TxQueue<'_>) -> R,
     ) -> Option<R> {
-        let state = self.tx_states().get(index as usize)?;
-        let queue = self.tx_queue(index);
-
-        queue.locked(|| {
-            // SAFETY: The queue's lock is held inside this closure.
-            unsafe { (*state.get()).as_mut() }.map(|tx| f(tx, queue))
-        })
+        // SAFETY: The device is registered, as one of its NAPIs is being polled.
+        unsafe { tx::with_state(self.device(), index, f) }
     }
 }
 
@@ -199,33 +195,46 @@ impl<T: Xdp> Table<T> {
         let index = unsafe { bindings::net_shim_this_tx_queue(dev) };
         // SAFETY: The core calls with a device of `T`.
         let dev = unsafe { NetDevice::<T>::from_raw(dev) };
-        let queue = dev.tx_queue(index);
+        // SAFETY: The core calls with a registered device.
+        let sent = unsafe {
+            tx::with_state(dev, index, |tx, queue| {
+                queue.used();
+                Self::send(tx, queue, count, frames, flags)
+            })
+        };
 
-        queue.locked(|| {
-            queue.used();
-            // SAFETY: The queue's lock is held inside this closure.
-            let state = unsafe { dev.tx(index as usize).and_then(|slot| (*slot).as_mut()) };
-            let Some(tx) = state else {
-                return ENETDOWN.to_errno();
+        sent.unwrap_or_else(|| ENETDOWN.to_errno())
+    }
+
+    /// Puts so many of `frames` on the ring as there is room for; returns how many.
+    ///
+    /// # Safety
+    ///
+    /// There must be `count` frames, and the caller gives away those that are sent.
+    unsafe fn send(
+        tx: &mut T::Tx,
+        queue: TxQueue<'_>,
+        count: c_int,
+        frames: *mut *mut bindings::xdp_frame,
+        flags: u32,
+    ) -> c_int {
+        let mut sent = 0;
+
+        while sent < count {
+            // SAFETY: As this function requires.
+            let Some(frame) = (unsafe { Frame::from_raw(*frames.add(sent as usize)) }) else {
+                break;
             };
-            let mut sent = 0;
-
-            while sent < count {
-                // SAFETY: The core calls with so many frames, and gives away those that are sent.
-                let Some(frame) = (unsafe { Frame::from_raw(*frames.add(sent as usize)) }) else {
-                    break;
-                };
-                if let Err(frame) = tx.transmit_frame(frame, queue) {
-                    // The core frees what was not sent.
-                    let _ = frame.into_raw();
-                    break;
-                }
-                sent += 1;
+            if let Err(frame) = tx.transmit_frame(frame, queue) {
+                // The core frees what was not sent.
+                let _ = frame.into_raw();
+                break;
             }
-            if flags & bindings::NET_SHIM_XDP_XMIT_FLUSH != 0 {
-                tx.flush_frames();
-            }
-            sent
-        })
+            sent += 1;
+        }
+        if flags & bindings::NET_SHIM_XDP_XMIT_FLUSH != 0 {
+            tx.flush_frames();
+        }
+        sent
     }
 }

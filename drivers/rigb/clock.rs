@@ -46,7 +46,7 @@ use net::{
         self,
         SystemTime, //
     },
-    skb::SkBuff,
+    skb::TxSkb,
     stats::SharedCounter,
 };
 
@@ -185,7 +185,7 @@ impl<'bound> Clock<'bound> {
 
     /// Has a frame wait for the stamp that the device takes when it is sent. Returns whether it does:
     /// if so [`Registration::schedule`] has to be called.
-    pub(crate) fn await_stamp(&self, frame: &mut SkBuff, queue: u16) -> bool {
+    pub(crate) fn await_stamp(&self, frame: &mut TxSkb, queue: u16) -> bool {
         if !self.tx.load(Relaxed) {
             return false;
         }
@@ -198,7 +198,7 @@ impl<'bound> Clock<'bound> {
         // One that came too late.
         self.hw.take_tx_stamp();
         *waiting = Some(Waiting {
-            frame: frame.await_stamp(),
+            frame: frame.await_timestamp(),
             queue,
             since: Instant::now(),
         });

@@ -16,7 +16,7 @@ use kernel::{
 };
 use net::{
     irq::Vectors,
-    ptp,
+    napi, ptp,
     registration::{
         self,
         Registration,
@@ -36,7 +36,7 @@ use crate::{
         Interrupt,
         LinkWatch,
         QueuePair,
-        Unmask, //
+        Vector, //
     },
 };
 
@@ -96,12 +96,13 @@ fn probe<'bound>(
     // single one has a second pair, too. CAST: A number of processors fits.
     let in_use = (kernel::cpu::nr_cpu_ids() as u32).max(2).min(pairs);
 
-    let netdev = Unregistered::new(
+    let mut netdev = Unregistered::new(
         pdev.as_ref(),
         registration::Config {
             rx_queues: pairs,
             tx_queues: pairs,
-            in_use,
+            rx_in_use: in_use,
+            tx_in_use: in_use,
             mac_address: hw.mac_address(),
             min_mtu: 68,
             max_mtu: 9216,
@@ -109,6 +110,8 @@ fn probe<'bound>(
             features: Adapter::FEATURES,
             optional_features: Adapter::OPTIONAL_FEATURES,
             netmem_tx: true,
+            unicast_filter: true,
+            live_address_change: true,
         },
     )?
     .with_ethtool()
@@ -116,7 +119,7 @@ fn probe<'bound>(
     .with_queue_stats()
     .with_xdp()
     .with_xsk();
-    let netdev = if five_tuples {
+    netdev = if five_tuples {
         netdev.with_flow_rules()
     } else {
         netdev
@@ -135,31 +138,30 @@ fn probe<'bound>(
         None => None,
     };
 
-    let dev = netdev.device();
-    let mut control = Control::new(pairs, in_use, five_tuples)?;
+    let control = Control::new(pairs, in_use, five_tuples)?;
     let mut stats = KVec::with_capacity(pairs as usize, GFP_KERNEL)?;
     let mut schedulers = KVec::with_capacity(pairs as usize, GFP_KERNEL)?;
 
     for index in 0..pairs {
-        let counters = Arc::new(QueueStats::new(), GFP_KERNEL)?;
-        let napi = net::napi::Unlisted::new(
-            &dev,
-            index,
-            vectors.irq(index)?,
-            Unmask::new(hw.clone(), index),
-            QueuePair::new(dev.clone(), index),
+        let napi = netdev.add_napi(
+            napi::Config {
+                rx: index..index + 1,
+                tx: index..index + 1,
+                irq: Some(vectors.irq(index)?),
+            },
+            Vector::new(hw.clone(), u16::try_from(index)?),
+            QueuePair::default(),
         )?;
 
         // SAFETY: The vectors go into the driver's state, which is dropped at unbind.
-        unsafe { vectors.handle(index, c"rigb-queue", Interrupt::Queue(napi.scheduler()))? };
-        schedulers.push(napi.scheduler(), GFP_KERNEL)?;
-        control.add_pair(napi)?;
-        stats.push(counters, GFP_KERNEL)?;
+        unsafe { vectors.handle(index, c"rigb-queue", Interrupt::Queue(napi.clone()))? };
+        schedulers.push(napi, GFP_KERNEL)?;
+        stats.push(Arc::new(QueueStats::new(), GFP_KERNEL)?, GFP_KERNEL)?;
     }
     let watch = Arc::new(LinkWatch::new(), GFP_KERNEL)?;
     let link = Interrupt::Link {
         hw: hw.clone(),
-        dev: dev.clone(),
+        dev: netdev.device(),
         vector: pairs,
         watch: watch.clone(),
     };

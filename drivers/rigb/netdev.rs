@@ -3,7 +3,6 @@
 //! The interface: what the core asks of it.
 
 mod control;
-mod pair;
 mod udp_segmentation;
 mod updown;
 
@@ -25,10 +24,14 @@ use kernel::{
 };
 use net::{
     device::{
+        Locked,
+        MacAddress,
+        NetDevice, //
+    },
+    driver::{
         Driver,
         FeaturesSet,
-        Locked,
-        MacAddress, //
+        Vlan, //
     },
     ethtool::ExtAck,
     features::Features,
@@ -40,7 +43,7 @@ use net::{
     irq::Vectors,
     napi::Scheduler,
     rx_mode::RxMode,
-    skb::SkBuffRef,
+    skb::SkbRef,
     stats::LinkStats, //
 };
 
@@ -50,7 +53,6 @@ pub(crate) use self::{
         Control,
         Settings, //
     },
-    pair::Pair,
     updown::Rings, //
 };
 use crate::{
@@ -77,7 +79,7 @@ pub(crate) struct Adapter<'bound> {
     pub(crate) clock: Option<Arc<clock::Registration<'bound>>>,
     pub(crate) stats: KVec<Arc<QueueStats>>,
     /// Of all queue pairs, in use or not.
-    pub(crate) schedulers: KVec<Scheduler<QueuePair<'bound>>>,
+    pub(crate) schedulers: KVec<Scheduler<Adapter<'bound>>>,
     /// The VLANs that were asked for. Not of the control state: the core sets them without the
     /// instance lock.
     vlans: Arc<Mutex<Table>>,
@@ -110,7 +112,7 @@ impl<'bound> Adapter<'bound> {
         hw: Arc<Hw<'bound>>,
         clock: Option<Arc<clock::Registration<'bound>>>,
         stats: KVec<Arc<QueueStats>>,
-        schedulers: KVec<Scheduler<QueuePair<'bound>>>,
+        schedulers: KVec<Scheduler<Adapter<'bound>>>,
         link: Arc<LinkWatch>,
     ) -> Result<Self> {
         Ok(Self {
@@ -126,27 +128,26 @@ impl<'bound> Adapter<'bound> {
     }
 }
 
+#[vtable]
 impl<'bound> Driver for Adapter<'bound> {
-    type Control = Control<'bound>;
+    type Control = Control;
     type Tx = tx::Transmitter<'bound>;
+    type Napi = QueuePair<'bound>;
 
-    fn open(dev: Locked<'_, Self>, control: &mut Control<'bound>) -> Result {
+    fn open(dev: Locked<'_, Self>, control: &mut Control) -> Result {
         control.settings.xdp = control.program.is_some();
         let rings = Rings::for_all(dev, control, &control.settings)?;
 
-        Self::start(dev, control, rings)
+        Self::start(dev, control, rings).inspect_err(|_| Self::retire_pairs(dev, 0..control.in_use))
     }
 
-    fn stop(dev: Locked<'_, Self>, control: &mut Control<'bound>) {
+    fn stop(dev: Locked<'_, Self>, control: &mut Control) {
         Self::halt(dev, control);
+        Self::retire_pairs(dev, 0..control.in_use);
         dev.device().set_carrier(false);
     }
 
-    fn set_rx_mode(
-        dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
-        mode: &RxMode<'_>,
-    ) -> Result {
+    fn set_rx_mode(dev: Locked<'_, Self>, control: &mut Control, mode: &RxMode<'_>) -> Result {
         control.filter.set(mode);
         dev.device()
             .driver()
@@ -155,19 +156,15 @@ impl<'bound> Driver for Adapter<'bound> {
         Ok(())
     }
 
-    fn set_vlan(&self, id: u16, receive: bool) -> Result {
+    fn set_vlan(&self, vlan: Vlan, receive: bool) -> Result {
         let mut vlans = self.vlans.lock();
 
-        vlans.set(id, receive);
+        vlans.set(vlan.id, receive);
         self.hw.set_vlans(&vlans);
         Ok(())
     }
 
-    fn fix_features(
-        _dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
-        features: Features,
-    ) -> Features {
+    fn fix_features(_dev: Locked<'_, Self>, control: &mut Control, features: Features) -> Features {
         // One bit of the device is for both.
         let features = if features.contains(Features::VLAN_STRIP) {
             features.with(Features::VLAN_INSERT)
@@ -184,7 +181,7 @@ impl<'bound> Driver for Adapter<'bound> {
 
     fn set_features(
         dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
+        control: &mut Control,
         features: Features,
     ) -> Result<FeaturesSet> {
         let hw = &dev.device().driver().hw;
@@ -204,11 +201,11 @@ impl<'bound> Driver for Adapter<'bound> {
         Ok(FeaturesSet::All)
     }
 
-    fn set_mac_address(dev: Locked<'_, Self>, _control: &mut Control<'bound>, addr: &MacAddress) {
+    fn set_mac_address(dev: Locked<'_, Self>, _control: &mut Control, addr: &MacAddress) {
         dev.device().driver().hw.set_mac_address(addr);
     }
 
-    fn change_mtu(dev: Locked<'_, Self>, control: &mut Control<'bound>, mtu: u32) -> Result {
+    fn change_mtu(dev: Locked<'_, Self>, control: &mut Control, mtu: u32) -> Result {
         let settings = Settings {
             mtu,
             ..control.settings
@@ -221,7 +218,7 @@ impl<'bound> Driver for Adapter<'bound> {
         Self::reconfigure(dev, control, settings)
     }
 
-    fn tx_timeout(dev: Locked<'_, Self>, control: &mut Control<'bound>) {
+    fn tx_timeout(dev: Locked<'_, Self>, control: &mut Control) {
         if let Err(error) = Self::restart(dev, control) {
             dev_err!(
                 dev.device().driver().parent,
@@ -230,7 +227,7 @@ impl<'bound> Driver for Adapter<'bound> {
         }
     }
 
-    fn features_check(skb: &SkBuffRef<'_>, features: Features) -> Features {
+    fn features_check(_dev: &NetDevice<Self>, skb: &SkbRef<'_>, features: Features) -> Features {
         tx::supported(skb, features)
     }
 
@@ -241,13 +238,13 @@ impl<'bound> Driver for Adapter<'bound> {
         })
     }
 
-    fn stamping(_dev: Locked<'_, Self>, control: &mut Control<'bound>) -> Stamping {
+    fn stamping(_dev: Locked<'_, Self>, control: &mut Control) -> Stamping {
         clock::shown(&control.stamping)
     }
 
     fn set_stamping(
         dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
+        control: &mut Control,
         stamping: Stamping,
         extack: &ExtAck<'_>,
     ) -> Result<Stamping> {

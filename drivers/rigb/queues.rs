@@ -13,6 +13,7 @@ use net::{
         NetDevice, //
     },
     ethtool::ExtAck,
+    napi::Napi,
     page_pool::PageSize,
     queue::{
         Config,
@@ -24,14 +25,13 @@ use net::{
 use crate::{
     netdev::{
         Adapter,
-        Control,
-        Pair, //
+        Control, //
     },
     rx, //
 };
 
 impl<'bound> QueueManagement for Adapter<'bound> {
-    type Memory = rx::Memory;
+    type Memory = rx::Memory<'bound>;
 
     const PARAMETERS: Parameters = Parameters::RX_PAGE_SIZE;
 
@@ -49,10 +49,10 @@ impl<'bound> QueueManagement for Adapter<'bound> {
 
     fn queue_alloc(
         dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
+        control: &mut Control,
         config: &Config,
         index: u32,
-    ) -> Result<rx::Memory> {
+    ) -> Result<rx::Memory<'bound>> {
         if dev.has_unreadable_provider(index) && (index == 0 || !control.settings.split) {
             // What is not TCP goes to queue 0, which cannot be split.
             return Err(EOPNOTSUPP);
@@ -75,39 +75,33 @@ impl<'bound> QueueManagement for Adapter<'bound> {
 
     fn queue_start(
         dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
+        _control: &mut Control,
         index: u32,
-        memory: rx::Memory,
-    ) -> core::result::Result<(), (Error, rx::Memory)> {
+        memory: rx::Memory<'bound>,
+    ) -> core::result::Result<(), (Error, rx::Memory<'bound>)> {
         let adapter = dev.device().driver();
-        let at = index as usize;
-        let (Some(pair), Some(stats)) = (control.pairs.get_mut(at), adapter.stats.get(at)) else {
+        let Some(stats) = adapter.stats.get(index as usize) else {
             return Err((EINVAL, memory));
         };
-
-        let Some(mut napi) = pair.take_disabled() else {
-            return Err((EBUSY, memory));
+        let mut napi = match dev.napi(index).and_then(Napi::disabled) {
+            Ok(napi) => napi,
+            Err(error) => return Err((error, memory)),
         };
-        match rx::Queue::start(memory, adapter, stats.clone(), &napi) {
-            Ok(running) => napi.state().rx = Some(running),
-            Err(failed) => {
-                *pair = Pair::Disabled(napi);
-                return Err(failed);
-            }
-        }
-        *pair = Pair::resume(napi, dev);
+
+        napi.state().rx = Some(rx::Queue::start(memory, adapter, stats.clone(), &napi)?);
+        // Completions and packets may have come while it was disabled.
+        napi.enable().schedule();
         Ok(())
     }
 
     fn queue_stop(
         dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
+        _control: &mut Control,
         index: u32,
-    ) -> Result<rx::Memory> {
-        let pair = control.pairs.get_mut(index as usize).ok_or(EINVAL)?;
-        let mut napi = pair.take_enabled().ok_or(ENETDOWN)?.disable(dev);
+    ) -> Result<rx::Memory<'bound>> {
+        let mut napi = dev.napi(index)?.enabled()?.disable();
         let Some(running) = napi.state().rx.take() else {
-            *pair = Pair::resume(napi, dev);
+            napi.enable().schedule();
             return Err(ENETDOWN);
         };
 
@@ -116,12 +110,11 @@ impl<'bound> QueueManagement for Adapter<'bound> {
                 if let Some(pool) = &mut napi.state().pool {
                     pool.discard_all();
                 }
-                *pair = Pair::Disabled(napi);
                 Ok(memory)
             }
             Err((error, running)) => {
                 napi.state().rx = Some(running);
-                *pair = Pair::resume(napi, dev);
+                napi.enable().schedule();
                 Err(error)
             }
         }

@@ -37,23 +37,27 @@ use kernel::{
     }, //
 };
 use net::{
-    device::DeviceRef,
-    napi,
+    napi::{
+        Disabled,
+        Receive, //
+    },
     xdp::Program, //
 };
 
-use self::packet::{
-    Maker,
-    Packet, //
+use self::{
+    packet::{
+        Packet,
+        RxBuilder, //
+    },
+    ring::Ring, //
 };
-use self::ring::Ring;
 pub(crate) use self::{
     queue::{
         Memory,
         Queue, //
     },
     ring::Layout,
-    xdp::Described, //
+    xdp::XdpMetadata, //
 };
 use crate::{
     clock,
@@ -62,7 +66,7 @@ use crate::{
     stats::QueueStats, //
 };
 
-/// Descriptors are given back to the device in batches of this many.
+/// Descriptors are posted in batches of this many.
 const REFILL_BATCH: u16 = 16;
 
 /// With fewer descriptors posted than this no packet may fit, so no interrupt may come.
@@ -97,9 +101,9 @@ impl Drop for EnabledQueue<'_> {
     }
 }
 
-/// Takes the stamp of the packet that a descriptor ends, if it has one.
+/// Takes the timestamp of the packet that a descriptor ends, if it has one.
 #[inline]
-fn stamp(write_back: &WriteBack, clock: Option<&clock::Registration<'_>>) -> Option<u64> {
+fn timestamp(write_back: &WriteBack, clock: Option<&clock::Registration<'_>>) -> Option<u64> {
     match clock {
         Some(clock) if write_back.stamped() => clock.rx_stamp(),
         _ => None,
@@ -119,7 +123,7 @@ struct Batch {
 /// The queue comes first, so that it is disabled before the ring's memory goes.
 pub(crate) struct Running<'bound> {
     queue: EnabledQueue<'bound>,
-    ring: Ring,
+    ring: Ring<'bound>,
     stats: Arc<QueueStats>,
     clock: Option<Arc<clock::Registration<'bound>>>,
 }
@@ -134,28 +138,27 @@ impl<'bound> Running<'bound> {
         clippy::result_large_err,
         reason = "a ring is given back as it is: starting must not allocate"
     )]
-    fn start<P: napi::Poll>(
-        mut ring: Ring,
+    fn start(
+        mut ring: Ring<'bound>,
         adapter: &Adapter<'bound>,
         stats: Arc<QueueStats>,
-        napi: &napi::Disabled<P>,
-    ) -> core::result::Result<Self, (Error, Ring)> {
-        ring.rewind();
+        napi: &Disabled<'_, Adapter<'bound>>,
+    ) -> core::result::Result<Self, (Error, Ring<'bound>)> {
+        ring.rewind(napi);
         let hw = adapter.hw.clone();
         let index = ring.index;
-        let enabled = hw.enable_rx(
-            index,
-            ring.descriptors.dma_address(),
-            ring.len.bytes(),
-            ring.srrctl(),
-        );
+        let enabled = ring.pools.attach(napi).and_then(|()| {
+            hw.enable_rx(
+                index,
+                ring.descriptors.dma_address(),
+                ring.len.bytes(),
+                ring.srrctl(),
+            )
+        });
         if let Err(error) = enabled {
+            ring.pools.detach(napi);
             return Err((error, ring));
         }
-
-        // SAFETY: Whoever starts a ring puts it into the state of the NAPI that it is started for,
-        // and takes it out to stop it, which ends this.
-        unsafe { ring.pools.enable_direct_recycling(napi) };
 
         let running = Self {
             queue: EnabledQueue { hw, index },
@@ -176,10 +179,10 @@ impl<'bound> Running<'bound> {
         clippy::result_large_err,
         reason = "a ring is given back as it is: stopping must not allocate"
     )]
-    fn stop<P: napi::Poll>(
+    fn stop(
         self,
-        napi: &napi::Disabled<P>,
-    ) -> core::result::Result<Ring, (Error, Self)> {
+        napi: &Disabled<'_, Adapter<'bound>>,
+    ) -> core::result::Result<Ring<'bound>, (Error, Self)> {
         if let Err(error) = self.queue.stop() {
             return Err((error, self));
         }
@@ -189,7 +192,7 @@ impl<'bound> Running<'bound> {
         } = self;
         // Disabled already: this only gives the registers back.
         drop(queue);
-        ring.pools.disable_direct_recycling(napi);
+        ring.pools.detach(napi);
         Ok(ring)
     }
 
@@ -204,35 +207,31 @@ impl<'bound> Running<'bound> {
         self.queue.give(self.ring.next_to_use);
     }
 
-    /// Receives up to `budget` packets. Returns how many, and whether the ring is so empty that
-    /// the device may not be able to ask for more.
+    /// Receives up to the budget of packets. Returns how many, and whether the ring is so empty
+    /// that the device may not be able to ask for more.
     // Apart, so that each loop of a poll has the registers.
     #[inline(never)]
-    fn receive(
-        &mut self,
-        napi: &napi::Context<'_>,
-        dev: &DeviceRef<Adapter<'bound>>,
-        budget: u32,
-    ) -> (u32, bool) {
+    fn receive(&mut self, napi: &Receive<'_, Adapter<'bound>>) -> (u32, bool) {
+        let budget = napi.budget();
         let mut packets = 0;
         let mut bytes = 0;
 
         while packets < budget {
-            let batch = self.clean(napi, dev, budget - packets);
+            let batch = self.clean(napi, budget - packets);
 
             packets += batch.packets;
             bytes += batch.bytes;
             if batch.descriptors < REFILL_BATCH {
                 break;
             }
-            self.refill();
+            self.refill(napi);
         }
 
         self.stats.rx_bytes.add(bytes);
         if let Some(xdp) = &self.ring.pools.xdp {
-            xdp.flush(dev, self.ring.index);
+            xdp.flush(napi, self.ring.index);
         }
-        let starved = !self.refill();
+        let starved = !self.refill(napi);
         if starved {
             self.stats.rx_starved.add(1);
         }
@@ -241,21 +240,15 @@ impl<'bound> Running<'bound> {
 
     /// Takes what the device has filled, up to a batch and `budget` packets, and hands it up.
     #[inline]
-    fn clean(
-        &mut self,
-        napi: &napi::Context<'_>,
-        dev: &DeviceRef<Adapter<'bound>>,
-        budget: u32,
-    ) -> Batch {
+    fn clean(&mut self, napi: &Receive<'_, Adapter<'bound>>, budget: u32) -> Batch {
         let Running {
             ring, stats, clock, ..
         } = self;
-        let with = Maker {
+        let builder = RxBuilder {
             pools: &ring.pools,
             napi,
-            dev,
             stats,
-            features: dev.features(),
+            features: napi.device().features(),
             queue: ring.index,
         };
         let limit = ring.posted().min(REFILL_BATCH);
@@ -275,13 +268,13 @@ impl<'bound> Running<'bound> {
             barrier::dma_mb(Read);
             let lo = ring.descriptors.read(u32::from(index), 0);
             let write_back = WriteBack::from_raw(lo, hi);
-            let stamp = stamp(&write_back, clock.as_deref());
+            let timestamp = timestamp(&write_back, clock.as_deref());
 
             ring.next_to_clean = ring.len.next(index);
             batch.descriptors += 1;
             let skb = match core::mem::replace(&mut ring.packet, Packet::Between) {
-                Packet::Between => with.start(slot, &write_back, stamp),
-                Packet::Assembling(skb) => with.add(skb, slot, &write_back),
+                Packet::Between => builder.start(slot, &write_back, timestamp),
+                Packet::Assembling(skb) => builder.add(skb, slot, &write_back),
                 Packet::Dropping => None,
             };
             if !write_back.end_of_packet() {
@@ -290,10 +283,10 @@ impl<'bound> Running<'bound> {
             }
 
             batch.packets += 1;
-            let done = skb.and_then(|skb| with.finish(skb, &write_back, stamp));
-            if let Some((skb, received)) = done {
+            let done = skb.and_then(|skb| builder.finish(skb, &write_back, timestamp));
+            if let Some((skb, metadata)) = done {
                 batch.bytes += u64::from(skb.len());
-                napi.receive(skb, &received);
+                napi.receive(skb, &metadata);
             }
         }
 
@@ -305,10 +298,10 @@ impl<'bound> Running<'bound> {
         (self.stats.rx_packets.get(), self.stats.rx_bytes.get())
     }
 
-    /// Gives buffers to the device. Returns whether it has enough to go on.
-    fn refill(&mut self) -> bool {
+    /// Posts buffers. Returns whether the device has enough to go on.
+    fn refill(&mut self, napi: &Receive<'_, Adapter<'bound>>) -> bool {
         let wanted = self.ring.unposted();
-        let filled = self.ring.fill();
+        let filled = self.ring.fill(napi);
 
         if filled != 0 {
             self.ring_doorbell();

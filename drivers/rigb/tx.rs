@@ -36,13 +36,14 @@ use kernel::{
 };
 use net::{
     descriptors::Descriptors,
+    device::Locked,
     dma::{
         TxMapping,
         TxMappings, //
     },
     skb::{
         self,
-        SkBuff, //
+        TxSkb, //
     },
     spsc,
     tx::{
@@ -84,7 +85,7 @@ struct Slot<'bound> {
 enum Frame {
     /// The core's, which byte queue limits count.
     Skb {
-        skb: SkBuff,
+        skb: TxSkb,
         /// Bytes on the wire, without Ethernet overhead.
         bytes: u32,
         /// Packets on the wire.
@@ -145,17 +146,19 @@ impl<'bound> Ring<'bound> {
         })
     }
 
-    /// Hands the ring to the device.
+    /// Hands the ring to the device, and its filling side to the core, which sends when it is
+    /// woken. Returns the side that empties it.
     ///
     /// # Errors
     ///
-    /// `ETIMEDOUT` if the device does not start the queue.
+    /// `ETIMEDOUT` if the device does not start the queue, `EBUSY` if there is a ring.
     pub(crate) fn start(
         self,
-        adapter: &Adapter<'bound>,
+        dev: Locked<'_, Adapter<'bound>>,
         stats: &Arc<QueueStats>,
         index: u16,
-    ) -> Result<(Transmitter<'bound>, Completion<'bound>)> {
+    ) -> Result<Completion<'bound>> {
+        let adapter = dev.device().driver();
         let hw = &adapter.hw;
 
         hw.enable_tx(index, self.descriptors.dma_address(), self.len.bytes())?;
@@ -168,21 +171,24 @@ impl<'bound> Ring<'bound> {
             })
             .into();
 
-        Ok((
-            Transmitter {
-                queue: queue.clone(),
-                slots: self.producer,
-                parent: adapter.parent,
-                clock: adapter.clock.clone(),
-                stats: stats.clone(),
-                rung: 0,
-            },
-            Completion {
-                queue,
-                slots: self.consumer,
-                stats: stats.clone(),
-            },
-        ))
+        let transmitter = Transmitter {
+            queue: queue.clone(),
+            slots: self.producer,
+            parent: adapter.parent,
+            clock: adapter.clock.clone(),
+            stats: stats.clone(),
+            rung: 0,
+        };
+        let core = dev
+            .start_tx(index.into(), transmitter)
+            .map_err(|(error, _)| error)?;
+
+        Ok(Completion {
+            queue,
+            slots: self.consumer,
+            core,
+            stats: stats.clone(),
+        })
     }
 }
 
@@ -199,11 +205,11 @@ pub(crate) struct Transmitter<'bound> {
 
 impl<'bound> Transmitter<'bound> {
     /// Puts `skb` on the ring. On an error nothing is.
-    fn enqueue(&mut self, mut skb: SkBuff) -> Result<u32> {
-        let wants = skb.wants();
-        let mut offload = offload::prepare(&mut skb, wants)?;
+    fn enqueue(&mut self, mut skb: TxSkb) -> Result<u32> {
+        let offloads = skb.offloads();
+        let mut offload = offload::prepare(&mut skb, offloads)?;
         // From here on nothing changes the skb.
-        if wants.stamp() && self.await_stamp(&mut skb) {
+        if offloads.timestamp() && self.await_timestamp(&mut skb) {
             offload = offload.with_stamp();
         }
         skb.timestamp();
@@ -238,7 +244,7 @@ impl<'bound> Transmitter<'bound> {
 
     /// Has `skb` wait for the device's stamp, if there is one for it.
     #[cold]
-    fn await_stamp(&self, skb: &mut SkBuff) -> bool {
+    fn await_timestamp(&self, skb: &mut TxSkb) -> bool {
         match &self.clock {
             Some(clock) if clock.await_stamp(skb, self.queue.index) => {
                 clock.schedule();
@@ -269,7 +275,7 @@ impl<'bound> Transmitter<'bound> {
 
     /// Maps all of `skb`, writes its descriptors and pushes their slots; returns the last one. On
     /// an error some of them.
-    fn map(&mut self, skb: &SkBuff, offload: &Offload) -> Result<u32> {
+    fn map(&mut self, skb: &TxSkb, offload: &Offload) -> Result<u32> {
         let paylen = offload.paylen(skb.len()).ok_or(EINVAL)?;
         let mut net_iovs = 0;
         let mut last = None;
@@ -326,7 +332,7 @@ impl<'bound> Transmitter<'bound> {
 }
 
 impl Transmit for Transmitter<'_> {
-    fn transmit(&mut self, skb: SkBuff, queue: TxQueue<'_>, more: bool) {
+    fn transmit(&mut self, skb: TxSkb, queue: TxQueue<'_>, more: bool) {
         let sent = match skb.pad_to(limits::MIN_TX_FRAME) {
             Some(skb) => self.enqueue(skb),
             None => Err(ENOMEM),

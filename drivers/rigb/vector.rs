@@ -18,11 +18,12 @@ use kernel::{
 };
 use net::{
     device::DeviceRef,
-    dim::Dim,
     ethtool::MESSAGE_LINK,
     napi::{
         self,
+        Completion,
         Outcome,
+        Receive,
         Scheduler, //
     },
     stats::SharedCounter,
@@ -30,7 +31,6 @@ use net::{
 };
 
 use crate::{
-    ethtool::coalesce::Moderator,
     hw::Hw,
     netdev::Adapter,
     rx,
@@ -40,44 +40,26 @@ use crate::{
 /// What a queue pair's NAPI works on.
 ///
 /// `rx` is missing while the queue is being restarted, both while the interface is down.
+#[derive(Default)]
 pub(crate) struct QueuePair<'bound> {
     pub(crate) rx: Option<rx::Queue<'bound>>,
     pub(crate) tx: Option<tx::Completion<'bound>>,
     /// What AF_XDP sockets have bound to the queues.
     pub(crate) pool: Option<Pool>,
-    /// Adapts how often the interrupt comes, if the user wants that.
-    pub(crate) dim: Option<Dim<Moderator<'bound>>>,
-    dev: DeviceRef<Adapter<'bound>>,
-    index: u32,
 }
 
 impl<'bound> QueuePair<'bound> {
-    pub(crate) fn new(dev: DeviceRef<Adapter<'bound>>, index: u32) -> Self {
-        Self {
-            rx: None,
-            tx: None,
-            pool: None,
-            dim: None,
-            dev,
-            index,
-        }
-    }
-}
-
-impl QueuePair<'_> {
     /// Sends what AF_XDP sockets have; returns whether there may be more.
     #[inline]
-    fn send_xsk(&mut self) -> bool {
+    fn send_xsk(&mut self, napi: &Receive<'_, Adapter<'bound>>) -> bool {
         let Some(pool) = &mut self.pool else {
             return false;
         };
         // Without a link nothing would be sent.
-        if !self.dev.has_carrier() {
+        if !napi.device().has_carrier() {
             return false;
         }
-        let more = self
-            .dev
-            .transmit_frames(self.index, |tx, queue| tx.transmit_xsk(pool, queue));
+        let more = napi.transmit_frames(napi.index(), |tx, queue| tx.transmit_xsk(pool, queue));
 
         more == Some(true)
     }
@@ -85,58 +67,63 @@ impl QueuePair<'_> {
 
 impl<'bound> napi::Poll for QueuePair<'bound> {
     type Driver = Adapter<'bound>;
-    type Interrupt = Unmask<'bound>;
+    type Interrupt = Vector<'bound>;
 
-    fn poll(&mut self, napi: &napi::Context<'_>, budget: u32) -> Outcome {
-        let sent = match &mut self.tx {
-            Some(tx) => tx.complete(self.dev.tx_queue(self.index), self.pool.as_mut(), budget),
+    fn complete(&mut self, napi: &Completion<'_, Adapter<'bound>>) -> bool {
+        match &mut self.tx {
+            Some(tx) => tx.complete(napi, self.pool.as_mut()),
             None => true,
-        };
-        if budget == 0 {
-            return Outcome::Done(0);
         }
+    }
 
-        let more = self.send_xsk();
-        let (received, starved) = match &mut self.rx {
-            Some(rx) => rx.receive(self.pool.as_mut(), napi, &self.dev, budget),
-            None => (0, false),
+    fn receive(&mut self, napi: &Receive<'_, Adapter<'bound>>) -> Outcome {
+        let more = self.send_xsk(napi);
+        let Some(rx) = &mut self.rx else {
+            return if more {
+                Outcome::More
+            } else {
+                Outcome::Done(0)
+            };
         };
+        let (received, starved) = rx.receive(self.pool.as_mut(), napi);
 
-        if !sent || more || received >= budget {
+        if more || received >= napi.budget() {
             Outcome::More
         } else if starved {
             Outcome::Starved(received)
         } else {
-            if let (Some(dim), Some(rx)) = (&mut self.dim, &self.rx) {
-                let (packets, bytes) = rx.received();
-
-                dim.sample(packets, bytes);
-            }
+            napi.sample(|| rx.received());
             Outcome::Done(received)
         }
     }
+}
 
-    fn unmask(interrupt: &Unmask<'bound>) {
-        interrupt.hw.unmask(interrupt.vector);
+/// The interrupt vector of a queue pair.
+pub(crate) struct Vector<'bound> {
+    hw: Arc<Hw<'bound>>,
+    index: u16,
+}
+
+impl<'bound> Vector<'bound> {
+    pub(crate) fn new(hw: Arc<Hw<'bound>>, index: u16) -> Self {
+        Self { hw, index }
     }
 }
 
-/// How a vector is unmasked when its NAPI is through.
-pub(crate) struct Unmask<'bound> {
-    hw: Arc<Hw<'bound>>,
-    vector: u32,
-}
+impl napi::Interrupt for Vector<'_> {
+    fn unmask(&self) {
+        self.hw.unmask(self.index.into());
+    }
 
-impl<'bound> Unmask<'bound> {
-    pub(crate) fn new(hw: Arc<Hw<'bound>>, vector: u32) -> Self {
-        Self { hw, vector }
+    fn set_interval(&self, us: u16) {
+        self.hw.set_interval(self.index, us.into());
     }
 }
 
 /// The interrupt handlers.
 pub(crate) enum Interrupt<'bound> {
     /// A queue pair's: the device has masked the vector, NAPI unmasks it.
-    Queue(Scheduler<QueuePair<'bound>>),
+    Queue(Scheduler<Adapter<'bound>>),
     /// The link's.
     Link {
         hw: Arc<Hw<'bound>>,
@@ -191,7 +178,7 @@ impl Handler for Interrupt<'_> {
 
                     dev.set_carrier(up);
                     if up {
-                        // Xsk have not been sent for without it.
+                        // AF_XDP TX pauses without carrier: kick it.
                         hw.trigger_all(*vector);
                     }
                     if watch.messages() & MESSAGE_LINK != 0 {

@@ -25,11 +25,11 @@ use crate::{
 };
 
 impl<'bound> Xdp for Adapter<'bound> {
-    type Metadata = rx::Described;
+    type Metadata = rx::XdpMetadata;
 
     fn set_program(
         dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
+        control: &mut Control,
         program: Option<Program>,
         extack: &ExtAck<'_>,
     ) -> Result {
@@ -41,7 +41,7 @@ impl<'bound> Xdp for Adapter<'bound> {
         let old = core::mem::replace(&mut control.program, program);
 
         if control.program.is_none() || control.settings.xdp {
-            swap(dev, control);
+            replace_program(dev, control);
             return Ok(());
         }
         Self::reconfigure(dev, control, control.settings).inspect_err(|_| control.program = old)
@@ -53,7 +53,7 @@ impl<'bound> Xdp for Adapter<'bound> {
 /// # Errors
 ///
 /// `EBUSY`.
-pub(crate) fn check_split(control: &Control<'_>, split: bool, extack: &ExtAck<'_>) -> Result {
+pub(crate) fn check_split(control: &Control, split: bool, extack: &ExtAck<'_>) -> Result {
     if split && control.xsk.any() {
         extack.set(c"tcp-data-split can not be enabled with zero-copy AF_XDP");
         return Err(EBUSY);
@@ -66,9 +66,9 @@ pub(crate) fn check_split(control: &Control<'_>, split: bool, extack: &ExtAck<'_
 }
 
 /// Has the queues that run go on with `control.program`.
-fn swap<'bound>(dev: Locked<'_, Adapter<'bound>>, control: &mut Control<'bound>) {
-    for pair in control.pairs.iter_mut() {
-        pair.change_state(dev, |state| {
+fn replace_program(dev: Locked<'_, Adapter<'_>>, control: &Control) {
+    for index in 0..control.pairs {
+        let _ = dev.change_napi(index.into(), |state| {
             if let Some(rx) = &mut state.rx {
                 rx.set_program(control.program.clone());
             }

@@ -60,7 +60,7 @@ impl<'bound> Xsk for Adapter<'bound> {
 
     fn set_pool(
         dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
+        control: &mut Control,
         queue: u32,
         pool: Pool,
     ) -> core::result::Result<(), (Error, Pool)> {
@@ -85,30 +85,26 @@ impl<'bound> Xsk for Adapter<'bound> {
                 return Err((error, pool));
             }
         };
-        drop(exchange(dev, control, index, Some(pool)));
-        let Err(error) = start(dev, control, index, rings) else {
+        drop(replace_pool(dev, index, Some(pool)));
+        let Err(error) = start(dev, index, rings) else {
             return Ok(());
         };
 
         control.xsk.set(index, None);
-        match exchange(dev, control, index, None) {
+        match replace_pool(dev, index, None) {
             Some(pool) => Err((error, pool)),
             None => Ok(()),
         }
     }
 
-    fn clear_pool(
-        dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
-        queue: u32,
-    ) -> Option<Pool> {
+    fn clear_pool(dev: Locked<'_, Self>, control: &mut Control, queue: u32) -> Option<Pool> {
         let index = u16::try_from(queue).ok()?;
 
         control.xsk.set(index, None);
         let rings = rings(dev, control, index);
-        let pool = exchange(dev, control, index, None);
+        let pool = replace_pool(dev, index, None);
 
-        if let Err(error) = rings.and_then(|rings| start(dev, control, index, rings)) {
+        if let Err(error) = rings.and_then(|rings| start(dev, index, rings)) {
             dev_err!(
                 dev.device().driver().parent,
                 "queue {index} stays down until rings are made anew: {error:?}\n"
@@ -129,7 +125,7 @@ impl<'bound> Xsk for Adapter<'bound> {
 /// New rings for a queue pair, if the interface is up.
 fn rings<'bound>(
     dev: Locked<'_, Adapter<'bound>>,
-    control: &Control<'bound>,
+    control: &Control,
     index: u16,
 ) -> Result<Option<Rings<'bound>>> {
     dev.is_running()
@@ -137,26 +133,20 @@ fn rings<'bound>(
         .transpose()
 }
 
-/// Stops a queue pair and replaces its pool; returns the old one, which nobody uses any more.
-fn exchange<'bound>(
-    dev: Locked<'_, Adapter<'bound>>,
-    control: &mut Control<'bound>,
-    index: u16,
-    pool: Option<Pool>,
-) -> Option<Pool> {
+/// Stops a queue pair and replaces its pool; returns the old one, which nothing uses any more.
+fn replace_pool(dev: Locked<'_, Adapter<'_>>, index: u16, pool: Option<Pool>) -> Option<Pool> {
     let mut old = pool;
 
-    Adapter::halt_pairs(dev, control, index..index + 1);
-    if let Some(pair) = control.pairs.get_mut(usize::from(index)) {
-        pair.change_state(dev, |state| core::mem::swap(&mut state.pool, &mut old));
-    }
+    Adapter::halt_pairs(dev, index..index + 1);
+    let _ = dev.change_napi(index.into(), |state| {
+        core::mem::swap(&mut state.pool, &mut old)
+    });
     old
 }
 
 /// Starts a queue pair again, if there are rings for it.
 fn start<'bound>(
     dev: Locked<'_, Adapter<'bound>>,
-    control: &mut Control<'bound>,
     index: u16,
     rings: Option<Rings<'bound>>,
 ) -> Result {
@@ -164,7 +154,7 @@ fn start<'bound>(
         return Ok(());
     };
 
-    Adapter::start_pairs(dev, control, rings)?;
-    control.poll_pairs(index..index + 1);
+    Adapter::start_pairs(dev, rings)?;
+    dev.device().driver().poll_pairs(index..index + 1);
     Ok(())
 }

@@ -57,3 +57,6 @@ static const unsigned int NET_SHIM_TCP_DATA_SPLIT_ENABLED =
 static const unsigned int NET_SHIM_XDP_PACKET_HEADROOM = XDP_PACKET_HEADROOM;
 static const unsigned int NET_SHIM_XDP_XMIT_FLUSH = XDP_XMIT_FLUSH;
 static const unsigned int NET_SHIM_XDP_XMIT_FLAGS = XDP_XMIT_FLAGS_MASK;
+static const unsigned int NET_SHIM_GSO_TCPV4 = SKB_GSO_TCPV4;
+static const unsigned int NET_SHIM_GSO_TCPV6 = SKB_GSO_TCPV6;
+static const unsigned int NET_SHIM_GSO_UDP_L4 = SKB_GSO_UDP_L4;

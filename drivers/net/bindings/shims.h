@@ -21,13 +21,14 @@ enum { NET_SHIM_SKB_PAD = L1_CACHE_BYTES > 32 ? L1_CACHE_BYTES : 32 };
 
 enum { NET_SHIM_CACHE_BYTES = SMP_CACHE_BYTES };
 
-enum { NET_SHIM_SKB_CHECKSUM = 1 << 0, NET_SHIM_SKB_VLAN = 1 << 1, NET_SHIM_SKB_STAMP = 1 << 2 };
+enum { NET_SHIM_SKB_CHECKSUM = 1 << 0, NET_SHIM_SKB_VLAN = 1 << 1, NET_SHIM_SKB_TIMESTAMP = 1 << 2 };
 
 /* net_device */
 void *net_shim_netdev_priv(const struct net_device *dev);
 void net_shim_set_netdev_dev(struct net_device *dev, struct device *parent);
-void net_shim_set_priv_flags(struct net_device *dev, bool netmem_tx);
-void net_shim_count_tx_dropped(struct net_device *dev);
+void net_shim_set_flags(struct net_device *dev, bool netmem_tx, bool unicast_filter,
+			bool live_address_change);
+void net_shim_spread_irq(const struct net_device *dev, unsigned int irq, unsigned int index);
 bool net_shim_netif_running(const struct net_device *dev);
 bool net_shim_carrier_ok(const struct net_device *dev);
 void net_shim_eth_hw_addr_set(struct net_device *dev, const u8 *addr);
@@ -40,12 +41,10 @@ void net_shim_set_carrier(struct net_device *dev, bool up);
 void net_shim_log_link(const struct net_device *dev, bool up);
 
 /* TX queues */
-struct netdev_queue *net_shim_get_tx_queue(const struct net_device *dev, unsigned int idx);
 void net_shim_tx_lock_bh(struct netdev_queue *txq);
 void net_shim_tx_unlock_bh(struct netdev_queue *txq);
 void net_shim_tx_start_queue(struct netdev_queue *txq);
 void net_shim_tx_stop_queue(struct netdev_queue *txq);
-void net_shim_tx_wake_queue(struct netdev_queue *txq);
 bool net_shim_tx_queue_stopped(const struct netdev_queue *txq);
 bool net_shim_tx_sent(struct netdev_queue *txq, unsigned int bytes, bool xmit_more);
 void net_shim_tx_completed(struct netdev_queue *txq, unsigned int pkts, unsigned int bytes);
@@ -55,15 +54,12 @@ void net_shim_tx_used(struct netdev_queue *txq);
 unsigned int net_shim_this_tx_queue(const struct net_device *dev);
 
 /* NAPI */
-unsigned long net_shim_napi_init(struct net_device *dev, struct napi_struct *napi, int index,
-				 int irq);
-void net_shim_napi_list(struct net_device *dev, struct napi_struct *napi,
-			int (*poll)(struct napi_struct *, int), int index, int irq,
-			unsigned long since);
-unsigned long net_shim_napi_unlist(struct napi_struct *napi, int index);
-void net_shim_napi_del(struct napi_struct *napi, int index);
+void net_shim_netdev_lock(struct net_device *dev);
+void net_shim_netdev_unlock(struct net_device *dev);
+void net_shim_napi_add(struct net_device *dev, struct napi_struct *napi,
+		       int (*poll)(struct napi_struct *, int), unsigned int index);
+void net_shim_napi_del(struct napi_struct *napi);
 void net_shim_napi_schedule(struct napi_struct *napi);
-void net_shim_napi_retry_after(struct napi_struct *napi, u64 ns);
 
 /* sk_buff */
 void net_shim_skb_free_any(struct sk_buff *skb);
@@ -72,16 +68,24 @@ struct sk_buff *net_shim_skb_build(netmem_ref netmem, void *address, u32 offset,
 unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb);
 bool net_shim_skb_add_rx_frag(struct sk_buff *skb, netmem_ref netmem, u32 off, u32 size,
 			      u32 truesize);
-bool net_shim_skb_csum_partial(const struct sk_buff *skb);
-u32 net_shim_skb_wants(const struct sk_buff *skb);
+u32 net_shim_skb_offloads(const struct sk_buff *skb);
 u16 net_shim_skb_vlan_tag(const struct sk_buff *skb);
 void net_shim_skb_set_vlan_tag(struct sk_buff *skb, u16 tag);
-void net_shim_skb_receive(struct napi_struct *napi, struct sk_buff *skb, u16 queue,
-			  bool csum_verified, u32 hash, u32 hash_type);
-u16 net_shim_skb_queue_mapping(const struct sk_buff *skb);
+struct net_shim_rx_metadata {
+	u16 queue;
+	u8 ip_summed;
+	u8 hash_type;
+	u32 hash;
+	u32 csum; /* CHECKSUM_PARTIAL: start, and offset << 16 */
+	u32 gso_type;
+	u16 gso_size;
+	u16 gso_segs;
+};
+void net_shim_skb_receive(struct napi_struct *napi, struct sk_buff *skb,
+			  const struct net_shim_rx_metadata *metadata);
 int net_shim_skb_pad_min(struct sk_buff *skb, unsigned int len);
-int net_shim_skb_cow_head(struct sk_buff *skb);
 bool net_shim_skb_is_gso(const struct sk_buff *skb);
+bool net_shim_skb_is_gso_udp(const struct sk_buff *skb);
 u16 net_shim_skb_gso_size(const struct sk_buff *skb);
 u16 net_shim_skb_gso_segs(const struct sk_buff *skb);
 unsigned int net_shim_skb_network_offset(const struct sk_buff *skb);
@@ -90,12 +94,11 @@ u16 net_shim_skb_csum_offset(const struct sk_buff *skb);
 u16 net_shim_skb_protocol(const struct sk_buff *skb);
 unsigned int net_shim_skb_tcp_hdrlen(const struct sk_buff *skb);
 int net_shim_skb_tso_prepare(struct sk_buff *skb);
-void net_shim_skb_consume(struct sk_buff *skb, int budget);
 void net_shim_skb_tx_timestamp(struct sk_buff *skb);
-struct sk_buff *net_shim_skb_await_stamp(struct sk_buff *skb);
-void net_shim_skb_set_tx_stamp(struct sk_buff *skb, u64 ns);
+struct sk_buff *net_shim_skb_await_timestamp(struct sk_buff *skb);
+void net_shim_skb_set_tx_timestamp(struct sk_buff *skb, u64 ns);
 void net_shim_skb_consume_any(struct sk_buff *skb);
-void net_shim_skb_set_rx_stamp(struct sk_buff *skb, u64 ns);
+void net_shim_skb_set_rx_timestamp(struct sk_buff *skb, u64 ns);
 
 /* DMA */
 dma_addr_t net_shim_dma_map_single(struct device *dev, void *ptr, size_t size);
@@ -111,13 +114,11 @@ void net_shim_skb_frags_dma_map(struct device *dev, const struct sk_buff *skb, u
 void net_shim_dma_unmap_page(struct device *dev, dma_addr_t addr, size_t size);
 
 /* page_pool and netmem */
-bool net_shim_is_err(const void *ptr);
-long net_shim_ptr_err(const void *ptr);
 netmem_ref net_shim_pp_alloc(struct page_pool *pool, dma_addr_t *dma);
 netmem_ref net_shim_pp_alloc_fragments(struct page_pool *pool, long count, dma_addr_t *dma,
 				       void **address);
 void net_shim_pp_put_fragments(struct page_pool *pool, netmem_ref netmem, long count);
-void net_shim_pp_put(netmem_ref netmem, bool direct);
+void net_shim_pp_put(netmem_ref netmem);
 void net_shim_netmem_sync_for_cpu(netmem_ref netmem, u32 offset, u32 size);
 bool net_shim_pp_is_unreadable(struct page_pool *pool);
 void *net_shim_netmem_address(netmem_ref netmem);
@@ -126,7 +127,6 @@ void *net_shim_netmem_address(netmem_ref netmem);
 void net_shim_dim_init(struct dim *dim, void (*work)(struct work_struct *));
 void net_shim_dim_sample(struct dim *dim, u16 events, u64 packets, u64 bytes);
 u16 net_shim_dim_rx_usec(const struct dim *dim);
-void net_shim_dim_applied(struct dim *dim);
 
 /* XDP */
 void net_shim_prog_inc(struct bpf_prog *prog);
@@ -135,6 +135,7 @@ void net_shim_xdp_prepare(struct xdp_buff *xdp, struct xdp_rxq_info *rxq, netmem
 			  void *address, u32 offset, u32 size, u32 headroom, u32 len);
 u32 net_shim_xdp_run(const struct bpf_prog *prog, struct xdp_buff *xdp);
 struct sk_buff *net_shim_xdp_build_skb(struct xdp_buff *xdp);
+void net_shim_xdp_return_frame(struct xdp_frame *frame);
 struct xdp_frame *net_shim_xdp_to_frame(struct xdp_buff *xdp);
 void net_shim_xdp_failed(const struct net_device *dev, const struct bpf_prog *prog, u32 act);
 

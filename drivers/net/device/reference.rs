@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Shares in a net device's memory.
+//! References to a net device's memory.
 
 use core::{
     cell::UnsafeCell,
     marker::PhantomData,
+    pin::Pin,
     ptr::NonNull, //
 };
 
@@ -14,24 +15,33 @@ use kernel::{
 };
 use net_bindings as bindings;
 
-use super::{
-    Driver,
-    TxStates, //
-};
+use super::Driver;
 use crate::{
     features::Features,
-    tx::TxQueue, //
+    napi::{
+        self,
+        Instance,
+        Poll,
+        Scheduler, //
+    },
+    tx::TxSlot, //
 };
 
-/// The memory of a net device, and of its transmit paths' state: freed when the last owner is gone.
+/// The NAPIs of a device.
+type Napis<T> = KVec<Pin<KBox<Instance<<T as Driver>::Napi>>>>;
+
+/// The memory of a net device, of its NAPIs, and of its transmit paths' state: freed when the last
+/// owner is gone.
 ///
 /// # Invariants
 ///
-/// `dev` came from `alloc_etherdev_mqs()` with room for `Private<T>` and as many TX queues as `tx`
-/// is long.
+/// - `dev` came from `alloc_etherdev_mqs()` with room for `Private<T>` and as many TX queues as `tx`
+///   is long.
+/// - `napis` only grows, and only before the device is registered.
 pub(crate) struct Allocation<T: Driver> {
     dev: NonNull<bindings::net_device>,
-    tx: KVec<UnsafeCell<Option<T::Tx>>>,
+    tx: KVec<TxSlot<T>>,
+    napis: UnsafeCell<Napis<T>>,
     _driver: PhantomData<T>,
 }
 
@@ -56,32 +66,44 @@ impl<T: Driver> Allocation<T> {
         let mut this = Self {
             dev,
             tx: KVec::new(),
+            napis: UnsafeCell::new(KVec::new()),
             _driver: PhantomData,
         };
 
         this.tx.reserve(tx_queues as usize, GFP_KERNEL)?;
         for _ in 0..tx_queues {
-            this.tx.push(UnsafeCell::new(None), GFP_KERNEL)?;
+            this.tx.push(TxSlot::new(), GFP_KERNEL)?;
         }
         Ok(this)
     }
 
-    /// The transmit paths' state, which stays where it is.
-    pub(crate) fn tx(&self) -> &TxStates<T> {
-        &self.tx
+    /// TX queue `index`.
+    #[inline]
+    pub(crate) fn tx(&self, index: u32) -> Option<&TxSlot<T>> {
+        self.tx.get(index as usize)
+    }
+
+    fn napis(&self) -> &Napis<T> {
+        // SAFETY: By the type invariant nothing changes them while somebody may call this.
+        unsafe { &*self.napis.get() }
+    }
+
+    /// NAPI `index`.
+    pub(crate) fn napi(&self, index: u32) -> Option<&Instance<T::Napi>> {
+        self.napis().get(index as usize).map(|napi| &**napi)
     }
 }
 
 impl<T: Driver> Drop for Allocation<T> {
     fn drop(&mut self) {
         // SAFETY: By the type invariant; `Registration` has unregistered the device before it
-        // lets go of its share, and nobody else has one.
+        // drops its reference, and there is no other.
         unsafe { bindings::free_netdev(self.dev.as_ptr()) };
     }
 }
 
-/// A share in a net device's memory, for what may live as long as the device: NAPIs, interrupt
-/// handlers. The device may not be registered yet, or not any more.
+/// A reference to a net device's memory, for what may live as long as the device: interrupt
+/// handlers, page pools. The device may not be registered yet, or not any more.
 pub struct DeviceRef<T: Driver>(Arc<Allocation<T>>);
 
 impl<T: Driver> Clone for DeviceRef<T> {
@@ -99,9 +121,13 @@ impl<T: Driver> DeviceRef<T> {
         self.0.dev.as_ptr()
     }
 
-    /// The transmit paths' state; each may be used with its queue's lock held.
-    pub(crate) fn tx_states(&self) -> &TxStates<T> {
-        self.0.tx()
+    pub(crate) fn allocation(&self) -> *const Allocation<T> {
+        Arc::as_ptr(&self.0)
+    }
+
+    /// TX queue `index`.
+    pub(crate) fn tx(&self, index: u32) -> Option<&TxSlot<T>> {
+        self.0.tx(index)
     }
 
     /// Says whether the link is up: while it is, the core sends.
@@ -112,22 +138,10 @@ impl<T: Driver> DeviceRef<T> {
         unsafe { bindings::net_shim_set_carrier(self.as_raw(), up) };
     }
 
-    /// Returns whether the link is up.
-    pub fn has_carrier(&self) -> bool {
-        // SAFETY: The memory is valid.
-        unsafe { bindings::net_shim_carrier_ok(self.as_raw()) }
-    }
-
-    /// Says in the log whether the link is up. May be called from any context.
+    /// Logs whether the link is up. May be called from any context.
     pub fn log_link(&self, up: bool) {
         // SAFETY: The memory is valid.
         unsafe { bindings::net_shim_log_link(self.as_raw(), up) };
-    }
-
-    /// TX queue `index`, for flow control from a completion path.
-    pub fn tx_queue(&self, index: u32) -> TxQueue<'_> {
-        // SAFETY: The memory is valid as long as `self` is.
-        unsafe { TxQueue::of(self.as_raw(), index) }
     }
 
     /// The features in use now.
@@ -135,5 +149,87 @@ impl<T: Driver> DeviceRef<T> {
     pub fn features(&self) -> Features {
         // SAFETY: The memory is valid.
         Features::from_raw(unsafe { bindings::net_shim_features(self.as_raw()) })
+    }
+}
+
+/// The one owner of what is to end with the device: its NAPIs, and what they have scheduled.
+/// Dropping it ends them, whatever the driver has forgotten.
+///
+/// # Invariants
+///
+/// The device is not registered when this is dropped, nor when [`Self::close`] is called.
+pub(crate) struct Owner<T: Driver> {
+    dev: DeviceRef<T>,
+    closed: bool,
+}
+
+impl<T: Driver> Owner<T> {
+    /// # Safety
+    ///
+    /// There must be no other, and the invariant must hold.
+    pub(crate) unsafe fn new(dev: DeviceRef<T>) -> Self {
+        Self { dev, closed: false }
+    }
+
+    /// The device.
+    pub(crate) fn device(&self) -> &DeviceRef<T> {
+        &self.dev
+    }
+
+    /// Adds a NAPI to a device that was not registered yet.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    ///
+    /// # Safety
+    ///
+    /// The device must not have been registered yet.
+    pub(crate) unsafe fn add_napi(
+        &mut self,
+        config: napi::Config,
+        interrupt: <T::Napi as Poll>::Interrupt,
+        state: T::Napi,
+    ) -> Result<Scheduler<T>> {
+        let raw = self.dev.as_raw();
+        // SAFETY: Nobody looks at them before the device is registered, and `&mut self` excludes
+        // another change.
+        let napis = unsafe { &mut *self.dev.0.napis.get() };
+        // CAST: They are few.
+        let index = napis.len() as u32;
+
+        napis.reserve(1, GFP_KERNEL)?;
+        if let Some(irq) = config.irq {
+            // SAFETY: The device is valid.
+            unsafe { bindings::net_shim_spread_irq(raw, irq, index) };
+        }
+        // SAFETY: It becomes part of the device's memory.
+        let napi = KBox::pin_init(
+            unsafe { Instance::new(raw, index, config, interrupt, state) },
+            GFP_KERNEL,
+        )?;
+        let scheduler: *const Instance<T::Napi> = &*napi;
+
+        napis.push(napi, GFP_KERNEL)?;
+        // SAFETY: It is one of the device's.
+        Ok(unsafe { Scheduler::new(self.dev.clone(), scheduler) })
+    }
+
+    /// Ends the NAPIs and drops their state.
+    pub(crate) fn close(&mut self) {
+        if core::mem::replace(&mut self.closed, true) {
+            return;
+        }
+        for napi in self.dev.0.napis() {
+            // SAFETY: By the type invariant the device is not registered, so that no callback has
+            // a guard; called once.
+            unsafe { napi.close() };
+        }
+    }
+}
+
+impl<T: Driver> Drop for Owner<T> {
+    fn drop(&mut self) {
+        self.close();
     }
 }

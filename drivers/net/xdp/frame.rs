@@ -10,8 +10,8 @@ use core::{
 use kernel::prelude::*;
 use net_bindings as bindings;
 
-/// A linear frame that is on its way to be sent; dropped when it was, or cannot be: its memory goes
-/// back to where it came from, from any context but hard interrupts.
+/// A linear frame that is on its way to be sent; dropped when it was, or cannot be: its memory is
+/// recycled, from any context.
 ///
 /// # Invariants
 ///
@@ -62,6 +62,6 @@ impl Frame {
 impl Drop for Frame {
     fn drop(&mut self) {
         // SAFETY: Owned by the type invariant.
-        unsafe { bindings::xdp_return_frame(self.0.as_ptr()) };
+        unsafe { bindings::net_shim_xdp_return_frame(self.0.as_ptr()) };
     }
 }

@@ -23,12 +23,11 @@ use super::{
 };
 use crate::{
     device::{
-        DeviceRef,
         Driver,
         Locked, //
     },
-    napi,
-    skb::SkBuff, //
+    napi::Receive,
+    skb::RxSkb, //
 };
 
 /// A frame that a socket wants sent.
@@ -181,11 +180,10 @@ impl Pool {
         len: u32,
         program: Option<&Program>,
         metadata: &T::Metadata,
-        dev: &DeviceRef<T>,
-        napi: &napi::Context<'_>,
+        napi: &Receive<'_, T>,
     ) -> Verdict {
         let fits = len <= self.frame_size()
-            && program.is_none_or(|program| program.belongs_to(dev.as_raw()));
+            && program.is_none_or(|program| program.belongs_to(napi.device().as_raw()));
         let Some(buffer) = self.take(slot) else {
             return Verdict::Failed;
         };
@@ -194,7 +192,7 @@ impl Pool {
             // SAFETY: By the type invariant the buffer is ours, and the frame fits.
             unsafe {
                 bindings::net_shim_xsk_prepare(xdp, len, core::ptr::from_ref(metadata).cast());
-                Self::run(xdp, program, dev, napi)
+                Self::run(xdp, program, napi)
             }
         } else {
             (Verdict::Failed, false)
@@ -217,10 +215,9 @@ impl Pool {
     unsafe fn run<T: Xdp>(
         xdp: *mut bindings::xdp_buff,
         program: Option<&Program>,
-        dev: &DeviceRef<T>,
-        napi: &napi::Context<'_>,
+        napi: &Receive<'_, T>,
     ) -> (Verdict, bool) {
-        let dev = dev.as_raw();
+        let dev = napi.device().as_raw();
         // SAFETY: As this function requires, in NAPI context; programs are valid.
         unsafe {
             let Some(program) = program else {
@@ -256,9 +253,9 @@ impl Pool {
     /// # Safety
     ///
     /// As for [`Self::run`].
-    unsafe fn copy(xdp: *mut bindings::xdp_buff, napi: &napi::Context<'_>) -> Verdict {
+    unsafe fn copy<T: Driver>(xdp: *mut bindings::xdp_buff, napi: &Receive<'_, T>) -> Verdict {
         // SAFETY: As this function requires; the skb is ours.
-        match unsafe { SkBuff::from_raw(bindings::net_shim_xsk_copy(napi.as_raw(), xdp)) } {
+        match unsafe { RxSkb::from_raw(bindings::net_shim_xsk_copy(napi.as_raw(), xdp)) } {
             Some(skb) => Verdict::Pass(skb),
             None => Verdict::NoMemory,
         }

@@ -16,7 +16,6 @@ use super::{
 };
 use crate::{
     device::{
-        DeviceRef,
         Driver,
         Locked, //
     },
@@ -24,10 +23,10 @@ use crate::{
         Fragment,
         FragmentPool, //
     },
-    napi,
+    napi::Receive,
     skb::{
         self,
-        SkBuff, //
+        RxSkb, //
     },
 };
 
@@ -41,12 +40,12 @@ pub const HEADROOM: u32 = bindings::NET_SHIM_XDP_PACKET_HEADROOM
 /// What became of a frame.
 pub enum Verdict {
     /// It goes up, as the program left it.
-    Pass(SkBuff),
+    Pass(RxSkb),
     /// It should go up, but there was no memory for an skb.
     NoMemory,
     /// It was dropped, as the program wants.
     Drop,
-    /// It shall be sent where it came from (`XDP_TX`).
+    /// It is to be sent where it came from (`XDP_TX`).
     Transmit(Frame),
     /// It went on to another device, processor or socket.
     Redirect,
@@ -76,7 +75,7 @@ impl RxQueue {
     pub fn new<T: Driver>(
         dev: Locked<'_, T>,
         queue: u32,
-        pool: &FragmentPool,
+        pool: &FragmentPool<T>,
         program: Option<Program>,
     ) -> Result<Self> {
         let mut info = KBox::new(pin_init::zeroed::<bindings::xdp_rxq_info>(), GFP_KERNEL)?;
@@ -136,9 +135,10 @@ impl Runner<'_> {
         buffer: Fragment,
         len: u32,
         metadata: &T::Metadata,
-        dev: &DeviceRef<T>,
-        napi: &napi::Context<'_>,
+        napi: &Receive<'_, T>,
     ) -> Verdict {
+        let dev = napi.device();
+
         if len > buffer.size().saturating_sub(HEADROOM + skb::TAILROOM)
             || !self.program.belongs_to(dev.as_raw())
             || self.info.dev != dev.as_raw()
@@ -173,7 +173,7 @@ impl Runner<'_> {
             match action {
                 bindings::xdp_action_XDP_DROP => return Verdict::Drop,
                 bindings::xdp_action_XDP_PASS => {
-                    match SkBuff::from_raw(bindings::net_shim_xdp_build_skb(xdp)) {
+                    match RxSkb::from_raw(bindings::net_shim_xdp_build_skb(xdp)) {
                         Some(skb) => Some(Verdict::Pass(skb)),
                         None => return Verdict::NoMemory,
                     }

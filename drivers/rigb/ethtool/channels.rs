@@ -27,11 +27,10 @@ use crate::netdev::{
 };
 
 impl<'bound> Channels for Adapter<'bound> {
-    fn channels(control: &Control<'bound>) -> ChannelCounts {
+    fn channels(control: &Control) -> ChannelCounts {
         ChannelCounts {
             combined: u32::from(control.in_use),
-            // CAST: There are at most 16 queue pairs.
-            combined_max: control.pairs.len() as u32,
+            combined_max: control.pairs.into(),
             // The link's.
             other: 1,
         }
@@ -40,12 +39,12 @@ impl<'bound> Channels for Adapter<'bound> {
     fn set_channels(
         dev: Locked<'_, Self>,
         rtnl: Rtnl<'_>,
-        control: &mut Control<'bound>,
+        control: &mut Control,
         combined: u32,
     ) -> Result {
         let wanted = u16::try_from(combined)?;
 
-        if usize::from(wanted) > control.pairs.len() {
+        if wanted > control.pairs {
             return Err(EINVAL);
         }
         if wanted > control.in_use {
@@ -60,7 +59,7 @@ impl<'bound> Channels for Adapter<'bound> {
 fn grow<'bound>(
     dev: Locked<'_, Adapter<'bound>>,
     rtnl: Rtnl<'_>,
-    control: &mut Control<'bound>,
+    control: &mut Control,
     wanted: u16,
 ) -> Result {
     let new = control.in_use..wanted;
@@ -68,10 +67,10 @@ fn grow<'bound>(
     if dev.is_running() {
         let rings = Rings::new(dev, control, new.clone(), &control.settings)?;
 
-        Adapter::start_pairs(dev, control, rings)
+        Adapter::start_pairs(dev, rings)
             .and_then(|()| dev.set_queues(rtnl, wanted.into()))
-            .inspect_err(|_| retire(dev, control, new.clone()))?;
-        control.poll_pairs(new);
+            .inspect_err(|_| retire(dev, new.clone()))?;
+        dev.device().driver().poll_pairs(new);
     } else {
         dev.set_queues(rtnl, wanted.into())?;
     }
@@ -84,7 +83,7 @@ fn grow<'bound>(
 fn shrink<'bound>(
     dev: Locked<'_, Adapter<'bound>>,
     rtnl: Rtnl<'_>,
-    control: &mut Control<'bound>,
+    control: &mut Control,
     wanted: u16,
 ) -> Result {
     let old = wanted..control.in_use;
@@ -92,29 +91,18 @@ fn shrink<'bound>(
     dev.set_queues(rtnl, wanted.into())?;
     control.in_use = wanted;
     spread(dev, control);
-    retire(dev, control, old);
+    retire(dev, old);
     Ok(())
 }
 
 /// Stops queue pairs that nothing is sent to any more.
-fn retire<'bound>(
-    dev: Locked<'_, Adapter<'bound>>,
-    control: &mut Control<'bound>,
-    pairs: Range<u16>,
-) {
-    Adapter::halt_pairs(dev, control, pairs.clone());
-    for index in pairs {
-        let queue = dev.device().tx_queue(index.into());
-
-        // The watchdog looks at all queues: one that stays stopped, by the driver or by byte queue
-        // limits, would time out.
-        queue.reset();
-        queue.start();
-    }
+fn retire(dev: Locked<'_, Adapter<'_>>, pairs: Range<u16>) {
+    Adapter::halt_pairs(dev, pairs.clone());
+    Adapter::retire_pairs(dev, pairs);
 }
 
 /// Sends flows to all queues in use, unless a user has said where they go.
-fn spread<'bound>(dev: Locked<'_, Adapter<'bound>>, control: &mut Control<'bound>) {
+fn spread<'bound>(dev: Locked<'_, Adapter<'bound>>, control: &mut Control) {
     if dev.rss_is_users() {
         return;
     }

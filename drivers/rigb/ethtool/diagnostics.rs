@@ -101,7 +101,7 @@ impl<'bound> Diagnostics for Adapter<'bound> {
     const REGISTERS_VERSION: u32 = 2;
     const REGISTERS: usize = GLOBAL.len() + QUEUES * QUEUE.len();
 
-    fn registers(dev: Locked<'_, Self>, _control: &mut Control<'bound>, out: &mut [u32]) {
+    fn registers(dev: Locked<'_, Self>, _control: &mut Control, out: &mut [u32]) {
         let hw = &dev.device().driver().hw;
 
         for (to, register) in out.iter_mut().zip(dump()) {
@@ -113,14 +113,14 @@ impl<'bound> Diagnostics for Adapter<'bound> {
 
     fn self_test(
         dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
+        control: &mut Control,
         offline: bool,
         results: &mut [u64],
     ) -> Result {
         self_test::run(dev, control, offline, results)
     }
 
-    fn set_light(dev: Locked<'_, Self>, control: &mut Control<'bound>, light: Light) {
+    fn set_light(dev: Locked<'_, Self>, control: &mut Control, light: Light) {
         let hw = &dev.device().driver().hw;
 
         match light {
@@ -132,7 +132,7 @@ impl<'bound> Diagnostics for Adapter<'bound> {
     }
 
     /// The driver arms nothing that wakes the system.
-    fn wake_on_lan(_control: &Control<'bound>) -> WakeOnLan {
+    fn wake_on_lan(_control: &Control) -> WakeOnLan {
         WakeOnLan::default()
     }
 

@@ -35,13 +35,13 @@ use crate::netdev::{
 impl<'bound> FlowRules for Adapter<'bound> {
     const FLOW_PLACES: u32 = limits::FIVE_TUPLE_FILTERS as u32;
 
-    fn flow_rule(control: &Control<'bound>, place: u32) -> Option<FlowRule> {
+    fn flow_rule(control: &Control, place: u32) -> Option<FlowRule> {
         control.five_tuples.as_ref()?.get(place).map(users_rule)
     }
 
     fn insert_flow_rule(
         dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
+        control: &mut Control,
         place: FlowPlace,
         rule: &FlowRule,
     ) -> Result<u32> {
@@ -64,11 +64,7 @@ impl<'bound> FlowRules for Adapter<'bound> {
         Ok(place.into())
     }
 
-    fn delete_flow_rule(
-        dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
-        place: u32,
-    ) -> Result {
+    fn delete_flow_rule(dev: Locked<'_, Self>, control: &mut Control, place: u32) -> Result {
         let table = control.five_tuples.as_mut().ok_or(EOPNOTSUPP)?;
 
         table.remove(place).ok_or(ENOENT)?;

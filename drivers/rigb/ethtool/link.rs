@@ -56,7 +56,7 @@ fn modes(slow: u16, gigabit: bool) -> LinkModes {
 }
 
 impl<'bound> LinkSettings for Adapter<'bound> {
-    fn link(dev: Locked<'_, Self>, _control: &mut Control<'bound>) -> Result<Link> {
+    fn link(dev: Locked<'_, Self>, _control: &mut Control) -> Result<Link> {
         let hw = &dev.device().driver().hw;
         let now = hw.negotiation()?;
         let up = hw
@@ -74,11 +74,7 @@ impl<'bound> LinkSettings for Adapter<'bound> {
         })
     }
 
-    fn advertise(
-        dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
-        wanted: LinkModes,
-    ) -> Result {
+    fn advertise(dev: Locked<'_, Self>, control: &mut Control, wanted: LinkModes) -> Result {
         let slow = MODES
             .into_iter()
             .filter(|(mode, _)| wanted.contains(*mode))
@@ -99,17 +95,17 @@ impl<'bound> LinkSettings for Adapter<'bound> {
         Ok(())
     }
 
-    fn restart_autoneg(dev: Locked<'_, Self>, _control: &mut Control<'bound>) -> Result {
+    fn restart_autoneg(dev: Locked<'_, Self>, _control: &mut Control) -> Result {
         dev.device().driver().hw.restart_autoneg()?;
         look_at_link(dev);
         Ok(())
     }
 
-    fn pause(control: &Control<'bound>) -> Pause {
+    fn pause(control: &Control) -> Pause {
         control.pause
     }
 
-    fn set_pause(dev: Locked<'_, Self>, control: &mut Control<'bound>, pause: Pause) {
+    fn set_pause(dev: Locked<'_, Self>, control: &mut Control, pause: Pause) {
         control.pause = pause;
         dev.device()
             .driver()

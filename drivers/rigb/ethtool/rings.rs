@@ -39,7 +39,7 @@ fn ring_of(len: u32, extack: &ExtAck<'_>) -> Result<ring::Ring> {
 }
 
 impl<'bound> RingParams for Adapter<'bound> {
-    fn rings(control: &Control<'bound>) -> Rings {
+    fn rings(control: &Control) -> Rings {
         Rings {
             rx: u32::from(control.settings.rx_len.len()),
             tx: u32::from(control.settings.tx_len.len()),
@@ -58,7 +58,7 @@ impl<'bound> RingParams for Adapter<'bound> {
 
     fn set_rings(
         dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
+        control: &mut Control,
         request: RingRequest,
         extack: &ExtAck<'_>,
     ) -> Result {

@@ -28,7 +28,7 @@ use crate::netdev::{
 impl<'bound> Rss for Adapter<'bound> {
     const RSS_ENTRIES: u32 = rss::TABLE_SIZE as u32;
 
-    fn rss(control: &Control<'bound>, key: Option<&mut [u8]>, table: Option<&mut [u32]>) {
+    fn rss(control: &Control, key: Option<&mut [u8]>, table: Option<&mut [u32]>) {
         if let Some(key) = key {
             for (to, from) in key.iter_mut().zip(control.key.bytes()) {
                 *to = *from;
@@ -43,7 +43,7 @@ impl<'bound> Rss for Adapter<'bound> {
 
     fn set_rss(
         dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
+        control: &mut Control,
         key: Option<&[u8]>,
         table: Option<&[u32]>,
         extack: &ExtAck<'_>,
@@ -68,7 +68,7 @@ impl<'bound> Rss for Adapter<'bound> {
         Ok(())
     }
 
-    fn hash_fields(control: &Control<'bound>, flow: Flow) -> HashFields {
+    fn hash_fields(control: &Control, flow: Flow) -> HashFields {
         match control.effective_hash_fields().of(device_flow(flow)) {
             Hashed::Nothing => HashFields::NONE,
             Hashed::Addresses => HashFields::ADDRESSES,
@@ -78,7 +78,7 @@ impl<'bound> Rss for Adapter<'bound> {
 
     fn set_hash_fields(
         dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
+        control: &mut Control,
         flow: Flow,
         fields: HashFields,
         extack: &ExtAck<'_>,

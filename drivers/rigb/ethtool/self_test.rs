@@ -60,7 +60,7 @@ const PATTERNS: [u32; 4] = [0x5a5a_5a5a, 0xa5a5_a5a5, 0, 0xffff_ffff];
 /// See [`net::ethtool::Diagnostics::self_test`].
 pub(super) fn run<'bound>(
     dev: Locked<'_, Adapter<'bound>>,
-    control: &mut Control<'bound>,
+    control: &mut Control,
     offline: bool,
     results: &mut [u64],
 ) -> Result {
@@ -109,10 +109,10 @@ fn registers(hw: &Hw<'_>) -> Result {
 const INTERRUPT_TRIES: u32 = 5000;
 
 /// An interrupt that is asked for comes.
-fn interrupt<'bound>(adapter: &Adapter<'bound>, control: &Control<'bound>) -> Result {
+fn interrupt<'bound>(adapter: &Adapter<'bound>, control: &Control) -> Result {
     let hw = &adapter.hw;
-    // The link's vector is the one after the queue pairs'. CAST: There are at most 16 pairs.
-    let vector = control.pairs.len() as u32;
+    // The link's vector is the one after the queue pairs'.
+    let vector = u32::from(control.pairs);
     let before = adapter.link.interrupts();
 
     hw.enable_interrupts(vector);

@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// The counters as they are now.
-fn counters<'a>(dev: Locked<'_, Adapter<'_>>, control: &'a mut Control<'_>) -> &'a Counters {
+fn counters<'a>(dev: Locked<'_, Adapter<'_>>, control: &'a mut Control) -> &'a Counters {
     control.counters.update(&dev.device().driver().hw);
     &control.counters
 }
@@ -35,7 +35,7 @@ fn counters<'a>(dev: Locked<'_, Adapter<'_>>, control: &'a mut Control<'_>) -> &
 impl<'bound> StandardStatistics for Adapter<'bound> {
     const SIZES: &'static Sizes = &Sizes::new(&SIZES);
 
-    fn mac_stats(dev: Locked<'_, Self>, control: &mut Control<'bound>) -> MacStats {
+    fn mac_stats(dev: Locked<'_, Self>, control: &mut Control) -> MacStats {
         let counters = counters(dev, control);
 
         MacStats {
@@ -60,7 +60,7 @@ impl<'bound> StandardStatistics for Adapter<'bound> {
         }
     }
 
-    fn control_stats(dev: Locked<'_, Self>, control: &mut Control<'bound>) -> ControlStats {
+    fn control_stats(dev: Locked<'_, Self>, control: &mut Control) -> ControlStats {
         let counters = counters(dev, control);
 
         ControlStats {
@@ -70,7 +70,7 @@ impl<'bound> StandardStatistics for Adapter<'bound> {
         }
     }
 
-    fn pause_stats(dev: Locked<'_, Self>, control: &mut Control<'bound>) -> PauseStats {
+    fn pause_stats(dev: Locked<'_, Self>, control: &mut Control) -> PauseStats {
         let counters = counters(dev, control);
 
         PauseStats {
@@ -79,7 +79,7 @@ impl<'bound> StandardStatistics for Adapter<'bound> {
         }
     }
 
-    fn size_stats<'a>(dev: Locked<'_, Self>, control: &'a mut Control<'bound>) -> SizeStats<'a> {
+    fn size_stats<'a>(dev: Locked<'_, Self>, control: &'a mut Control) -> SizeStats<'a> {
         let counters = counters(dev, control);
 
         SizeStats {

@@ -16,11 +16,10 @@ use net::{
         Coalesce,
         Pause, //
     },
-    napi,
     xdp::Program, //
 };
 
-use super::Pair;
+use super::Adapter;
 use crate::{
     counters::Counters,
     ethtool::coalesce,
@@ -30,7 +29,6 @@ use crate::{
         Offer, //
     },
     rx,
-    vector::QueuePair, //
     xsk::XskQueues,
 };
 
@@ -69,9 +67,9 @@ impl Settings {
 }
 
 /// What the control path works on, under the instance lock.
-pub(crate) struct Control<'bound> {
-    /// All queue pairs of the device.
-    pub(crate) pairs: KVec<Pair<'bound>>,
+pub(crate) struct Control {
+    /// The queue pairs of the device.
+    pub(crate) pairs: u16,
     /// How many of them are in use: the first ones, at least one.
     pub(crate) in_use: u16,
     /// How the interrupts of each queue pair are coalesced, in use or not.
@@ -101,7 +99,7 @@ pub(crate) struct Control<'bound> {
     pub(crate) saved_lights: u32,
 }
 
-impl<'bound> Control<'bound> {
+impl Control {
     /// For a device with that many queue pairs, of which `in_use` are used at first, and which has
     /// five-tuple filters or not.
     pub(crate) fn new(pairs: u32, in_use: u32, five_tuples: bool) -> Result<Self> {
@@ -110,7 +108,7 @@ impl<'bound> Control<'bound> {
         net::random_bytes(&mut key);
 
         Ok(Self {
-            pairs: KVec::with_capacity(pairs as usize, GFP_KERNEL)?,
+            pairs: u16::try_from(pairs)?,
             in_use,
             coalesce: KVec::from_elem(coalesce::DEFAULT, pairs as usize, GFP_KERNEL)?,
             settings: Settings {
@@ -153,21 +151,16 @@ impl<'bound> Control<'bound> {
     pub(crate) fn program_rss(&self, hw: &Hw<'_>) {
         hw.set_rss(&self.key, &self.table, self.effective_hash_fields());
     }
+}
 
+impl Adapter<'_> {
     /// Polls queue pairs `range` that run. What came before their interrupts were enabled raised
     /// none; and a ring that memory was short for raises none at all.
     pub(crate) fn poll_pairs(&self, range: Range<u16>) {
         let range = usize::from(range.start)..usize::from(range.end);
 
-        for pair in self.pairs.get(range).unwrap_or_default() {
-            if let Pair::Enabled(napi) = pair {
-                napi.schedule();
-            }
+        for napi in self.schedulers.get(range).unwrap_or_default() {
+            napi.schedule();
         }
-    }
-
-    pub(crate) fn add_pair(&mut self, napi: napi::Unlisted<QueuePair<'bound>>) -> Result {
-        self.pairs.push(Pair::Unlisted(napi), GFP_KERNEL)?;
-        Ok(())
     }
 }

@@ -25,7 +25,7 @@ use crate::loopback;
 /// As for [`Adapter::offline`]; it is asked again the next time.
 pub(super) fn segments_udp<'bound>(
     dev: Locked<'_, Adapter<'bound>>,
-    control: &mut Control<'bound>,
+    control: &mut Control,
 ) -> Result<bool> {
     if let Some(known) = control.segments_udp {
         return Ok(known);

@@ -6,12 +6,14 @@ use core::ops::Range;
 
 use i82576::limits;
 use kernel::prelude::*;
-use net::device::Locked;
+use net::{
+    device::Locked,
+    napi::Napi, //
+};
 
 use super::{
     Adapter,
     Control,
-    Pair,
     Settings, //
 };
 use crate::{
@@ -22,7 +24,7 @@ use crate::{
 /// Rings of some queue pairs that follow one another, allocated and not started.
 pub(crate) struct Rings<'bound> {
     first: u16,
-    rx: KVec<rx::Memory>,
+    rx: KVec<rx::Memory<'bound>>,
     tx: KVec<tx::Ring<'bound>>,
 }
 
@@ -30,7 +32,7 @@ impl<'bound> Rings<'bound> {
     /// Allocates rings for queue pairs `pairs` as `settings` says; nothing that runs is changed.
     pub(crate) fn new(
         dev: Locked<'_, Adapter<'bound>>,
-        control: &Control<'bound>,
+        control: &Control,
         pairs: Range<u16>,
         settings: &Settings,
     ) -> Result<Self> {
@@ -60,7 +62,7 @@ impl<'bound> Rings<'bound> {
     /// Allocates rings for all queue pairs in use, as [`Self::new`] does.
     pub(super) fn for_all(
         dev: Locked<'_, Adapter<'bound>>,
-        control: &Control<'bound>,
+        control: &Control,
         settings: &Settings,
     ) -> Result<Self> {
         Self::new(dev, control, 0..control.in_use, settings)
@@ -71,7 +73,7 @@ impl<'bound> Adapter<'bound> {
     /// Starts the interface on `rings`.
     pub(crate) fn start(
         dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
+        control: &mut Control,
         rings: Rings<'bound>,
     ) -> Result {
         let adapter = dev.device().driver();
@@ -93,7 +95,7 @@ impl<'bound> Adapter<'bound> {
             hw.set_interval(vector, coalesce.rx_usecs);
         }
 
-        let started = Self::start_pairs(dev, control, rings);
+        let started = Self::start_pairs(dev, rings);
 
         if started.is_err() {
             Self::halt(dev, control);
@@ -101,15 +103,14 @@ impl<'bound> Adapter<'bound> {
         }
         // What changes after this look raises an interrupt, once they are enabled.
         dev.device().set_carrier(hw.link_is_up());
-        // CAST: There are at most 16 queue pairs.
-        hw.enable_interrupts(control.pairs.len() as u32);
-        control.poll_pairs(0..control.in_use);
+        hw.enable_interrupts(control.pairs.into());
+        adapter.poll_pairs(0..control.in_use);
         Ok(())
     }
 
     /// Tells the device, which may have been reset, which frames to receive, and which
     /// of them go to a queue of their own.
-    fn start_filters(dev: Locked<'_, Self>, control: &Control<'bound>) {
+    fn start_filters(dev: Locked<'_, Self>, control: &Control) {
         let features = dev.device().features();
         let adapter = dev.device().driver();
 
@@ -122,45 +123,30 @@ impl<'bound> Adapter<'bound> {
     }
 
     /// Starts the queue pairs that `rings` are for. On an error some may be running.
-    pub(crate) fn start_pairs(
-        dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
-        rings: Rings<'bound>,
-    ) -> Result {
+    pub(crate) fn start_pairs(dev: Locked<'_, Self>, rings: Rings<'bound>) -> Result {
         let adapter = dev.device().driver();
         let first = rings.first;
         let rings = rings.rx.into_iter().zip(rings.tx);
-        let pairs = control.pairs.iter_mut().zip(&adapter.stats);
-        let pairs = pairs.skip(usize::from(first)).zip(rings);
+        let stats = adapter.stats.iter().skip(usize::from(first));
 
-        for (index, ((pair, stats), (rx_ring, tx_ring))) in (first..).zip(pairs) {
-            let mut napi = pair.take_unlisted().ok_or(EBUSY)?.list(dev);
-            let queue = dev.device().tx_queue(u32::from(index));
-
-            let started = tx_ring.start(adapter, stats, index).and_then(|tx| {
-                rx::Queue::start(rx_ring, adapter, stats.clone(), &napi)
-                    .map(|rx| (tx, rx))
-                    .map_err(|(error, _)| error)
-            });
-            let ((transmitter, completion), rx) = match started {
-                Ok(started) => started,
-                Err(error) => {
-                    *pair = Pair::Disabled(napi);
-                    return Err(error);
-                }
+        for (index, (stats, (rx_ring, tx_ring))) in (first..).zip(stats.zip(rings)) {
+            let mut napi = match dev.napi(index.into())? {
+                Napi::Unlisted(napi) => napi.list(),
+                Napi::Disabled(napi) => napi,
+                Napi::Enabled(_) => return Err(EBUSY),
             };
+
+            let completion = tx_ring.start(dev, stats, index)?;
+            let rx = rx::Queue::start(rx_ring, adapter, stats.clone(), &napi)
+                .map_err(|(error, _)| error)
+                .inspect_err(|_| drop(dev.stop_tx(index.into())))?;
 
             let state = napi.state();
             state.rx = Some(rx);
             state.tx = Some(completion);
-            if let Some(dim) = &mut state.dim {
-                dim.set_again();
-            }
-            queue.reset();
-            dev.replace_tx(u32::from(index), Some(transmitter));
-            *pair = Pair::Enabled(napi.enable(dev));
+            napi.enable();
             // After a change of rings frames may be waiting: wake, do not only start.
-            queue.wake();
+            dev.wake_tx(index.into());
             dev.restart_watchdog();
         }
         Ok(())
@@ -174,7 +160,7 @@ impl<'bound> Adapter<'bound> {
     /// interface has to be taken down and up.
     pub(crate) fn reconfigure(
         dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
+        control: &mut Control,
         settings: Settings,
     ) -> Result {
         // New rings are for the program that there is now.
@@ -211,7 +197,7 @@ impl<'bound> Adapter<'bound> {
     /// # Errors
     ///
     /// As for [`Self::reconfigure`].
-    pub(super) fn restart(dev: Locked<'_, Self>, control: &mut Control<'bound>) -> Result {
+    pub(super) fn restart(dev: Locked<'_, Self>, control: &mut Control) -> Result {
         let rings = Rings::for_all(dev, control, &control.settings)?;
 
         Self::halt(dev, control);
@@ -231,8 +217,8 @@ impl<'bound> Adapter<'bound> {
     /// `ENOMEM`, and nothing was done; others as for [`Self::reconfigure`].
     pub(crate) fn offline<R>(
         dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
-        test: impl FnOnce(&Self, &Control<'bound>) -> R,
+        control: &mut Control,
+        test: impl FnOnce(&Self, &Control) -> R,
     ) -> Result<R> {
         let adapter = dev.device().driver();
 
@@ -254,44 +240,31 @@ impl<'bound> Adapter<'bound> {
     }
 
     /// Stops the interface and frees its rings.
-    pub(crate) fn halt(dev: Locked<'_, Self>, control: &mut Control<'bound>) {
+    pub(crate) fn halt(dev: Locked<'_, Self>, control: &Control) {
         let hw = &dev.device().driver().hw;
 
         hw.stop_receiving();
-        Self::halt_pairs(dev, control, 0..control.in_use);
+        Self::halt_pairs(dev, 0..control.in_use);
         hw.stop_sending();
         hw.disable_interrupts();
         // One may be about to say that the link is up.
         dev.device().driver().vectors.synchronize();
     }
 
-    /// Stops queue pairs `range` and frees their rings.
-    pub(crate) fn halt_pairs(
-        dev: Locked<'_, Self>,
-        control: &mut Control<'bound>,
-        range: Range<u16>,
-    ) {
+    /// Stops queue pairs `range` and frees their rings. What the core wants to send waits.
+    pub(crate) fn halt_pairs(dev: Locked<'_, Self>, range: Range<u16>) {
         for index in range {
-            let Some(pair) = control.pairs.get_mut(usize::from(index)) else {
-                return;
-            };
-            let index = u32::from(index);
             // Dropped when the completion side is, below.
-            let transmitter = dev.replace_tx(index, None);
-
-            let napi = pair.take_enabled().map(|napi| napi.disable(dev));
-            let Some(mut napi) = napi.or_else(|| pair.take_disabled()) else {
+            let transmitter = dev.stop_tx(index.into());
+            let Some(mut napi) = dev.napi(index.into()).ok().and_then(Napi::quiesce) else {
                 continue;
             };
-            // After the last completion, which would wake it.
-            dev.device().tx_queue(index).stop();
 
             let completion = napi.state().tx.take();
             drop(transmitter);
             drop(completion);
             if let Some(clock) = &dev.device().driver().clock {
-                // CAST: There are at most 16 queue pairs.
-                clock.forget(index as u16);
+                clock.forget(index);
             }
             if let Some(running) = napi.state().rx.take() {
                 // A queue that does not stop is disabled once more before its memory goes.
@@ -301,9 +274,19 @@ impl<'bound> Adapter<'bound> {
                 pool.discard_all();
                 pool.complete_all();
             }
-            *pair = Pair::Unlisted(napi.unlist(dev));
             // Thousands of buffers were freed, while all queues before this one were stopped.
             dev.restart_watchdog();
+        }
+    }
+
+    /// Has the core forget the NAPIs of queue pairs `range`, which are halted and not in use any
+    /// more.
+    pub(crate) fn retire_pairs(dev: Locked<'_, Self>, range: Range<u16>) {
+        for index in range {
+            if let Some(napi) = dev.napi(index.into()).ok().and_then(Napi::quiesce) {
+                napi.unlist();
+            }
+            dev.retire_tx(index.into());
         }
     }
 }

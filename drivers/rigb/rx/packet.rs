@@ -11,15 +11,14 @@ use i82576::{
     },
 };
 use net::{
-    device::DeviceRef,
     features::Features,
     fragment::Fragment,
-    napi,
+    napi::Receive,
     skb::{
         self,
         Hash,
-        Received,
-        SkBuff, //
+        RxMetadata,
+        RxSkb, //
     },
 };
 
@@ -39,38 +38,37 @@ pub(super) enum Packet {
     /// None: the next descriptor starts one.
     Between,
     /// This, so far.
-    Assembling(SkBuff),
+    Assembling(RxSkb),
     /// One that is dropped: skip to its end.
     Dropping,
 }
 
-/// What packets are made with.
-pub(super) struct Maker<'a, 'bound> {
-    pub(super) pools: &'a Pools,
-    pub(super) napi: &'a napi::Context<'a>,
-    pub(super) dev: &'a DeviceRef<Adapter<'bound>>,
+/// Builds packets from what descriptors bring.
+pub(super) struct RxBuilder<'a, 'bound> {
+    pub(super) pools: &'a Pools<'bound>,
+    pub(super) napi: &'a Receive<'a, Adapter<'bound>>,
     pub(super) stats: &'a QueueStats,
     /// The features in use.
     pub(super) features: Features,
     pub(super) queue: u16,
 }
 
-impl Maker<'_, '_> {
-    /// Starts a packet with what its first descriptor brought, at `stamp` if it has one; `None` if
+impl<'bound> RxBuilder<'_, 'bound> {
+    /// Starts a packet with what its first descriptor brought, at `timestamp` if it has one; `None` if
     /// it is dropped.
     #[inline]
     pub(super) fn start(
         &self,
         slot: &mut Slot,
         write_back: &WriteBack,
-        stamp: Option<u64>,
-    ) -> Option<SkBuff> {
+        timestamp: Option<u64>,
+    ) -> Option<RxSkb> {
         let len = u32::from(write_back.packet_len());
 
         let Some(payloads) = &self.pools.payloads else {
             return match &self.pools.xdp {
                 None => self.whole(slot, len),
-                Some(xdp) => self.program(xdp, slot, write_back, stamp),
+                Some(xdp) => self.program(xdp, slot, write_back, timestamp),
             };
         };
         match write_back.layout() {
@@ -91,12 +89,7 @@ impl Maker<'_, '_> {
 
     /// Adds what a further descriptor brought; `None` if the packet is dropped.
     #[inline]
-    pub(super) fn add(
-        &self,
-        skb: SkBuff,
-        slot: &mut Slot,
-        write_back: &WriteBack,
-    ) -> Option<SkBuff> {
+    pub(super) fn add(&self, skb: RxSkb, slot: &mut Slot, write_back: &WriteBack) -> Option<RxSkb> {
         let Some(payloads) = &self.pools.payloads else {
             // Longer than the MTU.
             self.stats.rx_errors.add(1);
@@ -110,10 +103,10 @@ impl Maker<'_, '_> {
     #[inline]
     pub(super) fn finish(
         &self,
-        mut skb: SkBuff,
+        mut skb: RxSkb,
         write_back: &WriteBack,
-        stamp: Option<u64>,
-    ) -> Option<(SkBuff, Received)> {
+        timestamp: Option<u64>,
+    ) -> Option<(RxSkb, RxMetadata)> {
         let unreadable = self.pools.unreadable();
         let (features, stats) = (self.features, self.stats);
 
@@ -124,41 +117,50 @@ impl Maker<'_, '_> {
 
         // If it is not wanted the core verifies instead, but it cannot where it cannot read.
         let verify = unreadable || features.contains(Features::RXCSUM);
-        let received = describe(&mut skb, write_back, features, verify, self.queue, stats);
+        let checksum = if verify {
+            write_back.checksum()
+        } else {
+            Checksum::None
+        };
+        let metadata = metadata(&mut skb, write_back, features, checksum, self.queue, stats);
 
-        if unreadable && !received.checksum_verified && skb.fragments() != 0 {
+        if unreadable && checksum != Checksum::Verified && skb.fragments() != 0 {
             // The core would have to read it to verify it.
             stats.rx_unverified_dropped.add(1);
             return None;
         }
-        if let Some(time) = stamp {
-            skb.set_stamp(time);
+        if let Some(time) = timestamp {
+            skb.set_timestamp(time);
         }
         stats.rx_packets.add(1);
-        Some((skb, received))
+        Some((skb, metadata))
     }
 }
 
-/// What the last descriptor of a packet that goes up says of it. Checksums count if `verify` says so.
+/// What the last descriptor of a packet that goes up says of it, beside its `checksum`.
 #[inline]
-pub(super) fn describe(
-    skb: &mut SkBuff,
+pub(super) fn metadata(
+    skb: &mut RxSkb,
     write_back: &WriteBack,
     features: Features,
-    verify: bool,
+    checksum: Checksum,
     queue: u16,
     stats: &QueueStats,
-) -> Received {
-    let checksum = if verify {
-        write_back.checksum()
-    } else {
-        Checksum::None
+) -> RxMetadata {
+    let checksum = match checksum {
+        Checksum::Verified => {
+            stats.rx_csum_verified.add(1);
+            skb::Checksum::Unnecessary
+        }
+        Checksum::Bad => {
+            stats.rx_csum_bad.add(1);
+            skb::Checksum::None
+        }
+        Checksum::None => {
+            stats.rx_csum_none.add(1);
+            skb::Checksum::None
+        }
     };
-    match checksum {
-        Checksum::Verified => stats.rx_csum_verified.add(1),
-        Checksum::Bad => stats.rx_csum_bad.add(1),
-        Checksum::None => stats.rx_csum_none.add(1),
-    }
     let rss = write_back.rss_type();
     let hash = match write_back.rss_hash() {
         _ if !rss.is_hashed() || !features.contains(Features::RXHASH) => Hash::None,
@@ -169,23 +171,21 @@ pub(super) fn describe(
     if write_back.vlan_packet() {
         skb.set_vlan_tag(write_back.vlan_tag());
     }
-    Received {
-        queue,
-        checksum_verified: checksum == Checksum::Verified,
-        hash,
-    }
+    RxMetadata::new(queue)
+        .with_checksum(checksum)
+        .with_hash(hash)
 }
 
-impl Maker<'_, '_> {
+impl<'bound> RxBuilder<'_, 'bound> {
     /// Starts an skb for a packet whose headers the device has split from its payload.
     #[inline]
     fn split(
         &self,
         slot: &mut Slot,
-        payloads: &Payloads,
+        payloads: &Payloads<'bound>,
         header: u32,
         payload: u32,
-    ) -> Option<SkBuff> {
+    ) -> Option<RxSkb> {
         self.stats.rx_split.add(1);
 
         let len = self.unpadded(slot, header, header + payload);
@@ -198,17 +198,17 @@ impl Maker<'_, '_> {
 
     /// Starts an skb for a packet that is in the slot's head buffer as a whole.
     #[inline]
-    fn whole(&self, slot: &mut Slot, len: u32) -> Option<SkBuff> {
+    fn whole(&self, slot: &mut Slot, len: u32) -> Option<RxSkb> {
         self.head(slot, self.unpadded(slot, len, len))
     }
 
     /// Starts an skb around the slot's head buffer.
     #[inline]
-    pub(super) fn head(&self, slot: &mut Slot, len: u32) -> Option<SkBuff> {
+    pub(super) fn head(&self, slot: &mut Slot, len: u32) -> Option<RxSkb> {
         let pools = self.pools;
 
         self.linear(slot, len, |head| {
-            SkBuff::build(head, pools.headroom, len, self.napi)
+            RxSkb::build(head, pools.headroom, len, self.napi)
         })
     }
 
@@ -219,8 +219,8 @@ impl Maker<'_, '_> {
         &self,
         slot: &mut Slot,
         len: u32,
-        build: impl FnOnce(Fragment) -> Result<SkBuff, Fragment>,
-    ) -> Option<SkBuff> {
+        build: impl FnOnce(Fragment) -> Result<RxSkb, Fragment>,
+    ) -> Option<RxSkb> {
         if len < limits::ETHERNET_HEADER {
             self.stats.rx_errors.add(1);
             return None;
@@ -241,7 +241,7 @@ impl Maker<'_, '_> {
     /// are copied to the head buffer, the rest stays where it is.
     // Apart, so that the usual way has the registers.
     #[inline(never)]
-    fn unsplit(&self, slot: &mut Slot, payloads: &Payloads, len: u32) -> Option<SkBuff> {
+    fn unsplit(&self, slot: &mut Slot, payloads: &Payloads<'bound>, len: u32) -> Option<RxSkb> {
         let page = slot.payload.take()?;
 
         page.sync_for_cpu(0, len);
@@ -252,10 +252,8 @@ impl Maker<'_, '_> {
                 return None;
             }
         };
-        let start = page.bytes(0, len.min(HEADER_SIZE));
-        let pull = skb::header_len(self.dev, start).min(len);
-        let headers = page.bytes(0, pull);
-        let skb = self.linear(slot, pull, |head| SkBuff::copy(head, headers, self.napi));
+        let pull = page.header_len(self.napi.device(), len.min(HEADER_SIZE));
+        let skb = self.linear(slot, pull, |head| RxSkb::copy(head, &page, pull, self.napi));
 
         slot.payload = page.into_page().ok();
         match skb {
@@ -282,12 +280,12 @@ impl Maker<'_, '_> {
     #[inline]
     fn payload(
         &self,
-        mut skb: SkBuff,
+        mut skb: RxSkb,
         slot: &mut Slot,
-        payloads: &Payloads,
+        payloads: &Payloads<'bound>,
         offset: u32,
         len: u32,
-    ) -> Option<SkBuff> {
+    ) -> Option<RxSkb> {
         let payload = slot.payload.take()?;
 
         match skb.add_fragment(payload, offset, len, payloads.size.bytes()) {
@@ -304,13 +302,17 @@ impl Maker<'_, '_> {
 /// How long a frame of `len` bytes is without its padding. The first `start` bytes are in the head
 /// buffer of `slot`.
 #[cold]
-fn unpadded(pools: &Pools, slot: &Slot, start: u32, len: u32) -> u32 {
+fn unpadded(pools: &Pools<'_>, slot: &Slot, start: u32, len: u32) -> u32 {
     let Some(buffer) = &slot.head else {
         return len;
     };
     let at = buffer.offset() + pools.headroom;
 
+    // The frame is short, and the rest of this is not looked at.
+    let mut frame = [0; limits::MIN_FRAME as usize];
+    let start = start.min(limits::MIN_FRAME);
+
     buffer.netmem().sync_for_cpu(at, start);
-    frame::unpadded_len(buffer.bytes(pools.headroom, start))
-        .map_or(len, |unpadded| len.min(unpadded))
+    let read = buffer.read(pools.headroom, &mut frame[..start as usize]);
+    frame::unpadded_len(&frame[..read]).map_or(len, |unpadded| len.min(unpadded))
 }

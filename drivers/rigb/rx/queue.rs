@@ -11,11 +11,11 @@ use kernel::{
     sync::Arc, //
 };
 use net::{
-    device::{
-        DeviceRef,
-        Locked, //
+    device::Locked,
+    napi::{
+        Disabled,
+        Receive, //
     },
-    napi,
     queue,
     xdp::{
         Pool,
@@ -38,8 +38,8 @@ use crate::{
 };
 
 /// The memory of an RX queue that the device does not know.
-pub(crate) enum Memory {
-    Pages(Ring),
+pub(crate) enum Memory<'bound> {
+    Pages(Ring<'bound>),
     Xsk(XskRing),
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum Queue<'bound> {
     Xsk(XskRunning<'bound>),
 }
 
-impl Memory {
+impl<'bound> Memory<'bound> {
     /// Allocates what RX queue `index` needs, which is configured as `config` says, or is a
     /// `socket`'s, and runs `program`.
     ///
@@ -57,7 +57,7 @@ impl Memory {
     ///
     /// `ENOMEM`, or what the queue's memory provider says.
     pub(crate) fn new(
-        dev: Locked<'_, Adapter<'_>>,
+        dev: Locked<'_, Adapter<'bound>>,
         parent: &Device<Bound>,
         layout: Layout,
         config: &queue::Config,
@@ -83,12 +83,12 @@ impl<'bound> Queue<'bound> {
         clippy::result_large_err,
         reason = "memory is given back as it is: starting must not allocate"
     )]
-    pub(crate) fn start<P: napi::Poll>(
-        memory: Memory,
+    pub(crate) fn start(
+        memory: Memory<'bound>,
         adapter: &Adapter<'bound>,
         stats: Arc<QueueStats>,
-        napi: &napi::Disabled<P>,
-    ) -> core::result::Result<Self, (Error, Memory)> {
+        napi: &Disabled<'_, Adapter<'bound>>,
+    ) -> core::result::Result<Self, (Error, Memory<'bound>)> {
         match memory {
             Memory::Pages(ring) => Running::start(ring, adapter, stats, napi)
                 .map(Self::Pages)
@@ -108,10 +108,10 @@ impl<'bound> Queue<'bound> {
         clippy::result_large_err,
         reason = "memory is given back as it is: stopping must not allocate"
     )]
-    pub(crate) fn stop<P: napi::Poll>(
+    pub(crate) fn stop(
         self,
-        napi: &napi::Disabled<P>,
-    ) -> core::result::Result<Memory, (Error, Self)> {
+        napi: &Disabled<'_, Adapter<'bound>>,
+    ) -> core::result::Result<Memory<'bound>, (Error, Self)> {
         match self {
             Self::Pages(running) => running
                 .stop(napi)
@@ -140,19 +140,17 @@ impl<'bound> Queue<'bound> {
         }
     }
 
-    /// Receives up to `budget` packets, a socket's into `pool`. Returns how many, and whether the
+    /// Receives up to the budget of packets, a socket's into `pool`. Returns how many, and whether the
     /// ring is so empty that nobody asks for more.
     #[inline]
     pub(crate) fn receive(
         &mut self,
         pool: Option<&mut Pool>,
-        napi: &napi::Context<'_>,
-        dev: &DeviceRef<Adapter<'bound>>,
-        budget: u32,
+        napi: &Receive<'_, Adapter<'bound>>,
     ) -> (u32, bool) {
         match (self, pool) {
-            (Self::Pages(running), _) => running.receive(napi, dev, budget),
-            (Self::Xsk(running), Some(pool)) => running.receive(pool, napi, dev, budget),
+            (Self::Pages(running), _) => running.receive(napi),
+            (Self::Xsk(running), Some(pool)) => running.receive(pool, napi),
             (Self::Xsk(_), None) => (0, false),
         }
     }

@@ -20,11 +20,13 @@ use net::{
     device::Locked,
     fragment::{
         Fragment,
+        FragmentAllocator,
         FragmentPool, //
     },
-    napi,
+    napi::Disabled,
     page_pool::{
         self,
+        Allocator,
         Netmem,
         PagePool,
         PageSize, //
@@ -102,9 +104,9 @@ pub(super) struct Slot {
 }
 
 /// Where payload that is split from its headers goes.
-pub(super) struct Payloads {
+pub(super) struct Payloads<'bound> {
     /// Pages, or the memory provider's.
-    pub(super) pool: PagePool,
+    pub(super) pool: PagePool<Adapter<'bound>>,
     /// The CPU cannot read them.
     pub(super) unreadable: bool,
     /// The size of each.
@@ -112,20 +114,20 @@ pub(super) struct Payloads {
 }
 
 /// Where buffers come from.
-pub(super) struct Pools {
+pub(super) struct Pools<'bound> {
     /// What skbs are built around: buffers for headers, or for whole packets.
-    pub(super) heads: FragmentPool,
+    pub(super) heads: FragmentPool<Adapter<'bound>>,
     /// What each of them has before what the device fills, in bytes.
     pub(super) headroom: u32,
     /// Only with header split.
-    pub(super) payloads: Option<Payloads>,
+    pub(super) payloads: Option<Payloads<'bound>>,
     /// Only where the layout has room for what programs do.
     pub(super) xdp: Option<Xdp>,
 }
 
-impl Pools {
+impl<'bound> Pools<'bound> {
     fn new(
-        dev: Locked<'_, Adapter<'_>>,
+        dev: Locked<'_, Adapter<'bound>>,
         parent: &Device<Bound>,
         layout: Layout,
         config: &queue::Config,
@@ -138,7 +140,7 @@ impl Pools {
             .then(|| {
                 let pool = PagePool::new(
                     dev,
-                    parent,
+                    Some(parent),
                     &page_pool::Config {
                         size,
                         page_size: config.rx_page_size,
@@ -155,7 +157,7 @@ impl Pools {
             })
             .transpose()?;
 
-        let heads = FragmentPool::new(dev, parent, queue, layout.head_buffer(), size)?;
+        let heads = FragmentPool::new(dev, Some(parent), queue, layout.head_buffer(), size)?;
 
         let xdp = layout
             .xdp
@@ -178,28 +180,48 @@ impl Pools {
             .is_some_and(|payloads| payloads.unreadable)
     }
 
-    /// # Safety
+    /// Makes the polls of `napi` what takes memory from the pools.
     ///
-    /// As for [`PagePool::enable_direct_recycling`].
-    pub(super) unsafe fn enable_direct_recycling<P: napi::Poll>(
-        &mut self,
-        napi: &napi::Disabled<P>,
-    ) {
-        // SAFETY: As this function requires.
-        unsafe { self.heads.enable_direct_recycling(napi) };
-        if let Some(payloads) = &mut self.payloads {
-            // SAFETY: As above.
-            unsafe { payloads.pool.enable_direct_recycling(napi) };
+    /// # Errors
+    ///
+    /// `EBUSY` if that is another NAPI's polls already.
+    pub(super) fn attach(&mut self, napi: &Disabled<'_, Adapter<'bound>>) -> Result {
+        self.heads.attach(napi)?;
+        match &mut self.payloads {
+            Some(payloads) => payloads.pool.attach(napi),
+            None => Ok(()),
         }
     }
 
-    pub(super) fn disable_direct_recycling<P: napi::Poll>(&mut self, napi: &napi::Disabled<P>) {
-        self.heads.disable_direct_recycling(napi);
+    pub(super) fn detach(&mut self, napi: &Disabled<'_, Adapter<'bound>>) {
+        self.heads.detach(napi);
         if let Some(payloads) = &mut self.payloads {
-            payloads.pool.disable_direct_recycling(napi);
+            payloads.pool.detach(napi);
         }
     }
 
+    /// What fills slots, where `context` may take memory from the pools.
+    #[inline]
+    fn filler(&mut self, context: &impl page_pool::Context) -> Option<Filler<'_>> {
+        Some(Filler {
+            heads: self.heads.allocator(context)?,
+            headroom: self.headroom,
+            payloads: match &mut self.payloads {
+                Some(payloads) => Some(payloads.pool.allocator(context)?),
+                None => None,
+            },
+        })
+    }
+}
+
+/// Fills slots from the pools of a ring.
+struct Filler<'a> {
+    heads: FragmentAllocator<'a>,
+    headroom: u32,
+    payloads: Option<Allocator<'a>>,
+}
+
+impl Filler<'_> {
     /// Gives `slot` the buffers that it lacks, and returns its descriptor; `None` if memory is
     /// short. What is there stays.
     #[inline]
@@ -213,7 +235,7 @@ impl Pools {
             return Some(descriptor::rx_read(head, 0));
         };
         if slot.payload.is_none() {
-            slot.payload = payloads.pool.alloc();
+            slot.payload = payloads.alloc();
         }
         let payload = slot.payload.as_ref()?.dma_address();
 
@@ -229,10 +251,10 @@ impl Pools {
 ///
 /// - `slots` has one slot for each descriptor.
 /// - The descriptors from `next_to_clean` up to `next_to_use` have all buffers that they need.
-pub(crate) struct Ring {
+pub(crate) struct Ring<'bound> {
     pub(super) packet: Packet,
     pub(super) slots: KVVec<Slot>,
-    pub(super) pools: Pools,
+    pub(super) pools: Pools<'bound>,
     pub(super) descriptors: Descriptors,
     layout: Layout,
     pub(super) len: ring::Ring,
@@ -241,7 +263,7 @@ pub(crate) struct Ring {
     pub(super) index: u16,
 }
 
-impl Ring {
+impl<'bound> Ring<'bound> {
     /// Allocates the ring of RX queue `index`, which is configured as `config` says, and fills it.
     /// `program` runs if the layout has room for it.
     ///
@@ -249,7 +271,7 @@ impl Ring {
     ///
     /// `ENOMEM`, or what the queue's memory provider says.
     pub(crate) fn new(
-        dev: Locked<'_, Adapter<'_>>,
+        dev: Locked<'_, Adapter<'bound>>,
         parent: &Device<Bound>,
         layout: Layout,
         config: &queue::Config,
@@ -280,7 +302,7 @@ impl Ring {
         };
         // A provider may still have its memory in the ring that this one replaces; the rest comes
         // when NAPI runs.
-        if ring.fill() == 0 && !ring.pools.unreadable() {
+        if ring.fill(&dev) == 0 && !ring.pools.unreadable() {
             return Err(ENOMEM);
         }
         Ok(ring)
@@ -305,23 +327,27 @@ impl Ring {
         }
     }
 
-    /// Makes a stopped ring start over: what the device had filled is given to it again.
-    pub(super) fn rewind(&mut self) {
+    /// Makes a stopped ring start over: what the device had filled is posted again.
+    pub(super) fn rewind(&mut self, context: &impl page_pool::Context) {
         self.packet = Packet::Between;
         self.next_to_use = 0;
         self.next_to_clean = 0;
-        self.fill();
+        self.fill(context);
     }
 
     /// Gives buffers to all descriptors that the driver has; returns how many were given.
-    pub(super) fn fill(&mut self) -> u16 {
+    pub(super) fn fill(&mut self, context: &impl page_pool::Context) -> u16 {
+        let unposted = self.unposted();
+        let Some(mut filler) = self.pools.filler(context) else {
+            return 0;
+        };
         let mut filled = 0;
 
-        for _ in 0..self.unposted() {
+        for _ in 0..unposted {
             let Some(slot) = self.slots.get_mut(usize::from(self.next_to_use)) else {
                 break;
             };
-            let Some(raw) = self.pools.fill(slot) else {
+            let Some(raw) = filler.fill(slot) else {
                 break;
             };
 

@@ -8,20 +8,19 @@
 use core::cell::Cell;
 
 use i82576::rx::{
+    Checksum,
     RssType,
     WriteBack, //
 };
 use kernel::prelude::*;
 use net::{
-    device::{
-        DeviceRef,
-        Locked, //
-    },
+    device::Locked,
     features::Features,
     fragment::FragmentPool,
+    napi::Receive,
     skb::{
-        Received,
-        SkBuff, //
+        RxMetadata,
+        RxSkb, //
     },
     xdp::{
         self,
@@ -35,8 +34,8 @@ use net::{
 
 use super::{
     packet::{
-        describe,
-        Maker, //
+        metadata,
+        RxBuilder, //
     },
     ring::Slot,
 };
@@ -58,10 +57,10 @@ impl Xdp {
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(super) fn new(
-        dev: Locked<'_, Adapter<'_>>,
+    pub(super) fn new<'bound>(
+        dev: Locked<'_, Adapter<'bound>>,
         queue: u32,
-        heads: &FragmentPool,
+        heads: &FragmentPool<Adapter<'bound>>,
         program: Option<&Program>,
     ) -> Result<Self> {
         Ok(Self {
@@ -75,36 +74,40 @@ impl Xdp {
     }
 
     /// Has the device send what programs sent back, at the end of a poll.
-    pub(super) fn flush(&self, dev: &DeviceRef<Adapter<'_>>, queue: u16) {
+    pub(super) fn flush(&self, napi: &Receive<'_, Adapter<'_>>, queue: u16) {
         if self.unflushed.replace(false) {
-            let _ = dev.transmit_frames(queue.into(), |tx, _| tx.flush_frames());
+            let _ = napi.transmit_frames(queue.into(), |tx, _| tx.flush_frames());
         }
     }
 }
 
-/// What the device says of a frame.
-pub(crate) struct Described {
+/// What the device says of a frame, for programs that ask, and for the core.
+pub(crate) struct XdpMetadata {
     pub(super) write_back: WriteBack,
     /// The features in use.
     pub(super) features: Features,
     /// When it was received.
-    pub(super) stamp: Option<u64>,
+    pub(super) timestamp: Option<u64>,
 }
 
-impl Described {
-    /// Tells the core, for an skb that goes up.
-    pub(super) fn describe(&self, skb: &mut SkBuff, queue: u16, stats: &QueueStats) -> Received {
-        let verify = self.features.contains(Features::RXCSUM);
+impl XdpMetadata {
+    /// The same for an skb that goes up.
+    pub(super) fn for_skb(&self, skb: &mut RxSkb, queue: u16, stats: &QueueStats) -> RxMetadata {
+        let checksum = if self.features.contains(Features::RXCSUM) {
+            self.write_back.checksum()
+        } else {
+            Checksum::None
+        };
 
-        if let Some(time) = self.stamp {
-            skb.set_stamp(time);
+        if let Some(time) = self.timestamp {
+            skb.set_timestamp(time);
         }
         stats.rx_packets.add(1);
-        describe(skb, &self.write_back, self.features, verify, queue, stats)
+        metadata(skb, &self.write_back, self.features, checksum, queue, stats)
     }
 }
 
-impl Metadata for Described {
+impl Metadata for XdpMetadata {
     fn hash(&self) -> Option<(u32, HashType)> {
         if !self.features.contains(Features::RXHASH) {
             return None;
@@ -132,11 +135,11 @@ impl Metadata for Described {
     }
 
     fn stamp(&self) -> Option<u64> {
-        self.stamp
+        self.timestamp
     }
 }
 
-impl Maker<'_, '_> {
+impl RxBuilder<'_, '_> {
     /// Lets the queue's program decide on a packet; without one it goes up.
     // Apart, so that the usual way has the registers.
     #[inline(never)]
@@ -145,8 +148,8 @@ impl Maker<'_, '_> {
         xdp: &Xdp,
         slot: &mut Slot,
         write_back: &WriteBack,
-        stamp: Option<u64>,
-    ) -> Option<SkBuff> {
+        timestamp: Option<u64>,
+    ) -> Option<RxSkb> {
         let len = u32::from(write_back.packet_len());
         let Some(program) = xdp.queue.runner() else {
             return self.head(slot, len);
@@ -160,28 +163,28 @@ impl Maker<'_, '_> {
         }
         let head = slot.head.take()?;
 
-        let described = Described {
+        let metadata = XdpMetadata {
             write_back: *write_back,
             features: self.features,
-            stamp,
+            timestamp,
         };
 
-        let verdict = program.run(head, len, &described, self.dev, self.napi);
+        let verdict = program.run(head, len, &metadata, self.napi);
         // What goes up is counted when it is finished, as any other.
-        settle(verdict, len, &xdp.unflushed, self.dev, self.queue, stats)
+        apply_verdict(verdict, len, &xdp.unflushed, self.napi, self.queue, stats)
     }
 }
 
 /// Does what a program wants with a frame of `len` bytes, and counts it. Returns what goes up.
 /// `unflushed` says that the TX ring's doorbell has to ring.
-pub(super) fn settle(
+pub(super) fn apply_verdict(
     verdict: Verdict,
     len: u32,
     unflushed: &Cell<bool>,
-    dev: &DeviceRef<Adapter<'_>>,
+    napi: &Receive<'_, Adapter<'_>>,
     queue: u16,
     stats: &QueueStats,
-) -> Option<SkBuff> {
+) -> Option<RxSkb> {
     match verdict {
         Verdict::Pass(skb) => return Some(skb),
         Verdict::NoMemory => stats.rx_alloc_dropped.add(1),
@@ -189,7 +192,7 @@ pub(super) fn settle(
         Verdict::Redirect => stats.rx_xdp_redirect.add(1),
         Verdict::Failed => stats.rx_xdp_failed.add(1),
         Verdict::Transmit(frame) => {
-            let sent = dev.transmit_frames(queue.into(), |tx, queue| {
+            let sent = napi.transmit_frames(queue.into(), |tx, queue| {
                 queue.used();
                 tx.transmit_frame(frame, queue).is_ok()
             });

@@ -30,8 +30,7 @@ use kernel::{
 };
 use net::{
     descriptors::Descriptors,
-    device::DeviceRef,
-    napi,
+    napi::Receive,
     xdp::{
         Pool,
         Program,
@@ -40,10 +39,10 @@ use net::{
 };
 
 use super::{
-    stamp,
+    timestamp,
     xdp::{
-        settle,
-        Described, //
+        apply_verdict,
+        XdpMetadata, //
     },
     EnabledQueue,
     Layout,
@@ -193,21 +192,19 @@ impl<'bound> XskRunning<'bound> {
         (self.stats.rx_packets.get(), self.stats.rx_bytes.get())
     }
 
-    /// Receives up to `budget` packets. Returns how many, and whether the ring is so empty that the
+    /// Receives up to the budget of packets. Returns how many, and whether the ring is so empty that the
     /// device may not be able to ask for more, and nobody else will.
     // Apart, so that the usual way has the registers.
     #[inline(never)]
     pub(super) fn receive(
         &mut self,
         pool: &mut Pool,
-        napi: &napi::Context<'_>,
-        dev: &DeviceRef<Adapter<'bound>>,
-        budget: u32,
+        napi: &Receive<'_, Adapter<'bound>>,
     ) -> (u32, bool) {
         let mut packets = 0;
         let mut cleaned = 0;
 
-        while packets < budget && self.ring.posted() != 0 {
+        while packets < napi.budget() && self.ring.posted() != 0 {
             let index = self.ring.next_to_clean;
             let hi = self.ring.descriptors.read(u32::from(index), 1);
 
@@ -222,7 +219,7 @@ impl<'bound> XskRunning<'bound> {
             self.ring.next_to_clean = self.ring.len.next(index);
             cleaned += 1;
             packets += u32::from(write_back.end_of_packet());
-            self.frame(index, &write_back, pool, napi, dev);
+            self.frame(index, &write_back, pool, napi);
             if cleaned >= REFILL_BATCH {
                 self.refill(pool);
                 cleaned = 0;
@@ -230,7 +227,7 @@ impl<'bound> XskRunning<'bound> {
         }
 
         if self.unflushed.replace(false) {
-            let _ = dev.transmit_frames(self.ring.index.into(), |tx, _| tx.flush_frames());
+            let _ = napi.transmit_frames(self.ring.index.into(), |tx, _| tx.flush_frames());
         }
         (packets, self.refill(pool))
     }
@@ -241,8 +238,7 @@ impl<'bound> XskRunning<'bound> {
         index: u16,
         write_back: &descriptor::WriteBack,
         pool: &mut Pool,
-        napi: &napi::Context<'_>,
-        dev: &DeviceRef<Adapter<'bound>>,
+        napi: &Receive<'_, Adapter<'bound>>,
     ) {
         let (slot, stats) = (u32::from(index), &*self.stats);
         let whole = write_back.end_of_packet() && !self.dropping;
@@ -254,18 +250,18 @@ impl<'bound> XskRunning<'bound> {
             pool.discard(slot);
             return;
         }
-        let described = Described {
+        let metadata = XdpMetadata {
             write_back: *write_back,
-            features: dev.features(),
-            stamp: stamp(write_back, self.clock.as_deref()),
+            features: napi.device().features(),
+            timestamp: timestamp(write_back, self.clock.as_deref()),
         };
         let len = u32::from(write_back.packet_len());
         let program = self.ring.program.as_ref();
-        let verdict = pool.receive(slot, len, program, &described, dev, napi);
+        let verdict = pool.receive(slot, len, program, &metadata, napi);
 
         let queue = self.ring.index;
-        if let Some(mut skb) = settle(verdict, len, &self.unflushed, dev, queue, stats) {
-            let received = described.describe(&mut skb, queue, stats);
+        if let Some(mut skb) = apply_verdict(verdict, len, &self.unflushed, napi, queue, stats) {
+            let received = metadata.for_skb(&mut skb, queue, stats);
 
             stats.rx_xsk_copied.add(1);
             stats.rx_bytes.add(u64::from(skb.len()));

@@ -11,8 +11,9 @@ use kernel::sync::{
     Arc, //
 };
 use net::{
+    napi,
     spsc,
-    tx::TxQueue,
+    tx::TxCompletion,
     xdp::Pool, //
 };
 
@@ -22,7 +23,10 @@ use super::{
     Slot,
     WAKE, //
 };
-use crate::stats::QueueStats;
+use crate::{
+    netdev::Adapter,
+    stats::QueueStats, //
+};
 
 /// Frames completed in one poll, at most.
 const COMPLETE_BATCH: u32 = 256;
@@ -31,18 +35,19 @@ const COMPLETE_BATCH: u32 = 256;
 pub(crate) struct Completion<'bound> {
     pub(super) queue: Arc<EnabledQueue<'bound>>,
     pub(super) slots: spsc::Consumer<Slot<'bound>>,
+    /// How the core sees it.
+    pub(super) core: TxCompletion<Adapter<'bound>>,
     pub(super) stats: Arc<QueueStats>,
 }
 
-impl Completion<'_> {
+impl<'bound> Completion<'bound> {
     /// Frees what was sent, and tells the sockets of `pool`. Returns whether there is no more of it.
     // Apart, so that each loop of a poll has the registers.
     #[inline(never)]
     pub(crate) fn complete(
         &mut self,
-        queue: TxQueue<'_>,
+        napi: &napi::Completion<'_, Adapter<'bound>>,
         pool: Option<&mut Pool>,
-        budget: u32,
     ) -> bool {
         let mut frames = 0;
         let mut packets = 0;
@@ -56,11 +61,6 @@ impl Completion<'_> {
                 break;
             };
             if !descriptor::is_done(self.queue.descriptors.read(slot.last, 1)) {
-                break;
-            }
-            // Without a budget this is netpoll, perhaps with interrupts off, where a page pool must
-            // not be entered, nor a socket's.
-            if budget == 0 && !matches!(slot.frame, None | Some(Frame::Skb { .. })) {
                 break;
             }
             barrier::dma_mb(Read);
@@ -78,7 +78,7 @@ impl Completion<'_> {
                     }) => {
                         packets += skb_packets;
                         bytes += skb_bytes;
-                        skb.consume(budget);
+                        napi.consume(skb);
                     }
                     Some(Frame::Xdp(frame)) => {
                         xdp_packets += 1;
@@ -106,7 +106,8 @@ impl Completion<'_> {
         }
         self.stats.tx_packets.add(u64::from(packets + xdp_packets));
         self.stats.tx_bytes.add(u64::from(bytes + xdp_bytes));
-        if queue.completed(packets, bytes, || self.slots.available(), WAKE) {
+        let available = || self.slots.available();
+        if self.core.completed(napi, packets, bytes, available, WAKE) {
             self.stats.tx_wake.add(1);
         }
         frames < COMPLETE_BATCH

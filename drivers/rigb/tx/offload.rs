@@ -20,9 +20,9 @@ use net::{
     features::Features,
     skb::{
         self,
-        SkBuff,
-        SkBuffRef,
-        Wants, //
+        SkbRef,
+        TxOffloads,
+        TxSkb, //
     },
 };
 
@@ -33,7 +33,7 @@ const SEGMENTATION: Features = Features::TSO
 
 /// The headers of a frame that needs a checksum; `None` for a protocol that the device does not
 /// know.
-fn headers(skb: &SkBuffRef<'_>) -> Option<Headers> {
+fn headers(skb: &SkbRef<'_>) -> Option<Headers> {
     let l4 = l4_by_checksum_offset(skb.checksum_offset())?;
 
     Some(Headers {
@@ -57,17 +57,17 @@ fn headers(skb: &SkBuffRef<'_>) -> Option<Headers> {
 /// # Errors
 ///
 /// `ENOMEM`, and `EINVAL` for what [`supported`] should have kept away.
-pub(super) fn prepare(skb: &mut SkBuff, wants: Wants) -> Result<Offload> {
-    if wants.nothing() {
+pub(super) fn prepare(skb: &mut TxSkb, offloads: TxOffloads) -> Result<Offload> {
+    if offloads.is_empty() {
         return Ok(Offload::NONE);
     }
-    let offload = if wants.checksum() {
+    let offload = if offloads.checksum() {
         checksum(skb)?
     } else {
         Offload::NONE
     };
 
-    if wants.vlan_tag() {
+    if offloads.vlan_tag() {
         let tagged = offload.with_vlan(skb.vlan_tag(), skb.network_offset());
         return tagged.ok_or(EINVAL);
     }
@@ -75,7 +75,7 @@ pub(super) fn prepare(skb: &mut SkBuff, wants: Wants) -> Result<Offload> {
 }
 
 /// Checksums, and segmentation if the frame is to be segmented.
-fn checksum(skb: &mut SkBuff) -> Result<Offload> {
+fn checksum(skb: &mut TxSkb) -> Result<Offload> {
     let segmentation = skb.segmentation().map(|gso| Segmentation {
         mss: gso.mss,
         segments: gso.segments,
@@ -90,7 +90,7 @@ fn checksum(skb: &mut SkBuff) -> Result<Offload> {
 }
 
 /// Those of `features` that the device has for `skb`; the core does the rest.
-pub(crate) fn supported(skb: &SkBuffRef<'_>, features: Features) -> Features {
+pub(crate) fn supported(skb: &SkbRef<'_>, features: Features) -> Features {
     if !skb.needs_checksum() {
         return features;
     }

@@ -21,9 +21,3 @@ u16 net_shim_dim_rx_usec(const struct dim *dim)
 {
 	return net_dim_get_rx_moderation(dim->mode, dim->profile_ix).usec;
 }
-
-/* What was decided is in effect: measure again. */
-void net_shim_dim_applied(struct dim *dim)
-{
-	dim->state = DIM_START_MEASURE;
-}

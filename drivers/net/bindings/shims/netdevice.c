@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 #include <linux/etherdevice.h>
+#include <linux/interrupt.h>
 #include <linux/netdevice.h>
 
 void *net_shim_netdev_priv(const struct net_device *dev)
@@ -15,15 +16,22 @@ void net_shim_set_netdev_dev(struct net_device *dev, struct device *parent)
 	SET_NETDEV_DEV(dev, parent);
 }
 
-void net_shim_set_priv_flags(struct net_device *dev, bool netmem_tx)
+void net_shim_set_flags(struct net_device *dev, bool netmem_tx, bool unicast_filter,
+			bool live_address_change)
 {
-	dev->priv_flags |= IFF_LIVE_ADDR_CHANGE | IFF_UNICAST_FLT;
 	dev->netmem_tx = netmem_tx ? NETMEM_TX_DMA : NETMEM_TX_NONE;
+	if (unicast_filter)
+		dev->priv_flags |= IFF_UNICAST_FLT;
+	if (live_address_change)
+		dev->priv_flags |= IFF_LIVE_ADDR_CHANGE;
 }
 
-void net_shim_count_tx_dropped(struct net_device *dev)
+/* Users may send it elsewhere. */
+void net_shim_spread_irq(const struct net_device *dev, unsigned int irq, unsigned int index)
 {
-	dev_core_stats_tx_dropped_inc(dev);
+	int node = dev->dev.parent ? dev_to_node(dev->dev.parent) : NUMA_NO_NODE;
+
+	irq_set_affinity(irq, cpumask_of(cpumask_local_spread(index, node)));
 }
 
 bool net_shim_netif_running(const struct net_device *dev)

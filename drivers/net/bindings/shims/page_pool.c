@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-#include <linux/err.h>
+#include <linux/skbuff.h>
 #include <net/page_pool/helpers.h>
-
-bool net_shim_is_err(const void *ptr)
-{
-	return IS_ERR(ptr);
-}
-
-long net_shim_ptr_err(const void *ptr)
-{
-	return PTR_ERR(ptr);
-}
 
 static inline bool lies_in_netmem(netmem_ref netmem, u32 offset, u32 size)
 {
@@ -26,6 +16,8 @@ static __always_inline void sync_netmem_for_cpu(netmem_ref netmem, u32 offset, u
 {
 	const struct page_pool *pool = netmem_get_pp(netmem);
 
+	/* page_pool_destroy() waits for readers before it unmaps. */
+	guard(rcu)();
 	if (likely(pool->dma_sync))
 		page_pool_dma_sync_netmem_for_cpu(pool, netmem, offset, size);
 }
@@ -59,9 +51,30 @@ void net_shim_pp_put_fragments(struct page_pool *pool, netmem_ref netmem, long c
 		page_pool_put_unrefed_netmem(pool, netmem, -1, false);
 }
 
-void net_shim_pp_put(netmem_ref netmem, bool direct)
+/*
+ * Hard interrupts must not enter a page pool, nor may who has turned them off
+ * (netpoll): the core frees an skb around the memory later. Without memory for
+ * one, what cannot be recycled is lost.
+ */
+static void put_later(netmem_ref netmem)
 {
-	page_pool_put_full_netmem(netmem_get_pp(netmem), netmem, direct);
+	struct sk_buff *skb = alloc_skb(0, GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!skb) {
+		pr_warn_ratelimited("net: no memory to recycle a page in hard interrupt\n");
+		return;
+	}
+	skb_add_rx_frag_netmem(skb, 0, netmem, 0, 0, 0);
+	skb_mark_for_recycle(skb);
+	dev_kfree_skb_irq(skb);
+}
+
+void net_shim_pp_put(netmem_ref netmem)
+{
+	if (unlikely(in_hardirq() || irqs_disabled()))
+		put_later(netmem);
+	else
+		page_pool_put_full_netmem(netmem_get_pp(netmem), netmem, false);
 }
 
 /* Nothing if it does not lie in @netmem. */

@@ -49,17 +49,12 @@ bool net_shim_skb_add_rx_frag(struct sk_buff *skb, netmem_ref netmem, u32 off, u
 	return true;
 }
 
-bool net_shim_skb_csum_partial(const struct sk_buff *skb)
-{
-	return skb->ip_summed == CHECKSUM_PARTIAL;
-}
-
 /* What the device has to do to @skb beside sending it: NET_SHIM_SKB_*. */
-u32 net_shim_skb_wants(const struct sk_buff *skb)
+u32 net_shim_skb_offloads(const struct sk_buff *skb)
 {
 	return (skb->ip_summed == CHECKSUM_PARTIAL ? NET_SHIM_SKB_CHECKSUM : 0) |
 	       (skb_vlan_tag_present(skb) ? NET_SHIM_SKB_VLAN : 0) |
-	       (skb_shinfo(skb)->tx_flags & SKBTX_HW_TSTAMP ? NET_SHIM_SKB_STAMP : 0);
+	       (skb_shinfo(skb)->tx_flags & SKBTX_HW_TSTAMP ? NET_SHIM_SKB_TIMESTAMP : 0);
 }
 
 u16 net_shim_skb_vlan_tag(const struct sk_buff *skb)
@@ -72,27 +67,42 @@ void net_shim_skb_set_vlan_tag(struct sk_buff *skb, u16 tag)
 	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), tag);
 }
 
-/* Hands up what the device says of a frame, and the frame. */
-void net_shim_skb_receive(struct napi_struct *napi, struct sk_buff *skb, u16 queue,
-			  bool csum_verified, u32 hash, u32 hash_type)
+/* What the device says of a frame beyond the usual; false if it makes no sense. */
+static bool set_offloads(struct sk_buff *skb, const struct net_shim_rx_metadata *metadata)
 {
-	/* GRO frees what it merges, whoever else has it. */
-	if (unlikely(skb_shared(skb))) {
+	struct skb_shared_info *shinfo = skb_shinfo(skb);
+
+	if (metadata->ip_summed == CHECKSUM_COMPLETE) {
+		skb->ip_summed = CHECKSUM_COMPLETE;
+		skb->csum = (__force __wsum)metadata->csum;
+	} else if (metadata->ip_summed == CHECKSUM_PARTIAL) {
+		if (!skb_partial_csum_set(skb, metadata->csum & 0xffff, metadata->csum >> 16))
+			return false;
+	}
+	if (metadata->gso_size) {
+		shinfo->gso_type = metadata->gso_type;
+		shinfo->gso_size = metadata->gso_size;
+		shinfo->gso_segs = metadata->gso_segs;
+	}
+	return true;
+}
+
+/* Hands up a frame with what the device says of it. */
+void net_shim_skb_receive(struct napi_struct *napi, struct sk_buff *skb,
+			  const struct net_shim_rx_metadata *metadata)
+{
+	if (likely(metadata->ip_summed == CHECKSUM_UNNECESSARY))
+		skb->ip_summed = CHECKSUM_UNNECESSARY;
+	if (unlikely(metadata->ip_summed > CHECKSUM_UNNECESSARY || metadata->gso_size) &&
+	    !set_offloads(skb, metadata)) {
 		kfree_skb(skb);
 		return;
 	}
-	if (csum_verified)
-		skb->ip_summed = CHECKSUM_UNNECESSARY;
-	if (hash_type != PKT_HASH_TYPE_NONE)
-		skb_set_hash(skb, hash, hash_type);
-	skb_record_rx_queue(skb, queue);
+	if (metadata->hash_type != PKT_HASH_TYPE_NONE)
+		skb_set_hash(skb, metadata->hash, metadata->hash_type);
+	skb_record_rx_queue(skb, metadata->queue);
 	skb->protocol = eth_type_trans(skb, napi->dev);
 	napi_gro_receive(napi, skb);
-}
-
-u16 net_shim_skb_queue_mapping(const struct sk_buff *skb)
-{
-	return skb_get_queue_mapping(skb);
 }
 
 /* Frees the skb on failure, as skb_put_padto() does. */
@@ -105,16 +115,14 @@ int net_shim_skb_pad_min(struct sk_buff *skb, unsigned int len)
 	return skb_put_padto(skb, len);
 }
 
-int net_shim_skb_cow_head(struct sk_buff *skb)
-{
-	if (unlikely(skb_shared(skb)))
-		return -EBUSY;
-	return skb_cow_head(skb, 0);
-}
-
 bool net_shim_skb_is_gso(const struct sk_buff *skb)
 {
 	return skb_is_gso(skb);
+}
+
+bool net_shim_skb_is_gso_udp(const struct sk_buff *skb)
+{
+	return skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4;
 }
 
 u16 net_shim_skb_gso_size(const struct sk_buff *skb)
@@ -187,6 +195,13 @@ static void udp_segmentation_prepare(struct sk_buff *skb)
  */
 int net_shim_skb_tso_prepare(struct sk_buff *skb)
 {
+	int err;
+
+	if (unlikely(skb_shared(skb)))
+		return -EBUSY;
+	err = skb_cow_head(skb, 0);
+	if (unlikely(err))
+		return err;
 	if (unlikely(!skb_is_gso(skb) ||
 		     !transport_header_is_linear(skb, skb_is_gso_tcp(skb) ? sizeof(struct tcphdr) :
 								  sizeof(struct udphdr))))
@@ -210,38 +225,32 @@ int net_shim_skb_tso_prepare(struct sk_buff *skb)
 	return 0;
 }
 
-/* @budget is the NAPI's that it is freed from; elsewhere it does not count. */
-void net_shim_skb_consume(struct sk_buff *skb, int budget)
-{
-	napi_consume_skb(skb, in_softirq() ? budget : 0);
-}
-
 void net_shim_skb_tx_timestamp(struct sk_buff *skb)
 {
 	skb_tx_timestamp(skb);
 }
 
-/* A share in @skb, whose sender waits for a stamp from the device. */
-struct sk_buff *net_shim_skb_await_stamp(struct sk_buff *skb)
+/* A reference to @skb, whose sender waits for a timestamp from the device. */
+struct sk_buff *net_shim_skb_await_timestamp(struct sk_buff *skb)
 {
 	skb_shinfo(skb)->tx_flags |= SKBTX_IN_PROGRESS;
 	return skb_get(skb);
 }
 
-void net_shim_skb_set_tx_stamp(struct sk_buff *skb, u64 ns)
+void net_shim_skb_set_tx_timestamp(struct sk_buff *skb, u64 ns)
 {
 	struct skb_shared_hwtstamps hwtstamps = { .hwtstamp = ns_to_ktime(ns) };
 
 	skb_tstamp_tx(skb, &hwtstamps);
 }
 
-/* Gives a share in a frame back that was sent. */
+/* Drops a reference to a frame that was sent. */
 void net_shim_skb_consume_any(struct sk_buff *skb)
 {
 	dev_consume_skb_any(skb);
 }
 
-void net_shim_skb_set_rx_stamp(struct sk_buff *skb, u64 ns)
+void net_shim_skb_set_rx_timestamp(struct sk_buff *skb, u64 ns)
 {
 	skb_hwtstamps(skb)->hwtstamp = ns_to_ktime(ns);
 }

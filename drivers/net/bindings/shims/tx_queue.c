@@ -4,11 +4,6 @@
 #include <linux/smp.h>
 #include <net/netdev_queues.h>
 
-struct netdev_queue *net_shim_get_tx_queue(const struct net_device *dev, unsigned int idx)
-{
-	return netdev_get_tx_queue(dev, idx);
-}
-
 void net_shim_tx_lock_bh(struct netdev_queue *txq)
 {
 	__netif_tx_lock_bh(txq);
@@ -29,11 +24,6 @@ void net_shim_tx_stop_queue(struct netdev_queue *txq)
 	netif_tx_stop_queue(txq);
 }
 
-void net_shim_tx_wake_queue(struct netdev_queue *txq)
-{
-	netif_tx_wake_queue(txq);
-}
-
 bool net_shim_tx_queue_stopped(const struct netdev_queue *txq)
 {
 	return netif_tx_queue_stopped(txq);
@@ -44,8 +34,15 @@ bool net_shim_tx_sent(struct netdev_queue *txq, unsigned int bytes, bool xmit_mo
 	return __netdev_tx_sent_queue(txq, bytes, xmit_more);
 }
 
+/* dql_completed() would BUG on more than was sent. */
 void net_shim_tx_completed(struct netdev_queue *txq, unsigned int pkts, unsigned int bytes)
 {
+#ifdef CONFIG_BQL
+	unsigned int sent = READ_ONCE(txq->dql.num_queued) - txq->dql.num_completed;
+
+	if (WARN_ON_ONCE(bytes > sent))
+		bytes = sent;
+#endif
 	netdev_txq_completed_mb(txq, pkts, bytes);
 }
 

@@ -47,6 +47,15 @@ struct sk_buff *net_shim_xdp_build_skb(struct xdp_buff *xdp)
 	return skb;
 }
 
+/* From any context; without fragments. */
+void net_shim_xdp_return_frame(struct xdp_frame *frame)
+{
+	if (unlikely(in_hardirq() || irqs_disabled()) && frame->mem_type == MEM_TYPE_PAGE_POOL)
+		put_later(page_to_netmem(virt_to_head_page(frame->data)));
+	else
+		xdp_return_frame(frame);
+}
+
 struct xdp_frame *net_shim_xdp_to_frame(struct xdp_buff *xdp)
 {
 	return xdp_convert_buff_to_frame(xdp);

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a poll may do.
+//!
+//! netpoll polls with a budget of 0, perhaps with interrupts off, to have transmits completed. In
+//! such a poll skbs must not be built nor handed up, XDP programs must not run, and page pools must
+//! not be allocated from: what does any of that wants a [`Receive`], which only a poll with a budget
+//! has. Neither leaves the thread, or outlives the poll.
+
+use core::{
+    cell::Cell,
+    marker::PhantomData,
+    num::NonZero,
+    ops::Deref, //
+};
+
+use net_bindings as bindings;
+
+use super::Instance;
+use crate::{
+    device::{
+        Driver,
+        NetDevice, //
+    },
+    page_pool,
+    skb::{
+        self,
+        RxMetadata,
+        RxSkb,
+        TxSkb, //
+    },
+};
+
+/// Proof of running in a NAPI's poll.
+pub struct Completion<'a, T: Driver> {
+    napi: &'a Instance<T::Napi>,
+    dev: &'a NetDevice<T>,
+    budget: i32,
+    /// The poll is this thread's.
+    _not_send: PhantomData<*mut ()>,
+}
+
+impl<'a, T: Driver> Completion<'a, T> {
+    /// # Safety
+    ///
+    /// The caller must be the poll of `napi`, which is one of `dev`'s, and have that budget.
+    pub(super) unsafe fn new(
+        napi: &'a Instance<T::Napi>,
+        dev: &'a NetDevice<T>,
+        budget: i32,
+    ) -> Self {
+        Self {
+            napi,
+            dev,
+            budget,
+            _not_send: PhantomData,
+        }
+    }
+
+    /// The device that the NAPI belongs to.
+    #[inline]
+    pub fn device(&self) -> &'a NetDevice<T> {
+        self.dev
+    }
+
+    /// The NAPI's number.
+    #[inline]
+    pub fn index(&self) -> u32 {
+        self.napi.index
+    }
+
+    /// Frees a frame that was sent (`napi_consume_skb()`).
+    #[inline]
+    pub fn consume(&self, skb: TxSkb) {
+        // SAFETY: We own the skb, and are in a poll with that budget.
+        unsafe { bindings::napi_consume_skb(skb.into_raw(), self.budget) };
+    }
+
+    #[inline]
+    pub(crate) fn as_raw(&self) -> *mut bindings::napi_struct {
+        self.napi.as_raw()
+    }
+}
+
+/// Proof of running in a NAPI's poll that has a budget: it may receive.
+pub struct Receive<'a, T: Driver> {
+    completion: Completion<'a, T>,
+    budget: NonZero<u32>,
+    /// XDP has redirected frames, which are on lists of this poll: they must leave with it.
+    redirected: Cell<bool>,
+}
+
+impl<'a, T: Driver> Deref for Receive<'a, T> {
+    type Target = Completion<'a, T>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.completion
+    }
+}
+
+impl<'a, T: Driver> Receive<'a, T> {
+    /// # Safety
+    ///
+    /// The poll must have that budget.
+    pub(super) unsafe fn new(completion: Completion<'a, T>, budget: NonZero<u32>) -> Self {
+        Self {
+            completion,
+            budget,
+            redirected: Cell::new(false),
+        }
+    }
+
+    /// How many packets the poll may receive.
+    #[inline]
+    pub fn budget(&self) -> u32 {
+        self.budget.get()
+    }
+
+    /// Hands a frame to generic receive offload (`napi_gro_receive()`); drops it if its linear
+    /// part has no Ethernet header.
+    #[inline]
+    pub fn receive(&self, skb: RxSkb, metadata: &RxMetadata) {
+        if skb.head_len() < skb::ETH_HLEN {
+            return;
+        }
+        // SAFETY: The NAPI is being polled with a budget, so its device is valid, and we own the
+        // skb, which has an Ethernet header and is not shared.
+        unsafe {
+            bindings::net_shim_skb_receive(self.as_raw(), skb.into_raw(), metadata.as_raw());
+        }
+    }
+
+    /// Takes note that an interrupt's work is done, and of how many packets and bytes the NAPI's
+    /// queues have received in their life, for dynamic interrupt moderation; does nothing where it
+    /// is off.
+    #[inline]
+    pub fn sample(&self, received: impl FnOnce() -> (u64, u64)) {
+        self.napi.moderation.sample(received);
+    }
+
+    /// Redirected frames go on at the end of the poll.
+    #[inline]
+    pub(crate) fn flush_redirected(&self) {
+        self.redirected.set(true);
+    }
+
+    /// Ends the poll's redirects.
+    pub(super) fn flush(&self) {
+        if self.redirected.take() {
+            // SAFETY: In the NAPI that the frames were received in.
+            unsafe { bindings::xdp_do_flush() };
+        }
+    }
+}
+
+impl<T: Driver> page_pool::Context for Receive<'_, T> {
+    #[inline]
+    fn polls(&self) -> *const bindings::napi_struct {
+        self.as_raw()
+    }
+}

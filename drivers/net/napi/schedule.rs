@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! When a NAPI polls.
+
+use net_bindings as bindings;
+
+use super::Instance;
+use crate::device::{
+    DeviceRef,
+    Driver, //
+};
+
+/// After how long a starved NAPI polls again, in nanoseconds.
+const RETRY_NS: i64 = 10_000_000;
+
+/// Schedules a NAPI, enabled or not, from any context.
+///
+/// # Invariants
+///
+/// `napi` is part of the device's memory.
+pub struct Scheduler<T: Driver> {
+    napi: *const Instance<T::Napi>,
+    dev: DeviceRef<T>,
+}
+
+impl<T: Driver> Clone for Scheduler<T> {
+    fn clone(&self) -> Self {
+        // INVARIANT: That of `self`.
+        Self {
+            napi: self.napi,
+            dev: self.dev.clone(),
+        }
+    }
+}
+
+// SAFETY: A NAPI may be scheduled from any thread, and its memory lives as long as the device's.
+unsafe impl<T: Driver> Send for Scheduler<T> {}
+// SAFETY: As above.
+unsafe impl<T: Driver> Sync for Scheduler<T> {}
+
+impl<T: Driver> Scheduler<T> {
+    /// # Safety
+    ///
+    /// `napi` must be one of the device's.
+    pub(crate) unsafe fn new(dev: DeviceRef<T>, napi: *const Instance<T::Napi>) -> Self {
+        // INVARIANT: As this function requires.
+        Self { napi, dev }
+    }
+
+    /// Polls soon. While the NAPI is disabled this does nothing.
+    #[inline]
+    pub fn schedule(&self) {
+        // SAFETY: Valid by the type invariant.
+        schedule(unsafe { (*self.napi).as_raw() });
+    }
+}
+
+#[inline]
+pub(super) fn schedule(napi: *mut bindings::napi_struct) {
+    // SAFETY: Called with a valid NAPI; a disabled one, and one that was not added, counts as
+    // scheduled.
+    unsafe { bindings::net_shim_napi_schedule(napi) };
+}
+
+/// Polls again after a while. Uses the core's own timer of the NAPI, whose function schedules it:
+/// no function of a module is called.
+pub(super) fn retry(napi: *mut bindings::napi_struct) {
+    // SAFETY: Called by the NAPI's poll: it is listed, so that the timer is set up.
+    unsafe {
+        bindings::hrtimer_start_range_ns(
+            &raw mut (*napi).timer,
+            RETRY_NS,
+            0,
+            bindings::hrtimer_mode_HRTIMER_MODE_REL_PINNED,
+        );
+    }
+}
+
+/// Waits until the timer does not run any more.
+///
+/// # Safety
+///
+/// The NAPI must have been listed.
+pub(super) unsafe fn cancel_timer(napi: *mut bindings::napi_struct) {
+    // SAFETY: As this function requires.
+    unsafe { bindings::hrtimer_cancel(&raw mut (*napi).timer) };
+}

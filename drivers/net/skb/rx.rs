@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Frames that were received.
+
+use core::{
+    mem::ManuallyDrop,
+    ops::Deref, //
+};
+
+use net_bindings as bindings;
+
+use super::{
+    SkbRef,
+    TxSkb,
+    HEADROOM,
+    TAILROOM, //
+};
+use crate::{
+    device::Driver,
+    fragment::Fragment,
+    napi::Receive,
+    page_pool::Netmem, //
+};
+
+/// A hash that the device has computed over a received frame.
+#[derive(Copy, Clone)]
+pub enum Hash {
+    /// There is none.
+    None,
+    /// Over addresses.
+    L3(u32),
+    /// Over addresses and ports.
+    L4(u32),
+}
+
+/// What the device says of a received frame's checksums (`CHECKSUM_*`).
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub enum Checksum {
+    /// Nothing.
+    None,
+    /// It has verified them (`CHECKSUM_UNNECESSARY`).
+    Unnecessary,
+    /// This is the ones' complement sum of all bytes behind the Ethernet header
+    /// (`CHECKSUM_COMPLETE`).
+    Complete(u32),
+    /// It is still to be filled in, as the frame comes from another guest or software
+    /// (`CHECKSUM_PARTIAL`): over all from byte `start` of the frame on, `offset` bytes behind that.
+    Partial {
+        /// The transport header, in bytes from the start of the frame.
+        start: u16,
+        /// The checksum field, in bytes from the transport header.
+        offset: u16,
+    },
+}
+
+/// Segments of one flow that the device has merged into a frame (HW-GRO), or that were not cut.
+#[derive(Copy, Clone)]
+pub struct Merged {
+    /// Payload bytes of each segment but the last.
+    pub mss: u16,
+    /// The number of segments.
+    pub segments: u16,
+    /// IPv6, not IPv4.
+    pub ipv6: bool,
+    /// Datagrams of UDP, not segments of TCP.
+    pub udp: bool,
+}
+
+/// What the device says of a frame that it has received.
+pub struct RxMetadata(bindings::net_shim_rx_metadata);
+
+impl RxMetadata {
+    /// A frame of RX queue `queue`, of which the device says nothing.
+    #[inline]
+    pub fn new(queue: u16) -> Self {
+        Self(bindings::net_shim_rx_metadata {
+            queue,
+            // CAST: Small constants.
+            ip_summed: bindings::CHECKSUM_NONE as u8,
+            hash_type: bindings::pkt_hash_types_PKT_HASH_TYPE_NONE as u8,
+            hash: 0,
+            csum: 0,
+            gso_type: 0,
+            gso_size: 0,
+            gso_segs: 0,
+        })
+    }
+
+    /// Says what is known of its checksums.
+    #[inline]
+    pub fn with_checksum(mut self, checksum: Checksum) -> Self {
+        // CAST: Small constants.
+        (self.0.ip_summed, self.0.csum) = match checksum {
+            Checksum::None => (bindings::CHECKSUM_NONE as u8, 0),
+            Checksum::Unnecessary => (bindings::CHECKSUM_UNNECESSARY as u8, 0),
+            Checksum::Complete(sum) => (bindings::CHECKSUM_COMPLETE as u8, sum),
+            Checksum::Partial { start, offset } => (
+                bindings::CHECKSUM_PARTIAL as u8,
+                u32::from(start) | u32::from(offset) << 16,
+            ),
+        };
+        self
+    }
+
+    /// Adds its hash.
+    #[inline]
+    pub fn with_hash(mut self, hash: Hash) -> Self {
+        // CAST: Small constants.
+        (self.0.hash_type, self.0.hash) = match hash {
+            Hash::None => (bindings::pkt_hash_types_PKT_HASH_TYPE_NONE as u8, 0),
+            Hash::L3(hash) => (bindings::pkt_hash_types_PKT_HASH_TYPE_L3 as u8, hash),
+            Hash::L4(hash) => (bindings::pkt_hash_types_PKT_HASH_TYPE_L4 as u8, hash),
+        };
+        self
+    }
+
+    /// Says what segments it was merged from.
+    #[inline]
+    pub fn with_merged(mut self, merged: Merged) -> Self {
+        self.0.gso_size = merged.mss;
+        self.0.gso_segs = merged.segments;
+        self.0.gso_type = match (merged.udp, merged.ipv6) {
+            (true, _) => bindings::NET_SHIM_GSO_UDP_L4,
+            (false, true) => bindings::NET_SHIM_GSO_TCPV6,
+            (false, false) => bindings::NET_SHIM_GSO_TCPV4,
+        };
+        self
+    }
+
+    #[inline]
+    pub(crate) fn as_raw(&self) -> &bindings::net_shim_rx_metadata {
+        &self.0
+    }
+}
+
+/// A frame that was received.
+///
+/// # Invariants
+///
+/// Owns the skb, which is not shared.
+pub struct RxSkb(SkbRef<'static>);
+
+// SAFETY: An skb may be used by any one thread at a time.
+unsafe impl Send for RxSkb {}
+
+impl Deref for RxSkb {
+    type Target = SkbRef<'static>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl RxSkb {
+    /// `None` for a null pointer.
+    ///
+    /// # Safety
+    ///
+    /// The caller must own `skb`, which is not shared, and gives it away.
+    #[inline]
+    pub(crate) unsafe fn from_raw(skb: *mut bindings::sk_buff) -> Option<Self> {
+        // SAFETY: As this function requires. INVARIANT: As this function requires.
+        unsafe { SkbRef::from_raw(skb) }.map(Self)
+    }
+
+    #[inline]
+    pub(crate) fn into_raw(self) -> *mut bindings::sk_buff {
+        ManuallyDrop::new(self).as_raw()
+    }
+
+    /// Makes an skb around a buffer that holds `len` bytes of a frame from `headroom` on,
+    /// at least [`HEADROOM`], which the device has written.
+    ///
+    /// Nothing is copied; the buffer is recycled with the skb. Returns the buffer if there is no
+    /// memory or it is too small.
+    #[inline]
+    pub fn build<T: Driver>(
+        buffer: Fragment,
+        headroom: u32,
+        len: u32,
+        _napi: &Receive<'_, T>,
+    ) -> core::result::Result<Self, Fragment> {
+        if u64::from(headroom) + u64::from(len) + u64::from(TAILROOM) > u64::from(buffer.size()) {
+            return Err(buffer);
+        }
+        // SAFETY: The buffer is valid for its size, which has room for all three and is from a
+        // pool; in a poll with a budget, as the skb cache wants.
+        let raw = unsafe {
+            bindings::net_shim_skb_build(
+                buffer.netmem().as_raw(),
+                buffer.as_ptr().cast(),
+                buffer.offset(),
+                buffer.size(),
+                headroom,
+                len,
+            )
+        };
+        // SAFETY: Just made, and owned by nobody else.
+        let Some(skb) = (unsafe { Self::from_raw(raw) }) else {
+            return Err(buffer);
+        };
+
+        // The skb's head holds the reference from here on.
+        let _ = buffer.into_raw();
+        Ok(skb)
+    }
+
+    /// Makes an skb around a buffer that `len` bytes from the start of `from` are copied to, behind
+    /// [`HEADROOM`]; else as [`Self::build`].
+    pub fn copy<T: Driver>(
+        buffer: Fragment,
+        from: &Fragment,
+        len: u32,
+        napi: &Receive<'_, T>,
+    ) -> core::result::Result<Self, Fragment> {
+        if len > from.size() {
+            return Err(buffer);
+        }
+        let skb = Self::build(buffer, HEADROOM, len, napi)?;
+
+        // Only now: where the device wrote to another place (swiotlb), building it has overwritten
+        // the buffer with what is there.
+        // SAFETY: Both have that many bytes, which do not overlap, as they are two fragments.
+        unsafe {
+            core::ptr::copy_nonoverlapping(from.as_ptr(), (*skb.as_raw()).data, len as usize);
+        }
+        Ok(skb)
+    }
+
+    /// Makes an skb around a buffer that a whole frame is copied to, which was given to a device to
+    /// be sent: how software receives. Returns the buffer if it is too small, if there is no memory,
+    /// or if the CPU cannot read the frame.
+    pub fn copy_sent<T: Driver>(
+        buffer: Fragment,
+        sent: &TxSkb,
+        napi: &Receive<'_, T>,
+    ) -> core::result::Result<Self, Fragment> {
+        let len = sent.len();
+        let Some(to) = buffer.room(HEADROOM, len + TAILROOM) else {
+            return Err(buffer);
+        };
+
+        if sent.copy_to(to, len) != len {
+            return Err(buffer);
+        }
+        Self::build(buffer, HEADROOM, len, napi)
+    }
+
+    /// Adds `len` bytes, which the device has written at `offset` of `netmem`, which takes
+    /// `truesize` bytes of memory.
+    ///
+    /// Returns the memory if the skb has no room for another fragment, or the bytes do not lie in
+    /// it.
+    #[inline]
+    pub fn add_fragment(
+        &mut self,
+        netmem: Netmem,
+        offset: u32,
+        len: u32,
+        truesize: u32,
+    ) -> core::result::Result<(), Netmem> {
+        // SAFETY: The skb is ours, and the memory is a pool's; the skb takes the reference if it
+        // has room and the bytes are in the memory.
+        let added = unsafe {
+            bindings::net_shim_skb_add_rx_frag(
+                self.as_raw(),
+                netmem.as_raw(),
+                offset,
+                len,
+                truesize,
+            )
+        };
+        if !added {
+            return Err(netmem);
+        }
+
+        let _ = netmem.into_raw();
+        Ok(())
+    }
+
+    /// Takes note of the VLAN tag, priority and DEI included, that the device has stripped.
+    #[inline]
+    pub fn set_vlan_tag(&mut self, tag: u16) {
+        // SAFETY: The skb is ours.
+        unsafe { bindings::net_shim_skb_set_vlan_tag(self.as_raw(), tag) };
+    }
+
+    /// Takes note of when the device has received the frame, in nanoseconds of its clock.
+    #[inline]
+    pub fn set_timestamp(&mut self, time: u64) {
+        // SAFETY: The skb is ours.
+        unsafe { bindings::net_shim_skb_set_rx_timestamp(self.as_raw(), time) };
+    }
+}
+
+impl Drop for RxSkb {
+    fn drop(&mut self) {
+        // SAFETY: We own the skb.
+        unsafe { bindings::net_shim_skb_free_any(self.as_raw()) };
+    }
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Frames that are to be sent.
+
+use core::{
+    mem::ManuallyDrop,
+    ops::Deref, //
+};
+
+use kernel::prelude::*;
+use net_bindings as bindings;
+
+use super::SkbRef;
+use crate::hwtstamp::AwaitingStamp;
+
+/// What segmentation offload needs to know of a frame.
+pub struct Segmentation {
+    /// Payload bytes of each segment but the last.
+    pub mss: u16,
+    /// The number of segments.
+    pub segments: u16,
+    /// Datagrams of UDP, not segments of TCP.
+    pub udp: bool,
+}
+
+impl Segmentation {
+    /// # Safety
+    ///
+    /// `skb` must be valid.
+    #[inline]
+    pub(super) unsafe fn of(skb: *mut bindings::sk_buff) -> Option<Self> {
+        // SAFETY: As this function requires.
+        unsafe {
+            bindings::net_shim_skb_is_gso(skb).then(|| Self {
+                mss: bindings::net_shim_skb_gso_size(skb),
+                segments: bindings::net_shim_skb_gso_segs(skb),
+                udp: bindings::net_shim_skb_is_gso_udp(skb),
+            })
+        }
+    }
+}
+
+/// What a device must do to a frame that it sends.
+#[derive(Copy, Clone)]
+pub struct TxOffloads(u32);
+
+impl TxOffloads {
+    /// # Safety
+    ///
+    /// `skb` must be valid.
+    #[inline]
+    pub(super) unsafe fn of(skb: *mut bindings::sk_buff) -> Self {
+        // SAFETY: As this function requires.
+        Self(unsafe { bindings::net_shim_skb_offloads(skb) })
+    }
+
+    /// Nothing.
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Fill in a TCP or UDP checksum; segment, perhaps.
+    #[inline]
+    pub fn checksum(self) -> bool {
+        self.0 & bindings::NET_SHIM_SKB_CHECKSUM != 0
+    }
+
+    /// Take a timestamp when it goes out.
+    #[inline]
+    pub fn timestamp(self) -> bool {
+        self.0 & bindings::NET_SHIM_SKB_TIMESTAMP != 0
+    }
+
+    /// Insert a VLAN tag.
+    #[inline]
+    pub fn vlan_tag(self) -> bool {
+        self.0 & bindings::NET_SHIM_SKB_VLAN != 0
+    }
+}
+
+/// A frame that the core wants sent.
+///
+/// # Invariants
+///
+/// Owns a reference to the skb.
+pub struct TxSkb(SkbRef<'static>);
+
+// SAFETY: An skb may be used by any one thread at a time.
+unsafe impl Send for TxSkb {}
+
+impl Deref for TxSkb {
+    type Target = SkbRef<'static>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl TxSkb {
+    /// `None` for a null pointer.
+    ///
+    /// # Safety
+    ///
+    /// The caller must own `skb` and gives it away.
+    #[inline]
+    pub(crate) unsafe fn from_raw(skb: *mut bindings::sk_buff) -> Option<Self> {
+        // SAFETY: As this function requires. INVARIANT: As this function requires.
+        unsafe { SkbRef::from_raw(skb) }.map(Self)
+    }
+
+    #[inline]
+    pub(crate) fn into_raw(self) -> *mut bindings::sk_buff {
+        ManuallyDrop::new(self).as_raw()
+    }
+
+    /// Promises its sender the time at which the device sends it, in place of
+    /// [`Self::timestamp`]'s. From here on it is shared, so that it cannot be padded or prepared for
+    /// segmentation.
+    #[inline]
+    pub fn await_timestamp(&mut self) -> AwaitingStamp {
+        // SAFETY: The skb is ours, and the function takes a reference.
+        unsafe { AwaitingStamp::new(bindings::net_shim_skb_await_timestamp(self.as_raw())) }
+    }
+
+    /// Appends zeroes up to `len` bytes; `None`, and the skb is gone, if there is no memory, or if it
+    /// is shared.
+    #[inline]
+    pub fn pad_to(self, len: u32) -> Option<Self> {
+        if self.len() >= len {
+            return Some(self);
+        }
+        let raw = self.into_raw();
+        // SAFETY: We own the skb; the function frees it on failure.
+        if unsafe { bindings::net_shim_skb_pad_min(raw, len) } != 0 {
+            return None;
+        }
+        // SAFETY: Still ours.
+        unsafe { Self::from_raw(raw) }
+    }
+
+    /// Writes the headers as segmentation offload wants them: no lengths, no IP checksum, and a
+    /// pseudo-header checksum without a length.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM` if the headers are shared and cannot be copied, `EBUSY` if all of it is, `EINVAL` if
+    /// it is not to be segmented as TCP or UDP, or the headers are not in the linear part.
+    #[inline]
+    pub fn prepare_segmentation(&mut self) -> Result {
+        // SAFETY: The skb is ours. Its headers are not shared when they are written.
+        kernel::error::to_result(unsafe { bindings::net_shim_skb_tso_prepare(self.as_raw()) })
+    }
+
+    /// Takes a software timestamp if one was asked for: just before the doorbell.
+    #[inline]
+    pub fn timestamp(&self) {
+        // SAFETY: The skb is ours.
+        unsafe { bindings::net_shim_skb_tx_timestamp(self.as_raw()) };
+    }
+}
+
+impl Drop for TxSkb {
+    fn drop(&mut self) {
+        // SAFETY: We own the skb.
+        unsafe { bindings::net_shim_skb_free_any(self.as_raw()) };
+    }
+}
