@@ -134,6 +134,13 @@ impl<T: Driver> NetDevice<T> {
         unsafe { bindings::net_shim_set_carrier(self.as_raw(), up) };
     }
 
+    /// Counts a packet of `len` bytes that was received, for a device with
+    /// [`Config::software_stats`](crate::registration::Config::software_stats).
+    pub fn count_received(&self, len: u32) {
+        // SAFETY: By the type invariant the device is valid.
+        unsafe { bindings::net_shim_count_rx(self.as_raw(), len) };
+    }
+
     /// Returns whether the link is up.
     pub fn has_carrier(&self) -> bool {
         // SAFETY: By the type invariant the device is valid.

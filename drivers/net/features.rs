@@ -11,8 +11,12 @@ use net_bindings as bindings;
 pub struct Features(u64);
 
 impl Features {
+    /// Nothing.
+    pub const NONE: Self = Self(0);
     /// Scatter-gather on transmit; without it no frame can have unreadable fragments.
     pub const SG: Self = Self(bindings::NET_SHIM_F_SG);
+    /// Checksums of any protocol by the device.
+    pub const HW_CSUM: Self = Self(bindings::NET_SHIM_F_HW_CSUM);
     /// TCP and UDP checksums over IPv4 by the device.
     pub const IP_CSUM: Self = Self(bindings::NET_SHIM_F_IP_CSUM);
     /// TCP and UDP checksums over IPv6 by the device.

@@ -60,8 +60,12 @@ impl<T: Driver> Table<T> {
         ndo_validate_addr: Some(bindings::eth_validate_addr),
         ndo_hwtstamp_get: Some(Self::hwtstamp_get),
         ndo_hwtstamp_set: Some(Self::hwtstamp_set),
-        ndo_get_stats64: Some(Self::stats64),
         ndo_work: Some(Self::work),
+        ndo_get_stats64: if T::HAS_LINK_STATS {
+            Some(Self::stats64)
+        } else {
+            None
+        },
         ndo_features_check: if T::HAS_FEATURES_CHECK {
             Some(Self::features_check)
         } else {
@@ -379,7 +383,7 @@ impl<T: Driver> Table<T> {
         // SAFETY: The core holds the lock.
         let (dev, control) = unsafe { Locked::<T>::new(dev) };
 
-        if events & TX_TIMEOUT != 0 && dev.is_running() {
+        if T::HAS_TX_TIMEOUT && events & TX_TIMEOUT != 0 && dev.is_running() {
             T::tx_timeout(dev, control);
         }
     }

@@ -87,6 +87,32 @@ pub struct Config {
     pub unicast_filter: bool,
     /// The MAC address may change while the interface is up (`IFF_LIVE_ADDR_CHANGE`).
     pub live_address_change: bool,
+    /// The core keeps the device's packet statistics, as they are reported with
+    /// [`NetDevice::count_received`] and [`TxQueue::count_sent`](crate::tx::TxQueue::count_sent),
+    /// where the driver has no [`Driver::link_stats`].
+    pub software_stats: bool,
+}
+
+impl Config {
+    /// An Ethernet device with so many RX and TX queues, all of them in use, and no features.
+    pub const fn new(rx_queues: u32, tx_queues: u32) -> Self {
+        Self {
+            rx_queues,
+            tx_queues,
+            rx_in_use: rx_queues,
+            tx_in_use: tx_queues,
+            mac_address: [0; 6],
+            min_mtu: 68,
+            max_mtu: 1500,
+            fixed_features: Features::NONE,
+            features: Features::NONE,
+            optional_features: Features::NONE,
+            netmem_tx: false,
+            unicast_filter: false,
+            live_address_change: false,
+            software_stats: false,
+        }
+    }
 }
 
 /// A net device that the core does not know yet.
@@ -154,6 +180,7 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
                 config.netmem_tx,
                 config.unicast_filter,
                 config.live_address_change,
+                config.software_stats,
             );
             // The core says of a link only that it changed: up is a change from down.
             bindings::net_shim_set_carrier(raw, false);
@@ -278,7 +305,7 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
     /// # Safety
     ///
     /// The caller must not `mem::forget()` the returned [`Registration`] or otherwise keep it
-    /// from being dropped before the parent device is unbound.
+    /// from being dropped before the parent device is unbound, or the module is unloaded.
     pub unsafe fn register(
         self,
         driver: T,
@@ -311,6 +338,17 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
         registration.registered = true;
 
         Ok(registration)
+    }
+}
+
+impl<T: Driver + 'static> Unregistered<'static, T> {
+    /// Allocates a net device that has no parent: its driver does no DMA.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::new`].
+    pub fn new_virtual(config: Config) -> Result<Self> {
+        Self::alloc(None, config)
     }
 }
 

@@ -64,6 +64,11 @@ impl<S> Shared<S> {
         }
     }
 
+    /// How many slots are free when those before `head` are, less what was not published.
+    fn available(&self, head: u32) -> u32 {
+        self.len() - 1 - self.distance(head, self.tail.load(Acquire))
+    }
+
     fn slot(&self, index: u32) -> Option<*mut MaybeUninit<S>> {
         self.slots.get(index as usize).map(UnsafeCell::get)
     }
@@ -151,6 +156,13 @@ impl<S> Producer<S> {
     pub fn available(&mut self) -> u32 {
         self.head = self.shared.head.load(Acquire);
         self.shared.len() - 1 - self.shared.distance(self.head, self.next)
+    }
+
+    /// What looks at the queue from elsewhere.
+    pub fn observer(&self) -> Observer<S> {
+        Observer {
+            shared: self.shared.clone(),
+        }
     }
 
     /// The next slot, for a value that is made in its place; `None` if the queue is full.
@@ -283,7 +295,7 @@ impl<S> Consumer<S> {
             .map(|slot| (self.head, unsafe { (*slot).assume_init_ref() }))
     }
 
-    /// Takes the oldest slot; the producer may use it again after [`Self::give_back`].
+    /// Takes the oldest slot; the producer may use it again after [`Self::release`].
     #[inline]
     pub fn pop(&mut self) -> Option<S> {
         let (head, _) = self.peek()?;
@@ -294,24 +306,36 @@ impl<S> Consumer<S> {
         Some(value)
     }
 
-    /// Gives all that was taken to the producer.
+    /// Releases all that was taken to the producer.
     #[inline]
-    pub fn give_back(&mut self) {
+    pub fn release(&mut self) {
         self.shared.head.store(self.head, Release);
     }
 
-    /// How many slots are free for the producer once all that was taken is given back, less what
-    /// it has not published.
+    /// How many slots are free for the producer once all that was taken is released, less what it
+    /// has not published.
     #[inline]
     pub fn available(&self) -> u32 {
-        let tail = self.shared.tail.load(Acquire);
-
-        self.shared.len() - 1 - self.shared.distance(self.head, tail)
+        self.shared.available(self.head)
     }
 }
 
 impl<S> Drop for Consumer<S> {
     fn drop(&mut self) {
-        self.give_back();
+        self.release();
+    }
+}
+
+/// Looks at a queue that others use.
+pub struct Observer<S> {
+    shared: Arc<Shared<S>>,
+}
+
+impl<S> Observer<S> {
+    /// How many slots are free for the producer, less what it has not published; at any time there
+    /// may be more.
+    #[inline]
+    pub fn available(&self) -> u32 {
+        self.shared.available(self.shared.head.load(Acquire))
     }
 }

@@ -112,6 +112,7 @@ fn probe<'bound>(
             netmem_tx: true,
             unicast_filter: true,
             live_address_change: true,
+            software_stats: false,
         },
     )?
     .with_ethtool()

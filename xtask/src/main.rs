@@ -88,7 +88,7 @@ enum Command {
     /// or a --kdir that has a .config, that kernel is checked instead: its
     /// options, its version, its rustc. Prints the build folder.
     Kernel,
-    /// Build rigb.ko and ivshmem_mem.ko against that kernel
+    /// Build rigb.ko, rwire.ko and ivshmem_mem.ko against that kernel
     ///
     /// Prints the modules' files; ivshmem_mem.ko is built where the kernel has
     /// peer-to-peer DMA.

@@ -14,7 +14,11 @@ use crate::project::Project;
 use crate::ui::Step;
 
 /// The modules of this checkout, and the option that Kbuild builds each for.
-const OURS: &[(&str, &str)] = &[("rigb", "MODULES"), ("ivshmem_mem", "PCI_P2PDMA")];
+const OURS: &[(&str, &str)] = &[
+    ("rigb", "MODULES"),
+    ("rwire", "MODULES"),
+    ("ivshmem_mem", "PCI_P2PDMA"),
+];
 
 /// Builds the modules that the kernel has the options for; Kbuild sees what
 /// changed.

@@ -23,6 +23,7 @@ static const unsigned int NET_PP_FLAG_DMA_SYNC_DEV = PP_FLAG_DMA_SYNC_DEV;
 static const unsigned int NET_PP_FLAG_ALLOW_UNREADABLE_NETMEM =
 	PP_FLAG_ALLOW_UNREADABLE_NETMEM;
 static const u64 NET_SHIM_F_SG = NETIF_F_SG;
+static const u64 NET_SHIM_F_HW_CSUM = NETIF_F_HW_CSUM;
 static const u64 NET_SHIM_F_IP_CSUM = NETIF_F_IP_CSUM;
 static const u64 NET_SHIM_F_IPV6_CSUM = NETIF_F_IPV6_CSUM;
 static const u64 NET_SHIM_F_TSO = NETIF_F_TSO;

@@ -27,7 +27,9 @@ enum { NET_SHIM_SKB_CHECKSUM = 1 << 0, NET_SHIM_SKB_VLAN = 1 << 1, NET_SHIM_SKB_
 void *net_shim_netdev_priv(const struct net_device *dev);
 void net_shim_set_netdev_dev(struct net_device *dev, struct device *parent);
 void net_shim_set_flags(struct net_device *dev, bool netmem_tx, bool unicast_filter,
-			bool live_address_change);
+			bool live_address_change, bool software_stats);
+void net_shim_count_rx(struct net_device *dev, unsigned int len);
+void net_shim_count_tx(struct net_device *dev, unsigned int len);
 void net_shim_spread_irq(const struct net_device *dev, unsigned int irq, unsigned int index);
 bool net_shim_netif_running(const struct net_device *dev);
 bool net_shim_carrier_ok(const struct net_device *dev);

@@ -138,6 +138,12 @@ impl<T: Driver> DeviceRef<T> {
         unsafe { bindings::net_shim_set_carrier(self.as_raw(), up) };
     }
 
+    /// Returns whether the interface is up, or is being brought up.
+    pub fn is_running(&self) -> bool {
+        // SAFETY: The memory is valid.
+        unsafe { bindings::net_shim_netif_running(self.as_raw()) }
+    }
+
     /// Logs whether the link is up. May be called from any context.
     pub fn log_link(&self, up: bool) {
         // SAFETY: The memory is valid.

@@ -86,6 +86,21 @@ impl RxMetadata {
         })
     }
 
+    /// A frame of RX queue `queue` of software, which knows what its sender does
+    /// ([`RxSkb::copy_sent`]): a checksum that is still to be filled in.
+    pub fn of_sent(queue: u16, sent: &TxSkb) -> Self {
+        let metadata = Self::new(queue);
+
+        if !sent.needs_checksum() {
+            return metadata;
+        }
+        metadata.with_checksum(Checksum::Partial {
+            // CAST: Headers are short.
+            start: sent.transport_offset() as u16,
+            offset: sent.checksum_offset(),
+        })
+    }
+
     /// Says what is known of its checksums.
     #[inline]
     pub fn with_checksum(mut self, checksum: Checksum) -> Self {

@@ -100,7 +100,7 @@ impl<'bound> Completion<'bound> {
         if frames == 0 {
             return true;
         }
-        self.slots.give_back();
+        self.slots.release();
         if let (Some(pool), true) = (pool, entries != 0) {
             pool.completed(entries);
         }

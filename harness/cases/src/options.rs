@@ -19,6 +19,8 @@ pub enum Driver {
     Rigb,
     /// The kernel's, in C.
     Igb,
+    /// Ours, without the machine's NICs: a pair of software NICs.
+    Rwire,
 }
 
 impl Driver {
@@ -27,6 +29,7 @@ impl Driver {
         match self {
             Self::Rigb => &["rigb"],
             Self::Igb => &["i2c-core", "i2c-algo-bit", "igb"],
+            Self::Rwire => &["rwire"],
         }
     }
 
@@ -36,6 +39,7 @@ impl Driver {
         match self {
             Self::Rigb => "rigb",
             Self::Igb => "igb",
+            Self::Rwire => "rwire",
         }
     }
 }

@@ -95,14 +95,23 @@ impl Testbed {
 
     /// Waits for a station's interface, which is new, and puts it into its namespace.
     pub fn take_in(&self, station: Station) -> Result {
-        let found = self.guest.call(WaitInterface {
-            ns: Ns::Local,
-            mac: station.mac(),
-            timeout_ms: PATIENCE_MS,
-        })?;
+        let found = match (self.driver, station.end) {
+            // They have random addresses, and are there as soon as the module is loaded.
+            (Driver::Rwire, End::Local) => "eth0".to_owned(),
+            (Driver::Rwire, End::Peer) => "eth1".to_owned(),
+            (Driver::Rigb | Driver::Igb, _) => {
+                self.guest
+                    .call(WaitInterface {
+                        ns: Ns::Local,
+                        mac: station.mac(),
+                        timeout_ms: PATIENCE_MS,
+                    })?
+                    .name
+            }
+        };
         if let Some(queue) = self.transmit_queue {
             // Before it moves: the guest's sysfs shows one namespace.
-            let queues = format!("/sys/class/net/{}/queues", found.name);
+            let queues = format!("/sys/class/net/{found}/queues");
             self.guest.call(WriteFile {
                 ns: Ns::Local,
                 path: format!("{queues}/tx-{queue}/xps_cpus"),
@@ -111,7 +120,7 @@ impl Testbed {
         }
         self.guest.call(MoveInterface {
             from: Ns::Local,
-            interface: found.name,
+            interface: found,
             to: station.ns,
             rename: Some(station.name()),
         })?;

@@ -17,13 +17,27 @@ void net_shim_set_netdev_dev(struct net_device *dev, struct device *parent)
 }
 
 void net_shim_set_flags(struct net_device *dev, bool netmem_tx, bool unicast_filter,
-			bool live_address_change)
+			bool live_address_change, bool software_stats)
 {
 	dev->netmem_tx = netmem_tx ? NETMEM_TX_DMA : NETMEM_TX_NONE;
+	if (software_stats)
+		dev->pcpu_stat_type = NETDEV_PCPU_STAT_TSTATS;
 	if (unicast_filter)
 		dev->priv_flags |= IFF_UNICAST_FLT;
 	if (live_address_change)
 		dev->priv_flags |= IFF_LIVE_ADDR_CHANGE;
+}
+
+void net_shim_count_rx(struct net_device *dev, unsigned int len)
+{
+	if (dev->pcpu_stat_type == NETDEV_PCPU_STAT_TSTATS)
+		dev_sw_netstats_rx_add(dev, len);
+}
+
+void net_shim_count_tx(struct net_device *dev, unsigned int len)
+{
+	if (dev->pcpu_stat_type == NETDEV_PCPU_STAT_TSTATS)
+		dev_sw_netstats_tx_add(dev, 1, len);
 }
 
 /* Users may send it elsewhere. */

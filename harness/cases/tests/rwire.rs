@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The second driver on `net`: a pair of software NICs, without bus, DMA or interrupts.
+
+use cases::{Driver, Family, Result, Testbed};
+use protocol::{
+    kernel::UnloadModule,
+    link::ListInterfaces,
+    netdev::{ListNapis, ListQueues, QueueKind},
+    traffic::Ping,
+};
+
+const MIB: u64 = 1 << 20;
+
+fn pair(mtu: u32, name: &str) -> Result<Testbed> {
+    Testbed::options().driver(Driver::Rwire).mtu(mtu).boot(name)
+}
+
+fn passes_traffic(mtu: u32, name: &str) -> Result {
+    let bed = pair(mtu, name)?;
+    let [local, peer] = bed.stations();
+    let before = [bed.link_stats(local)?, bed.link_stats(peer)?];
+
+    for family in Family::BOTH {
+        for (from, to) in [(local, peer), (peer, local)] {
+            // Among them one that is fragmented.
+            for size in [0, 1, 18, 64, mtu - 60, 2 * mtu] {
+                let report = bed.guest.call(Ping {
+                    ns: from.ns,
+                    to: to.address(family),
+                    count: 3,
+                    size,
+                    timeout_ms: 60_000,
+                })?;
+                assert_eq!(
+                    (report.received, report.corrupt),
+                    (3, 0),
+                    "pings with {size} bytes from {} over {family:?}: {report:?}",
+                    from.interface
+                );
+            }
+            // More than a wire holds, so that queues stop and are woken.
+            bed.stream(from, to, family)
+                .transfer(&bed, 16 * MIB, &[64 << 10])?;
+        }
+    }
+
+    // What one has sent since it was loaded, the other has received; the kernel may send something
+    // between two readings.
+    bed.wait_until(1, || {
+        let (received, sent) = (bed.link_stats(peer)?, bed.link_stats(local)?);
+        let (received, sent) = (
+            (received.rx_packets, received.rx_bytes),
+            (sent.tx_packets, sent.tx_bytes),
+        );
+        Ok(u64::from(received == sent))
+    })?;
+    for (station, before) in bed.stations().into_iter().zip(before) {
+        let after = bed.link_stats(station)?;
+        assert_eq!(
+            (after.tx_dropped, after.rx_dropped, after.rx_errors),
+            (before.tx_dropped, before.rx_dropped, before.rx_errors),
+            "{} loses nothing: {after:?}",
+            station.interface
+        );
+    }
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn tcp_and_pings_pass_a_software_pair_at_mtu_1500() -> Result {
+    passes_traffic(1500, "rwire-1500")
+}
+
+#[test]
+fn tcp_and_pings_pass_a_software_pair_at_mtu_9000() -> Result {
+    passes_traffic(9000, "rwire-9000")
+}
+
+#[test]
+fn a_software_nic_has_more_rx_queues_than_napis() -> Result {
+    let bed = pair(1500, "rwire-queues")?;
+    let of = bed.local;
+    let mut napis = bed.guest.call(ListNapis {
+        ns: of.ns,
+        interface: of.name(),
+    })?;
+    napis.sort_by_key(|napi| napi.id);
+    let [first, second] = &napis[..] else {
+        panic!("two NAPIs: {napis:?}");
+    };
+    assert_eq!((first.irq, second.irq), (None, None), "{napis:?}");
+
+    let queues = bed.guest.call(ListQueues {
+        ns: of.ns,
+        interface: of.name(),
+    })?;
+    let served = |kind: QueueKind| -> Vec<_> {
+        let of_kind = queues.iter().filter(|queue| queue.kind == kind);
+        of_kind.map(|queue| (queue.id, queue.napi)).collect()
+    };
+    let (first, second) = (Some(first.id), Some(second.id));
+    assert_eq!(
+        served(QueueKind::Rx),
+        [(0, first), (1, first), (2, second), (3, second)],
+        "RX queues and their NAPIs"
+    );
+    assert_eq!(
+        served(QueueKind::Tx),
+        [(0, first), (1, second)],
+        "TX queues and their NAPIs"
+    );
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_software_nic_has_a_link_while_both_ends_are_up() -> Result {
+    let bed = pair(1500, "rwire-link")?;
+    for (down, other) in [(bed.local, bed.peer), (bed.peer, bed.local)] {
+        bed.set_interface(down, false)?;
+        bed.wait_carrier_of(other, false)?;
+        bed.set_interface(down, true)?;
+        bed.wait_carrier(true)?;
+        bed.stream(other, down, Family::V4)
+            .transfer(&bed, MIB, &[64 << 10])?;
+    }
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_software_pair_comes_and_goes_idle_and_under_traffic() -> Result {
+    let bed = pair(1500, "rwire-module")?;
+    for traffic in [false, true, true] {
+        let mut jobs = Vec::new();
+        if traffic {
+            for stream in [
+                bed.stream(bed.local, bed.peer, Family::V4),
+                bed.stream(bed.peer, bed.local, Family::V6),
+            ] {
+                let mut sink = stream.sink(&bed)?;
+                let source = stream.source(&bed, None, &[64 << 10], 0)?;
+                sink.wait_bytes(MIB)?;
+                jobs.push((source, sink));
+            }
+        }
+        bed.guest.call(UnloadModule {
+            name: Driver::Rwire.name().to_owned(),
+        })?;
+        for station in bed.stations() {
+            let left = bed.guest.call(ListInterfaces { ns: station.ns })?;
+            assert!(
+                left.iter().all(|left| left.name != station.interface),
+                "no interface is left: {left:?}"
+            );
+        }
+        for (source, sink) in jobs {
+            source.stop()?;
+            sink.stop()?;
+        }
+        bed.load_driver()?;
+        bed.set_up()?;
+        bed.stream(bed.local, bed.peer, Family::V4)
+            .transfer(&bed, MIB, &[64 << 10])?;
+    }
+    bed.finish()?;
+    Ok(())
+}
