@@ -13,7 +13,7 @@ use crate::cmd::{Cmd, cargo};
 use crate::kernel::{self, Kernel, Use};
 use crate::project::Project;
 use crate::ui::Step;
-use crate::{module, packages, spdx};
+use crate::{compile_fail, module, packages, spdx};
 
 /// Runs all checks.
 ///
@@ -38,6 +38,10 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     note("rustfmt", rustfmt_workspace(project));
     note("clippy of the kernel code", clippy_kernel(project, &kernel));
     note("panics in the kernel code", panics(project, &kernel));
+    note(
+        "misuse that must not compile",
+        compile_fail::check(project, &kernel),
+    );
     note("clippy", clippy_workspace(project));
     note("documentation", doc_workspace(project));
     note(

@@ -9,6 +9,7 @@ mod cache;
 mod check;
 mod clean;
 mod cmd;
+mod compile_fail;
 mod demo;
 mod document;
 mod guest;
