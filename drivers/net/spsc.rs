@@ -158,6 +158,11 @@ impl<S> Producer<S> {
         self.shared.len() - 1 - self.shared.distance(self.head, self.next)
     }
 
+    /// Returns whether the consumer has released all that was pushed.
+    pub fn is_empty(&mut self) -> bool {
+        self.available() == self.shared.len() - 1
+    }
+
     /// What looks at the queue from elsewhere.
     pub fn observer(&self) -> Observer<S> {
         Observer {

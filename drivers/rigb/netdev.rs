@@ -53,7 +53,10 @@ pub(crate) use self::{
         Control,
         Settings, //
     },
-    updown::Rings, //
+    updown::{
+        Pending,
+        Rings, //
+    }, //
 };
 use crate::{
     clock::{
@@ -142,7 +145,7 @@ impl<'bound> Driver for Adapter<'bound> {
     }
 
     fn stop(dev: Locked<'_, Self>, control: &mut Control) {
-        Self::halt(dev, control);
+        Self::halt(dev, control, Pending::Drop);
         Self::retire_pairs(dev, 0..control.in_use);
         dev.device().set_carrier(false);
     }
@@ -265,11 +268,11 @@ impl<'bound> Driver for Adapter<'bound> {
     fn link_stats(&self) -> LinkStats {
         let mut sum = LinkStats::default();
 
-        for (index, stats) in (0u32..).zip(self.stats.iter()) {
+        for stats in &self.stats {
             sum.rx_packets += stats.rx_packets.get();
             sum.rx_bytes += stats.rx_bytes.get();
             sum.rx_dropped += stats.rx_dropped();
-            sum.rx_missed_errors += self.rx_missed(index, stats);
+            sum.rx_missed_errors += stats.rx_missed.get();
             sum.rx_errors += stats.rx_errors.get();
             sum.tx_packets += stats.tx_packets.get();
             sum.tx_bytes += stats.tx_bytes.get();

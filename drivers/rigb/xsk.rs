@@ -18,6 +18,7 @@ use net::{
 use crate::netdev::{
     Adapter,
     Control,
+    Pending,
     Rings, //
 };
 
@@ -137,7 +138,7 @@ fn rings<'bound>(
 fn replace_pool(dev: Locked<'_, Adapter<'_>>, index: u16, pool: Option<Pool>) -> Option<Pool> {
     let mut old = pool;
 
-    Adapter::halt_pairs(dev, index..index + 1);
+    Adapter::halt_pairs(dev, index..index + 1, Pending::Send);
     let _ = dev.change_napi(index.into(), |state| {
         core::mem::swap(&mut state.pool, &mut old)
     });

@@ -23,6 +23,7 @@ use net::{
 use crate::netdev::{
     Adapter,
     Control,
+    Pending,
     Rings, //
 };
 
@@ -97,7 +98,7 @@ fn shrink<'bound>(
 
 /// Stops queue pairs that nothing is sent to any more.
 fn retire(dev: Locked<'_, Adapter<'_>>, pairs: Range<u16>) {
-    Adapter::halt_pairs(dev, pairs.clone());
+    Adapter::halt_pairs(dev, pairs.clone(), Pending::Send);
     Adapter::retire_pairs(dev, pairs);
 }
 

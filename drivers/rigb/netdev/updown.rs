@@ -21,6 +21,15 @@ use crate::{
     tx, //
 };
 
+/// What becomes of frames that are on a TX ring when it is stopped.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(crate) enum Pending {
+    /// They are sent first, if there is a link.
+    Send,
+    /// They are dropped: the interface goes down, or the device hangs.
+    Drop,
+}
+
 /// Rings of some queue pairs that follow one another, allocated and not started.
 pub(crate) struct Rings<'bound> {
     first: u16,
@@ -98,7 +107,7 @@ impl<'bound> Adapter<'bound> {
         let started = Self::start_pairs(dev, rings);
 
         if started.is_err() {
-            Self::halt(dev, control);
+            Self::halt(dev, control, Pending::Drop);
             return started;
         }
         // What changes after this look raises an interrupt, once they are enabled.
@@ -184,7 +193,7 @@ impl<'bound> Adapter<'bound> {
 
         let rings = Rings::for_all(dev, control, &settings)?;
 
-        Self::halt(dev, control);
+        Self::halt(dev, control, Pending::Send);
         let old = core::mem::replace(&mut control.settings, settings);
         Self::start(dev, control, rings).inspect_err(|_| {
             control.settings = old;
@@ -200,7 +209,7 @@ impl<'bound> Adapter<'bound> {
     pub(super) fn restart(dev: Locked<'_, Self>, control: &mut Control) -> Result {
         let rings = Rings::for_all(dev, control, &control.settings)?;
 
-        Self::halt(dev, control);
+        Self::halt(dev, control, Pending::Drop);
         dev.device()
             .driver()
             .hw
@@ -233,18 +242,18 @@ impl<'bound> Adapter<'bound> {
         // What it takes to go on afterwards comes first.
         let rings = Rings::for_all(dev, control, &control.settings)?;
 
-        Self::halt(dev, control);
+        Self::halt(dev, control, Pending::Send);
         let outcome = test(adapter, control);
         Self::start(dev, control, rings).inspect_err(|_| dev.device().set_carrier(false))?;
         Ok(outcome)
     }
 
     /// Stops the interface and frees its rings.
-    pub(crate) fn halt(dev: Locked<'_, Self>, control: &Control) {
+    pub(crate) fn halt(dev: Locked<'_, Self>, control: &Control, pending: Pending) {
         let hw = &dev.device().driver().hw;
 
         hw.stop_receiving();
-        Self::halt_pairs(dev, 0..control.in_use);
+        Self::halt_pairs(dev, 0..control.in_use, pending);
         hw.stop_sending();
         hw.disable_interrupts();
         // One may be about to say that the link is up.
@@ -252,10 +261,15 @@ impl<'bound> Adapter<'bound> {
     }
 
     /// Stops queue pairs `range` and frees their rings. What the core wants to send waits.
-    pub(crate) fn halt_pairs(dev: Locked<'_, Self>, range: Range<u16>) {
+    pub(crate) fn halt_pairs(dev: Locked<'_, Self>, range: Range<u16>, pending: Pending) {
+        let send = pending == Pending::Send && dev.device().has_carrier();
+
         for index in range {
             // Dropped when the completion side is, below.
-            let transmitter = dev.stop_tx(index.into());
+            let mut transmitter = dev.stop_tx(index.into());
+            if let (Some(transmitter), true) = (&mut transmitter, send) {
+                transmitter.drain();
+            }
             let Some(mut napi) = dev.napi(index.into()).ok().and_then(Napi::quiesce) else {
                 continue;
             };

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the stack has given to the interface to be sent is sent, whatever is changed meanwhile.
+//! TCP would hide it; datagrams do not.
+
+use cases::{Family, Result, Testbed};
+use protocol::{
+    UdpSink, UdpSource, XdpAction, XdpProgram,
+    ethtool::TestSelf,
+    rings::{DataSplit, SetChannels, SetRings},
+    rss::SetRss,
+    xdp::{AttachXdp, DetachXdp},
+};
+
+/// How often each change is made, there and back.
+const ROUNDS: u32 = 8;
+
+/// Sends datagrams at a constant rate, one every half a millisecond, makes a change and takes it
+/// back again and again, and counts what arrives.
+fn all_are_sent(
+    name: &str,
+    change: impl Fn(&Testbed) -> Result,
+    undo: impl Fn(&Testbed) -> Result,
+) -> Result {
+    let bed = Testbed::options().cpus(4).boot(name)?;
+    // What is in flight fits, whenever the guest's processors get to run.
+    bed.set_receive_ring(bed.peer, 4096)?;
+    let mut flows = Vec::new();
+    // Several, so that each queue has one.
+    for _ in 0..6 {
+        let listen = bed.peer.socket(Family::V4, bed.port());
+        let mut sink = bed.guest.start(UdpSink {
+            ns: bed.peer.ns,
+            listen,
+            seed: 7,
+        })?;
+        let source = bed.guest.start(UdpSource {
+            ns: bed.local.ns,
+            bind: None,
+            connect: listen,
+            seed: 7,
+            datagrams: None,
+            size: 1000,
+            batch: None,
+            pause_us: 3000,
+        })?;
+        // The neighbour is known from here on: only a few datagrams can wait for that.
+        sink.wait_bytes(1)?;
+        flows.push((source, sink));
+    }
+
+    for _ in 0..ROUNDS {
+        change(&bed)?;
+        undo(&bed)?;
+    }
+
+    let mut sent = 0;
+    let mut sinks = Vec::new();
+    for (source, sink) in flows {
+        sent += source.finish()?.sent;
+        sinks.push(sink);
+    }
+    // The last ones may still be on their way.
+    let read = bed.wait_until(sent, || bed.datagrams_read(bed.peer.ns));
+    let mut reports = Vec::new();
+    for sink in sinks {
+        reports.push(sink.stop()?);
+    }
+    assert_eq!(
+        (
+            reports.iter().map(|report| report.received).sum::<u64>(),
+            reports.iter().map(|report| report.missing).sum::<u64>(),
+        ),
+        (sent, 0),
+        "no datagram is lost: {reports:?}"
+    );
+    read?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn datagrams_are_sent_while_the_ring_sizes_change() -> Result {
+    let set = |bed: &Testbed, rx, tx| -> Result {
+        Ok(bed.guest.call(SetRings {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            rx: Some(rx),
+            tx: Some(tx),
+            data_split: None,
+            hds_thresh: None,
+        })?)
+    };
+    all_are_sent(
+        "lossless-rings",
+        |bed| set(bed, 256, 128),
+        |bed| set(bed, 1024, 512),
+    )
+}
+
+#[test]
+fn datagrams_are_sent_while_the_mtu_changes() -> Result {
+    all_are_sent(
+        "lossless-mtu",
+        |bed| bed.set_mtu(bed.local, 9000),
+        |bed| bed.set_mtu(bed.local, 1500),
+    )
+}
+
+#[test]
+fn datagrams_are_sent_while_header_split_goes_on_and_off() -> Result {
+    all_are_sent(
+        "lossless-split",
+        |bed| bed.set_header_split(bed.local, DataSplit::On),
+        |bed| bed.set_header_split(bed.local, DataSplit::Off),
+    )
+}
+
+#[test]
+fn datagrams_are_sent_while_xdp_programs_come_and_go() -> Result {
+    all_are_sent(
+        "lossless-xdp",
+        |bed| {
+            Ok(bed.guest.call(AttachXdp {
+                ns: bed.local.ns,
+                interface: bed.local.name(),
+                program: XdpProgram {
+                    ethertype: None,
+                    action: XdpAction::Pass,
+                    fragments: false,
+                },
+            })?)
+        },
+        |bed| {
+            bed.guest.call(DetachXdp {
+                ns: bed.local.ns,
+                interface: bed.local.name(),
+            })?;
+            // Rings without room for a program, so that the next one is a first one.
+            bed.set_mtu(bed.local, 9000)?;
+            bed.set_mtu(bed.local, 1500)
+        },
+    )
+}
+
+#[test]
+fn datagrams_are_sent_while_the_rss_table_changes() -> Result {
+    let set = |bed: &Testbed, queues: &[u32], key: u8| -> Result {
+        bed.steer(bed.local, queues)?;
+        Ok(bed.guest.call(SetRss {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            table: None,
+            key: Some(vec![key; 40]),
+        })?)
+    };
+    all_are_sent(
+        "lossless-rss",
+        |bed| set(bed, &[1, 2], 0x6d),
+        |bed| set(bed, &[0, 3], 0x5a),
+    )
+}
+
+#[test]
+fn datagrams_are_sent_while_channels_come_and_go() -> Result {
+    let set = |bed: &Testbed, combined| -> Result {
+        Ok(bed.guest.call(SetChannels {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            combined,
+        })?)
+    };
+    all_are_sent("lossless-channels", |bed| set(bed, 2), |bed| set(bed, 4))
+}
+
+#[test]
+fn datagrams_are_sent_while_the_device_tests_itself() -> Result {
+    all_are_sent("lossless-test", test_offline, |_| Ok(()))
+}
+
+/// Runs the self-tests that interrupt traffic; all of them pass.
+fn test_offline(bed: &Testbed) -> Result {
+    let found = bed.guest.call(TestSelf {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        offline: true,
+    })?;
+    assert!(
+        found.results.values().all(|&result| result == 0),
+        "all tests pass: {found:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn the_device_tests_itself_while_frames_arrive() -> Result {
+    const TESTS: u32 = 15;
+
+    let bed = Testbed::options().boot("lossless-flood")?;
+    let mut flows = Vec::new();
+    for family in Family::BOTH {
+        let listen = bed.local.socket(family, bed.port());
+        let mut sink = bed.guest.start(UdpSink {
+            ns: bed.local.ns,
+            listen,
+            seed: 3,
+        })?;
+        let source = bed.guest.start(UdpSource {
+            ns: bed.peer.ns,
+            bind: None,
+            connect: listen,
+            seed: 3,
+            datagrams: None,
+            size: 64,
+            batch: None,
+            pause_us: 0,
+        })?;
+        sink.wait_bytes(1)?;
+        flows.push((source, sink));
+    }
+    for _ in 0..TESTS {
+        test_offline(&bed)?;
+    }
+    for (source, sink) in flows {
+        source.stop()?;
+        sink.stop()?;
+    }
+    bed.finish()?;
+    Ok(())
+}
