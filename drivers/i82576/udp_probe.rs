@@ -45,11 +45,15 @@ pub const SIZE: u32 = LEN.div_ceil(DESCRIPTOR_SIZE);
 /// Bytes of a received frame that [`is_segment`] looks at.
 pub const START: usize = 48;
 
-/// The headers: a broadcast from a local address, 192.0.2.1 to 192.0.2.2, discard (RFC 863). As for
+/// Where frames in a loop inside the device are sent: a local address that nothing on the wire has, so
+/// that a device that filters for it receives no other frame.
+pub const DESTINATION: [u8; 6] = [0x02, 0x00, 0x00, 0x00, 0x00, 0x02];
+
+/// The headers: to [`DESTINATION`] from another local address, 192.0.2.1 to 192.0.2.2, discard (RFC 863). As for
 /// all segmentation, the lengths and the IP checksum are the device's affair, and the UDP checksum
 /// is that of the pseudo-header without a length, not inverted.
 const FRAME: [u8; START] = [
-    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02, 0x00, 0x00, 0x00, 0x00, 0x01, 0x08,
+    0x02, 0x00, 0x00, 0x00, 0x00, 0x02, 0x02, 0x00, 0x00, 0x00, 0x00, 0x01, 0x08,
     0x00, // Ethernet
     0x45, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x40, 0x11, 0x00, 0x00, // IPv4
     0xc0, 0x00, 0x02, 0x01, 0xc0, 0x00, 0x02, 0x02, // addresses

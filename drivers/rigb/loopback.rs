@@ -12,7 +12,8 @@ use i82576::{
     },
     ring,
     rx,
-    tx, //
+    tx,
+    udp_probe::DESTINATION, //
 };
 use kernel::{
     device::{
@@ -97,7 +98,7 @@ impl Drop for Queues<'_> {
     }
 }
 
-/// Sends what `sent` describes, whose last descriptor reports its completion, and waits for
+/// Sends what `sent` describes, to [`DESTINATION`], whose last descriptor reports its completion, and waits for
 /// `frames` frames of up to 2 KiB.
 ///
 /// # Errors
@@ -133,6 +134,8 @@ pub(crate) fn send(
     // No other queue is there to hash to; whoever starts them programs this anew.
     hw.write(regs::MRQC, 0);
     hw.start();
+    // The wire may be busy.
+    hw.receive_only(&DESTINATION);
     hw.begin_loopback();
     hw.enable_rx(
         0,

@@ -8,7 +8,8 @@ use i82576::{
         self,
         Reg, //
     },
-    tx, //
+    tx,
+    udp_probe::DESTINATION, //
 };
 use kernel::{
     device::{
@@ -122,9 +123,16 @@ fn interrupt<'bound>(adapter: &Adapter<'bound>, control: &Control) -> Result {
     came
 }
 
-/// Bytes of the frame that is sent: broadcast, of an EtherType for experiments, and numbers.
+/// Bytes of the frame that is sent: to [`DESTINATION`], of an EtherType for experiments, and numbers.
 const FRAME: u16 = 512;
-const HEADER: [u64; 2] = [0x5452_ffff_ffff_ffff, 0x0000_b588_5600_5443];
+const HEADER: [u64; 2] = [0x5452_0000_0000_0000 | destination(), 0x0000_b588_5600_5443];
+
+/// [`DESTINATION`] as the start of a little-endian quadword.
+const fn destination() -> u64 {
+    let [a, b, c, d, e, f] = DESTINATION;
+
+    u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
+}
 
 /// Quadword `index` of the frame.
 fn frame(index: u32) -> u64 {

@@ -25,6 +25,13 @@ impl Hw<'_> {
         self.set_address(0, Some(*addr));
     }
 
+    /// Receives frames for `addr` and no others, until the filter is set again.
+    pub(crate) fn receive_only(&self, addr: &MacAddress) {
+        self.set_filter(&Filter::NONE, Features::NONE);
+        self.modify(regs::RCTL, regs::rctl::BAM, 0);
+        self.set_mac_address(addr);
+    }
+
     fn set_address(&self, n: u16, addr: Option<MacAddress>) {
         let (low, high) = addr.map_or((0, 0), regs::rah::encode);
 
