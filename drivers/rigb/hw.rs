@@ -6,6 +6,7 @@ mod clock;
 mod filter;
 mod five_tuple;
 mod link;
+mod semaphore;
 
 use i82576::{
     limits,
@@ -91,6 +92,7 @@ impl<'bound> Hw<'bound> {
         self.write(regs::EIMC, u32::MAX);
         self.write(regs::RCTL, 0);
         self.write(regs::TCTL, regs::tctl::PSP);
+        self.disable_master();
         self.modify(regs::CTRL, 0, regs::ctrl::RST);
         fsleep(Delta::from_millis(1));
         self.wait(regs::CTRL, |value| value & regs::ctrl::RST == 0)?;
@@ -102,6 +104,22 @@ impl<'bound> Hw<'bound> {
         self.modify(regs::CTRL_EXT, 0, regs::ctrl_ext::DRV_LOAD);
         self.modify(regs::CTRL, 0, regs::ctrl::SLU);
         self.restart_autoneg()
+    }
+
+    /// Has the device make no new requests on the bus, and waits until none is pending: a reset with
+    /// a request pending can hang the bus (`igb_disable_pcie_master()`). The reset enables them
+    /// again.
+    fn disable_master(&self) {
+        self.modify(regs::CTRL, 0, regs::ctrl::GIO_MASTER_DISABLE);
+        let disabled = self.wait(regs::STATUS, |value| {
+            value & regs::status::GIO_MASTER_ENABLE == 0
+        });
+        if disabled == Err(ETIMEDOUT) {
+            pr_warn!(
+                "requests on the bus stay pending before a reset
+"
+            );
+        }
     }
 
     /// Makes the device stop all DMA at once, for when a queue does not stop by itself. The

@@ -59,6 +59,12 @@ pub mod status {
     /// The reset of the physical function is done; it is cleared by the next reset.
     pub const PF_RST_DONE: u32 = 1 << 21;
 
+    /// The number of the port that a value of the register tells.
+    #[inline]
+    pub const fn port(value: u32) -> u32 {
+        value >> LAN_ID_SHIFT & 3
+    }
+
     /// The link speed in Mb/s that a value of the register tells; valid while [`LU`] is set.
     #[inline]
     pub const fn speed(value: u32) -> u32 {
@@ -306,4 +312,14 @@ pub mod sw_fw_sync {
     pub const PHY1: u32 = 1 << 2;
     /// Shift of the firmware's bits.
     pub const FIRMWARE_SHIFT: u32 = 16;
+
+    /// The PHY of a port.
+    #[inline]
+    pub const fn phy(port: u32) -> u32 {
+        if port == 0 {
+            PHY0
+        } else {
+            PHY1
+        }
+    }
 }

@@ -14,7 +14,10 @@ use i82576::{
 };
 use kernel::prelude::*;
 
-use super::Hw;
+use super::{
+    semaphore::PhyLock,
+    Hw, //
+};
 
 /// What a side offers: bits of the PHY's registers, which are other ones for the two sides.
 #[derive(Copy, Clone, PartialEq)]
@@ -43,11 +46,15 @@ impl Hw<'_> {
     }
 
     pub(super) fn phy_write(&self, register: u8, value: u16) -> Result {
+        let _phy = PhyLock::acquire(self)?;
+
         self.write(regs::MDIC, mdic::write(register, value));
         self.phy_wait().map(|_| ())
     }
 
     fn phy_read(&self, register: u8) -> Result<u16> {
+        let _phy = PhyLock::acquire(self)?;
+
         self.write(regs::MDIC, mdic::read(register));
         self.phy_wait()
     }
