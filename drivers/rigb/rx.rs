@@ -86,6 +86,14 @@ impl EnabledQueue<'_> {
             .inspect_err(|_| self.hw.resume_rx(self.index))
     }
 
+    /// Counts what the device had no descriptor for. Reads a register: for when it had none.
+    #[cold]
+    fn count_missed(&self, stats: &QueueStats) {
+        stats
+            .rx_missed
+            .add(self.hw.take_rx_drops(self.index.into()));
+    }
+
     /// Gives the device the descriptors up to `tail`.
     fn give(&self, tail: u16) {
         self.hw.write(regs::rdt(self.index), u32::from(tail));
@@ -215,12 +223,14 @@ impl<'bound> Running<'bound> {
         let budget = napi.budget();
         let mut packets = 0;
         let mut bytes = 0;
+        let mut exhausted = false;
 
         while packets < budget {
             let batch = self.clean(napi, budget - packets);
 
             packets += batch.packets;
             bytes += batch.bytes;
+            exhausted |= self.ring.posted() == 0;
             if batch.descriptors < REFILL_BATCH {
                 break;
             }
@@ -234,6 +244,9 @@ impl<'bound> Running<'bound> {
         let starved = !self.refill(napi);
         if starved {
             self.stats.rx_starved.add(1);
+        }
+        if exhausted {
+            self.queue.count_missed(&self.stats);
         }
         (packets, starved)
     }

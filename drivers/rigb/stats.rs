@@ -122,7 +122,8 @@ impl QueueStats {
 }
 
 impl Adapter<'_> {
-    /// Packets that the device had no descriptor for in RX queue `index`.
+    /// Packets that the device had no descriptor for in RX queue `index`, as it counts them: reads a
+    /// register, so not for `ndo_get_stats64`.
     pub(crate) fn rx_missed(&self, index: u32, stats: &QueueStats) -> u64 {
         stats.rx_missed.add(self.hw.take_rx_drops(index));
         stats.rx_missed.get()

@@ -226,6 +226,9 @@ impl<'bound> XskRunning<'bound> {
             }
         }
 
+        if self.ring.posted() == 0 {
+            self.queue.count_missed(&self.stats);
+        }
         if self.unflushed.replace(false) {
             let _ = napi.transmit_frames(self.ring.index.into(), |tx, _| tx.flush_frames());
         }
