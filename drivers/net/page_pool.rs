@@ -92,6 +92,25 @@ impl PageSize {
 /// it would free it, and allocate it again.
 const KEEP: u32 = 8;
 
+/// How much memory a pool keeps for reuse beside its ring's, at most, in bytes: as much as a
+/// receive window of TCP's takes (`net.ipv4.tcp_rmem`, 6 MiB of payload), and no more, as a device
+/// may have many rings. A ring's own memory is kept in any case, so that a new ring costs nothing.
+const KEEP_BYTES: u32 = 12 << 20;
+
+/// How many pieces of memory of `page_size` a pool keeps whose ring takes `size`.
+const fn keep(size: u32, page_size: PageSize) -> u32 {
+    let most = KEEP_BYTES / page_size.bytes();
+    let wanted = size.saturating_mul(KEEP);
+
+    if wanted <= most {
+        wanted
+    } else if size < most {
+        most
+    } else {
+        size
+    }
+}
+
 /// What a pool is for.
 pub struct Config {
     /// How many pieces of memory the ring takes.
@@ -157,13 +176,24 @@ impl<T: Driver> PagePool<T> {
             flags |= bindings::NET_PP_FLAG_ALLOW_UNREADABLE_NETMEM;
         }
 
+        // SAFETY: The device is valid and locked, and has the queue.
+        let provided = config.allow_unreadable
+            && unsafe {
+                bindings::netif_rxq_has_unreadable_mp(dev.device().as_raw(), config.queue)
+            };
+
         // SAFETY: All zero is a valid value; the fields that matter follow.
         let mut params: bindings::page_pool_params = unsafe { core::mem::zeroed() };
         {
             // SAFETY: Both members of the union are the same fields.
             let fast = unsafe { &mut params.__bindgen_anon_1.fast };
             fast.order = config.page_size.order();
-            fast.pool_size = config.size.saturating_mul(KEEP);
+            fast.pool_size = if provided {
+                // The memory is there in any case.
+                config.size.saturating_mul(KEEP)
+            } else {
+                keep(config.size, config.page_size)
+            };
             fast.nid = -1;
             fast.dev = parent.map_or(core::ptr::null_mut(), |parent| {
                 core::ptr::from_ref(parent).cast_mut().cast()
