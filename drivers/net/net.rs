@@ -5,7 +5,7 @@
 //! What `rust/kernel/net` lacks: net devices, NAPI, sk_buffs, page pools and netmem, queue
 //! management, ethtool, XDP. This crate knows no driver; a NIC driver implements
 //! [`driver::Driver`] and, as its hardware allows, [`queue::QueueManagement`],
-//! [`ethtool::Ethtool`], [`stats::QueueStats`], [`xdp::Xdp`] and [`xdp::Xsk`], and registers a
+//! [`stats::QueueStats`], [`xdp::Xdp`], [`xdp::Xsk`] and the traits of [`ethtool`], and registers a
 //! [`ptp::Clock`].
 //!
 //! # Who may touch what

@@ -33,8 +33,10 @@ use crate::{
         Private, //
     },
     ethtool::{
-        self,
-        Ethtool,
+        table::{
+            self,
+            Table, //
+        },
         FlowRules, //
     },
     features::Features,
@@ -116,9 +118,12 @@ impl Config {
 }
 
 /// A net device that the core does not know yet.
-pub struct Unregistered<'bound, T: Driver> {
+///
+/// `E` lists what it offers to ethtool; `()` is what every device has.
+pub struct Unregistered<'bound, T: Driver, E = ()> {
     owner: Owner<T>,
     _parent: PhantomData<&'bound Device<Bound>>,
+    _ethtool: PhantomData<E>,
 }
 
 impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
@@ -196,34 +201,34 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
             // unregisters the device first.
             owner: unsafe { Owner::new(dev) },
             _parent: PhantomData,
+            _ethtool: PhantomData,
         })
     }
+}
 
-    /// Offers the driver's ethtool operations.
-    pub fn with_ethtool(self) -> Self
+impl<'bound, T: Driver + 'bound, E> Unregistered<'bound, T, E> {
+    /// Offers rules that say to which queue packets go, and [`Features::NTUPLE`] to turn them off.
+    pub fn with_flow_rules(self) -> Unregistered<'bound, T, (E, table::FlowRules)>
     where
-        T: Ethtool,
-    {
-        // SAFETY: The core does not know the device yet.
-        unsafe { (*self.owner.device().as_raw()).ethtool_ops = ethtool::Table::<T>::OPS };
-        self
-    }
-
-    /// Offers rules that say to which queue packets go, and [`Features::NTUPLE`] to turn them off;
-    /// after [`Self::with_ethtool`].
-    pub fn with_flow_rules(self) -> Self
-    where
-        T: Ethtool + FlowRules,
+        T: FlowRules,
     {
         let ntuple = Features::NTUPLE.as_raw();
 
-        // SAFETY: As above.
+        // SAFETY: The core does not know the device yet.
         unsafe {
-            (*self.owner.device().as_raw()).ethtool_ops = ethtool::Table::<T>::OPS_WITH_FLOW_RULES;
             (*self.owner.device().as_raw()).hw_features |= ntuple;
             (*self.owner.device().as_raw()).features |= ntuple;
         }
-        self
+        self.with_flow_rule_operations()
+    }
+
+    /// Offers the ethtool operations of `L`, too.
+    pub(crate) fn with_operations<L>(self) -> Unregistered<'bound, T, (E, L)> {
+        Unregistered {
+            owner: self.owner,
+            _parent: PhantomData,
+            _ethtool: PhantomData,
+        }
     }
 
     /// Offers queue management: device memory TCP and io_uring zero-copy receive need it.
@@ -306,11 +311,10 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
     ///
     /// The caller must not `mem::forget()` the returned [`Registration`] or otherwise keep it
     /// from being dropped before the parent device is unbound, or the module is unloaded.
-    pub unsafe fn register(
-        self,
-        driver: T,
-        control: T::Control,
-    ) -> Result<Registration<'bound, T>> {
+    pub unsafe fn register(self, driver: T, control: T::Control) -> Result<Registration<'bound, T>>
+    where
+        E: Table<T>,
+    {
         let raw = self.owner.device().as_raw();
         let allocation = self.owner.device().allocation();
 
@@ -333,6 +337,8 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
             _parent: PhantomData,
         };
 
+        // SAFETY: The core does not know the device yet.
+        unsafe { (*raw).ethtool_ops = const { &E::OPS } };
         // SAFETY: The device is complete; no lock is held.
         to_result(unsafe { bindings::register_netdev(raw) })?;
         registration.registered = true;

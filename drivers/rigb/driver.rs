@@ -115,16 +115,23 @@ fn probe<'bound>(
             software_stats: false,
         },
     )?
-    .with_ethtool()
     .with_queue_management()
     .with_queue_stats()
     .with_xdp()
-    .with_xsk();
-    netdev = if five_tuples {
-        netdev.with_flow_rules()
-    } else {
-        netdev
-    };
+    .with_xsk()
+    .with_rings()
+    .with_channels()
+    .with_coalescing()
+    .with_rss()
+    .with_link_settings()
+    .with_flow_control()
+    .with_statistics()
+    .with_standard_statistics()
+    .with_registers()
+    .with_self_tests()
+    .with_identification()
+    .with_wake_on_lan()
+    .with_message_level();
 
     // SAFETY: The clock goes into the driver's state and its queues', which are dropped at unbind.
     let clock = unsafe {
@@ -172,5 +179,11 @@ fn probe<'bound>(
     let adapter = Adapter::new(vectors, pdev.as_ref(), hw, clock, stats, schedulers, watch)?;
 
     // SAFETY: The registration goes into the driver's data, which is dropped at unbind.
-    unsafe { netdev.register(adapter, control) }
+    unsafe {
+        if five_tuples {
+            netdev.with_flow_rules().register(adapter, control)
+        } else {
+            netdev.register(adapter, control)
+        }
+    }
 }

@@ -3,12 +3,15 @@
 //! How many queue pairs are in use (`ethtool -l`, `-L`).
 
 use kernel::{
-    error::from_result,
+    error::{
+        from_result,
+        VTABLE_DEFAULT_ERROR, //
+    },
     prelude::*, //
 };
 use net_bindings as bindings;
 
-use super::Table;
+use super::Callbacks;
 use crate::device::{
     Driver,
     Locked,
@@ -27,6 +30,7 @@ pub struct ChannelCounts {
 }
 
 /// A driver whose queues come in pairs.
+#[vtable]
 pub trait Channels: Driver {
     /// The channels as they are.
     fn channels(control: &Self::Control) -> ChannelCounts;
@@ -45,11 +49,13 @@ pub trait Channels: Driver {
     ///
     /// `ENOMEM`, and others of the device.
     fn set_channels(
-        dev: Locked<'_, Self>,
-        rtnl: Rtnl<'_>,
-        control: &mut Self::Control,
-        combined: u32,
-    ) -> Result;
+        _dev: Locked<'_, Self>,
+        _rtnl: Rtnl<'_>,
+        _control: &mut Self::Control,
+        _combined: u32,
+    ) -> Result {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
 }
 
 impl<T: Channels> Locked<'_, T> {
@@ -76,7 +82,7 @@ impl<T: Channels> Locked<'_, T> {
     }
 }
 
-impl<T: Channels> Table<T> {
+impl<T: Channels> Callbacks<T> {
     /// # Safety
     ///
     /// Only the core may call it, as `get_channels`.

@@ -3,14 +3,17 @@
 //! Interrupt coalescing (`ethtool -c`, `-C`, and `--per-queue`).
 
 use kernel::{
-    error::from_result,
+    error::{
+        from_result,
+        VTABLE_DEFAULT_ERROR, //
+    },
     prelude::*, //
 };
 use net_bindings as bindings;
 
 use super::{
-    ExtAck,
-    Table, //
+    Callbacks,
+    ExtAck, //
 };
 use crate::device::{
     Driver,
@@ -44,6 +47,7 @@ impl Coalesce {
 }
 
 /// A driver whose queue pairs have an interrupt each, which can be moderated.
+#[vtable]
 pub trait Coalescing: Driver {
     /// How the interrupts of a queue pair are coalesced; for none in particular, of the first one.
     ///
@@ -59,15 +63,17 @@ pub trait Coalescing: Driver {
     /// `EINVAL` for what the device cannot do or if there is no such pair in use, `ENOMEM`; nothing
     /// is changed.
     fn set_coalesce(
-        dev: Locked<'_, Self>,
-        control: &mut Self::Control,
-        pair: Option<u32>,
-        coalesce: Coalesce,
-        extack: &ExtAck<'_>,
-    ) -> Result;
+        _dev: Locked<'_, Self>,
+        _control: &mut Self::Control,
+        _pair: Option<u32>,
+        _coalesce: Coalesce,
+        _extack: &ExtAck<'_>,
+    ) -> Result {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
 }
 
-impl<T: Coalescing> Table<T> {
+impl<T: Coalescing> Callbacks<T> {
     /// # Safety
     ///
     /// As [`Self::get_coalesce`].

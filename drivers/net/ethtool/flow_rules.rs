@@ -14,9 +14,8 @@ use net_bindings as bindings;
 
 use super::{
     flow_spec,
-    Channels,
-    Ethtool,
-    Table, //
+    Callbacks,
+    Channels, //
 };
 use crate::{
     device::{
@@ -188,18 +187,11 @@ fn insert<T: FlowRules>(
     }
 }
 
-impl<T: Ethtool + FlowRules> Table<T> {
-    /// [`Self::OPS`], and rules.
-    pub(crate) const OPS_WITH_FLOW_RULES: &'static bindings::ethtool_ops = &bindings::ethtool_ops {
-        get_rxnfc: Some(Self::get_rxnfc),
-        set_rxnfc: Some(Self::set_rxnfc),
-        ..*Self::OPS
-    };
-
+impl<T: FlowRules> Callbacks<T> {
     /// # Safety
     ///
     /// Only the core may call it, as `get_rxnfc`.
-    unsafe extern "C" fn get_rxnfc(
+    pub(super) unsafe extern "C" fn get_rxnfc(
         dev: *mut bindings::net_device,
         request: *mut bindings::ethtool_rxnfc,
         places: *mut u32,
@@ -248,7 +240,7 @@ impl<T: Ethtool + FlowRules> Table<T> {
     /// # Safety
     ///
     /// Only the core may call it, as `set_rxnfc`.
-    unsafe extern "C" fn set_rxnfc(
+    pub(super) unsafe extern "C" fn set_rxnfc(
         dev: *mut bindings::net_device,
         request: *mut bindings::ethtool_rxnfc,
     ) -> c_int {

@@ -4,12 +4,15 @@
 //! `-A`).
 
 use kernel::{
-    error::from_result,
+    error::{
+        from_result,
+        VTABLE_DEFAULT_ERROR, //
+    },
     prelude::*, //
 };
 use net_bindings as bindings;
 
-use super::Table;
+use super::Callbacks;
 use crate::device::{
     Driver,
     Locked, //
@@ -94,16 +97,8 @@ pub struct Link {
     pub partner: LinkModes,
 }
 
-/// Flow control by pause frames.
-#[derive(Copy, Clone, PartialEq, Eq)]
-pub struct Pause {
-    /// Pause frames that come are obeyed.
-    pub rx: bool,
-    /// Pause frames are sent.
-    pub tx: bool,
-}
-
 /// A driver of a device with a link that is negotiated and flow control that is not.
+#[vtable]
 pub trait LinkSettings: Driver {
     /// The link.
     ///
@@ -117,23 +112,25 @@ pub trait LinkSettings: Driver {
     /// # Errors
     ///
     /// `EINVAL` for a set that the device cannot offer, and those of the device.
-    fn advertise(dev: Locked<'_, Self>, control: &mut Self::Control, modes: LinkModes) -> Result;
+    fn advertise(
+        _dev: Locked<'_, Self>,
+        _control: &mut Self::Control,
+        _modes: LinkModes,
+    ) -> Result {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
 
     /// Negotiates again.
     ///
     /// # Errors
     ///
     /// Those of the device.
-    fn restart_autoneg(dev: Locked<'_, Self>, control: &mut Self::Control) -> Result;
-
-    /// Flow control.
-    fn pause(control: &Self::Control) -> Pause;
-
-    /// Sets flow control.
-    fn set_pause(dev: Locked<'_, Self>, control: &mut Self::Control, pause: Pause);
+    fn restart_autoneg(_dev: Locked<'_, Self>, _control: &mut Self::Control) -> Result {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
 }
 
-impl<T: LinkSettings> Table<T> {
+impl<T: LinkSettings> Callbacks<T> {
     /// # Safety
     ///
     /// Only the core may call it, as `get_link_ksettings`.
@@ -195,43 +192,5 @@ impl<T: LinkSettings> Table<T> {
         let (dev, control) = unsafe { Locked::<T>::new(dev) };
 
         from_result(|| T::restart_autoneg(dev, control).map(|()| 0))
-    }
-
-    /// # Safety
-    ///
-    /// Only the core may call it, as `get_pauseparam`.
-    pub(super) unsafe extern "C" fn get_pauseparam(
-        dev: *mut bindings::net_device,
-        out: *mut bindings::ethtool_pauseparam,
-    ) {
-        // SAFETY: As above.
-        let ((_, control), out) = unsafe { (Locked::<T>::new(dev), &mut *out) };
-        let pause = T::pause(control);
-
-        out.autoneg = 0;
-        out.rx_pause = pause.rx.into();
-        out.tx_pause = pause.tx.into();
-    }
-
-    /// # Safety
-    ///
-    /// Only the core may call it, as `set_pauseparam`.
-    pub(super) unsafe extern "C" fn set_pauseparam(
-        dev: *mut bindings::net_device,
-        request: *mut bindings::ethtool_pauseparam,
-    ) -> c_int {
-        // SAFETY: As above.
-        let ((dev, control), request) = unsafe { (Locked::<T>::new(dev), &*request) };
-
-        if request.autoneg != 0 {
-            return EOPNOTSUPP.to_errno();
-        }
-        let pause = Pause {
-            rx: request.rx_pause != 0,
-            tx: request.tx_pause != 0,
-        };
-
-        T::set_pause(dev, control, pause);
-        0
     }
 }

@@ -5,14 +5,17 @@
 use core::marker::PhantomData;
 
 use kernel::{
-    error::from_result,
+    error::{
+        from_result,
+        VTABLE_DEFAULT_ERROR, //
+    },
     prelude::*, //
 };
 use net_bindings as bindings;
 
 use super::{
-    ExtAck,
-    Table, //
+    Callbacks,
+    ExtAck, //
 };
 use crate::device::{
     Driver,
@@ -61,8 +64,13 @@ pub struct RingRequest {
     /// Packets up to this many bytes are not split.
     pub hds_thresh: u32,
 }
+
 /// A driver whose rings can be configured.
+#[vtable]
 pub trait RingParams: Driver {
+    /// The device splits headers from TCP payload.
+    const HEADER_SPLIT: bool;
+
     /// The rings as they are.
     fn rings(control: &Self::Control) -> Rings;
 
@@ -72,14 +80,16 @@ pub trait RingParams: Driver {
     ///
     /// `EINVAL` for sizes that the device does not take, `ENOMEM`.
     fn set_rings(
-        dev: Locked<'_, Self>,
-        control: &mut Self::Control,
-        request: RingRequest,
-        extack: &ExtAck<'_>,
-    ) -> Result;
+        _dev: Locked<'_, Self>,
+        _control: &mut Self::Control,
+        _request: RingRequest,
+        _extack: &ExtAck<'_>,
+    ) -> Result {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
 }
 
-impl<T: RingParams> Table<T> {
+impl<T: RingParams> Callbacks<T> {
     /// # Safety
     ///
     /// Only the core may call it, as `get_ringparam`.

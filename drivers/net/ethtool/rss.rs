@@ -5,14 +5,17 @@
 use core::marker::PhantomData;
 
 use kernel::{
-    error::from_result,
+    error::{
+        from_result,
+        VTABLE_DEFAULT_ERROR, //
+    },
     prelude::*, //
 };
 use net_bindings as bindings;
 
 use super::{
-    ExtAck,
-    Table, //
+    Callbacks,
+    ExtAck, //
 };
 use crate::device::{
     Driver,
@@ -74,6 +77,7 @@ impl HashFields {
 }
 
 /// A driver with receive side scaling.
+#[vtable]
 pub trait Rss: Driver {
     /// Entries of the RSS indirection table.
     const RSS_ENTRIES: u32;
@@ -87,15 +91,19 @@ pub trait Rss: Driver {
     ///
     /// Any; nothing is changed.
     fn set_rss(
-        dev: Locked<'_, Self>,
-        control: &mut Self::Control,
-        key: Option<&[u8]>,
-        table: Option<&[u32]>,
-        extack: &ExtAck<'_>,
-    ) -> Result;
+        _dev: Locked<'_, Self>,
+        _control: &mut Self::Control,
+        _key: Option<&[u8]>,
+        _table: Option<&[u32]>,
+        _extack: &ExtAck<'_>,
+    ) -> Result {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
 
     /// What of a flow is hashed (`ethtool -n nic0 rx-flow-hash`).
-    fn hash_fields(control: &Self::Control, flow: Flow) -> HashFields;
+    fn hash_fields(_control: &Self::Control, _flow: Flow) -> HashFields {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
 
     /// Has `fields` of a flow be hashed, and no others (`ethtool -N nic0 rx-flow-hash`).
     ///
@@ -103,15 +111,17 @@ pub trait Rss: Driver {
     ///
     /// `EOPNOTSUPP` for what the device cannot hash; nothing is changed.
     fn set_hash_fields(
-        dev: Locked<'_, Self>,
-        control: &mut Self::Control,
-        flow: Flow,
-        fields: HashFields,
-        extack: &ExtAck<'_>,
-    ) -> Result;
+        _dev: Locked<'_, Self>,
+        _control: &mut Self::Control,
+        _flow: Flow,
+        _fields: HashFields,
+        _extack: &ExtAck<'_>,
+    ) -> Result {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
 }
 
-impl<T: Rss> Table<T> {
+impl<T: Rss> Callbacks<T> {
     /// # Safety
     ///
     /// Only the core may call it, as `get_rxfh_key_size`.

@@ -3,9 +3,13 @@
 //! Statistics that mean the same for every driver: IEEE 802.3 and RFC 2819 (`ethtool -S --groups`,
 //! `ethtool -I -a`).
 
+use kernel::{
+    error::VTABLE_DEFAULT_ERROR,
+    prelude::*, //
+};
 use net_bindings as bindings;
 
-use super::Table;
+use super::Callbacks;
 use crate::device::{
     Driver,
     Locked, //
@@ -148,24 +152,33 @@ pub struct SizeStats<'a> {
 }
 
 /// A driver of a device that counts what standards define.
+#[vtable]
 pub trait StandardStatistics: Driver {
     /// The sizes by which frames are counted.
-    const SIZES: &'static Sizes;
+    const SIZES: &'static Sizes = &Sizes::new(&[]);
 
     /// MAC statistics.
-    fn mac_stats(dev: Locked<'_, Self>, control: &mut Self::Control) -> MacStats;
+    fn mac_stats(_dev: Locked<'_, Self>, _control: &mut Self::Control) -> MacStats {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
 
     /// MAC control statistics.
-    fn control_stats(dev: Locked<'_, Self>, control: &mut Self::Control) -> ControlStats;
+    fn control_stats(_dev: Locked<'_, Self>, _control: &mut Self::Control) -> ControlStats {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
 
     /// Flow control statistics.
-    fn pause_stats(dev: Locked<'_, Self>, control: &mut Self::Control) -> PauseStats;
+    fn pause_stats(_dev: Locked<'_, Self>, _control: &mut Self::Control) -> PauseStats {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
 
     /// Frames by size.
-    fn size_stats<'a>(dev: Locked<'_, Self>, control: &'a mut Self::Control) -> SizeStats<'a>;
+    fn size_stats<'a>(_dev: Locked<'_, Self>, _control: &'a mut Self::Control) -> SizeStats<'a> {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
 }
 
-impl<T: StandardStatistics> Table<T> {
+impl<T: StandardStatistics> Callbacks<T> {
     /// # Safety
     ///
     /// Only the core may call it, as `get_eth_mac_stats`.

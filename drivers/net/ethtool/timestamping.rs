@@ -6,13 +6,13 @@
 use kernel::prelude::*;
 use net_bindings as bindings;
 
-use super::Table;
+use super::Callbacks;
 use crate::device::{
     Driver,
     NetDevice, //
 };
 
-impl<T: Driver> Table<T> {
+impl<T: Driver> Callbacks<T> {
     /// # Safety
     ///
     /// Only the core may call it, as `get_ts_info`.

@@ -27,6 +27,7 @@ use crate::netdev::{
     Rings, //
 };
 
+#[vtable]
 impl<'bound> Channels for Adapter<'bound> {
     fn channels(control: &Control) -> ChannelCounts {
         ChannelCounts {

@@ -25,6 +25,7 @@ pub(crate) const DEFAULT: Coalesce = Coalesce {
     adaptive_rx: false,
 };
 
+#[vtable]
 impl<'bound> Coalescing for Adapter<'bound> {
     fn coalesce(control: &Control, pair: Option<u32>) -> Result<Coalesce> {
         let of = control.coalesce.get(in_use(control, pair.unwrap_or(0))?);

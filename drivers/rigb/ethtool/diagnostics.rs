@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What helps to find out what is wrong: registers, lights, and how much the driver says. The tests
+//! What helps to find out what is wrong: registers, lights, and what the driver logs. The tests
 //! are in [`super::self_test`].
 
 use i82576::regs::{
@@ -11,8 +11,12 @@ use kernel::prelude::*;
 use net::{
     device::Locked,
     ethtool::{
-        Diagnostics,
+        Identify,
         Light,
+        MessageLevel,
+        Registers,
+        SelfTest,
+        WakeEvents,
         WakeOnLan, //
     },
 };
@@ -97,7 +101,7 @@ fn dump() -> impl Iterator<Item = Reg> {
     Iterator::chain(GLOBAL.into_iter(), queues)
 }
 
-impl<'bound> Diagnostics for Adapter<'bound> {
+impl<'bound> Registers for Adapter<'bound> {
     const REGISTERS_VERSION: u32 = 2;
     const REGISTERS: usize = GLOBAL.len() + QUEUES * QUEUE.len();
 
@@ -108,7 +112,9 @@ impl<'bound> Diagnostics for Adapter<'bound> {
             *to = hw.read(register);
         }
     }
+}
 
+impl<'bound> SelfTest for Adapter<'bound> {
     const TESTS: &'static [&'static CStr] = &self_test::NAMES;
 
     fn self_test(
@@ -119,7 +125,9 @@ impl<'bound> Diagnostics for Adapter<'bound> {
     ) -> Result {
         self_test::run(dev, control, offline, results)
     }
+}
 
+impl<'bound> Identify for Adapter<'bound> {
     fn set_light(dev: Locked<'_, Self>, control: &mut Control, light: Light) {
         let hw = &dev.device().driver().hw;
 
@@ -130,12 +138,17 @@ impl<'bound> Diagnostics for Adapter<'bound> {
             Light::End => hw.restore_lights(control.saved_lights),
         }
     }
+}
 
+#[vtable]
+impl<'bound> WakeOnLan for Adapter<'bound> {
     /// The driver arms nothing that wakes the system.
-    fn wake_on_lan(_control: &Control) -> WakeOnLan {
-        WakeOnLan::default()
+    fn wake_on_lan(_control: &Control) -> WakeEvents {
+        WakeEvents::default()
     }
+}
 
+impl<'bound> MessageLevel for Adapter<'bound> {
     fn message_level(&self) -> u32 {
         self.link.messages()
     }

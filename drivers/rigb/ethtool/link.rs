@@ -10,6 +10,7 @@ use kernel::prelude::*;
 use net::{
     device::Locked,
     ethtool::{
+        FlowControl,
         Link,
         LinkModes,
         LinkSettings,
@@ -55,6 +56,7 @@ fn modes(slow: u16, gigabit: bool) -> LinkModes {
     })
 }
 
+#[vtable]
 impl<'bound> LinkSettings for Adapter<'bound> {
     fn link(dev: Locked<'_, Self>, _control: &mut Control) -> Result<Link> {
         let hw = &dev.device().driver().hw;
@@ -100,7 +102,10 @@ impl<'bound> LinkSettings for Adapter<'bound> {
         look_at_link(dev);
         Ok(())
     }
+}
 
+#[vtable]
+impl<'bound> FlowControl for Adapter<'bound> {
     fn pause(control: &Control) -> Pause {
         control.pause
     }

@@ -38,7 +38,10 @@ fn ring_of(len: u32, extack: &ExtAck<'_>) -> Result<ring::Ring> {
         })
 }
 
+#[vtable]
 impl<'bound> RingParams for Adapter<'bound> {
+    const HEADER_SPLIT: bool = true;
+
     fn rings(control: &Control) -> Rings {
         Rings {
             rx: u32::from(control.settings.rx_len.len()),

@@ -25,6 +25,7 @@ use crate::netdev::{
     Control, //
 };
 
+#[vtable]
 impl<'bound> Rss for Adapter<'bound> {
     const RSS_ENTRIES: u32 = rss::TABLE_SIZE as u32;
 

@@ -58,7 +58,7 @@ const KEPT: [(Reg, u32); 12] = [
 
 const PATTERNS: [u32; 4] = [0x5a5a_5a5a, 0xa5a5_a5a5, 0, 0xffff_ffff];
 
-/// See [`net::ethtool::Diagnostics::self_test`].
+/// See [`net::ethtool::SelfTest::self_test`].
 pub(super) fn run<'bound>(
     dev: Locked<'_, Adapter<'bound>>,
     control: &mut Control,

@@ -2,6 +2,7 @@
 
 //! Standard statistics, from the device's counters.
 
+use kernel::prelude::*;
 use net::{
     device::Locked,
     ethtool::{
@@ -32,6 +33,7 @@ fn counters<'a>(dev: Locked<'_, Adapter<'_>>, control: &'a mut Control) -> &'a C
     &control.counters
 }
 
+#[vtable]
 impl<'bound> StandardStatistics for Adapter<'bound> {
     const SIZES: &'static Sizes = &Sizes::new(&SIZES);
 
