@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A ring of 16-byte descriptors that driver and device share.
+//! A ring of descriptors that driver and device share.
+
+use core::marker::PhantomData;
 
 use kernel::{
     device::{
@@ -11,16 +13,16 @@ use kernel::{
     prelude::*, //
 };
 
-/// Descriptors in coherent memory: two little-endian quadwords each, in host order here.
+/// Descriptors in coherent memory: `N` little-endian quadwords each, in host order here.
 ///
 /// All access is volatile, as the device writes at any time. Which side owns a descriptor is the
 /// driver's business; a wrong guess reads or writes stale values, never other memory.
-pub struct Descriptors(Coherent<[[u64; 2]]>);
+pub struct Descriptors<const N: usize = 2>(Coherent<[[u64; N]]>);
 
 // SAFETY: Access is volatile, by value and in bounds, so it may come from any thread.
-unsafe impl Sync for Descriptors {}
+unsafe impl<const N: usize> Sync for Descriptors<N> {}
 
-impl Descriptors {
+impl<const N: usize> Descriptors<N> {
     /// Allocates `len` zeroed descriptors.
     ///
     /// # Errors
@@ -35,37 +37,57 @@ impl Descriptors {
         self.0.dma_address()
     }
 
-    fn quadword(&self, index: u32, word: usize) -> Option<*mut u64> {
-        if index as usize >= self.0.len() || word >= 2 {
+    /// The descriptor at `index`; `None` outside of the ring.
+    #[inline]
+    pub fn get(&self, index: u32) -> Option<Descriptor<'_, N>> {
+        if index as usize >= self.0.len() {
             return None;
         }
         // SAFETY: The index was checked.
-        Some(unsafe {
-            self.0
-                .as_mut_ptr()
-                .cast::<u64>()
-                .add(index as usize * 2 + word)
-        })
+        let first = unsafe { self.0.as_mut_ptr().cast::<u64>().add(index as usize * N) };
+
+        // INVARIANT: In bounds; the memory lives as long as `self`.
+        Some(Descriptor(first, PhantomData))
     }
 
-    /// Writes a descriptor, the first quadword first.
+    /// Writes a descriptor, the first quadword first; nothing outside of the ring.
     #[inline]
-    pub fn write(&self, index: u32, value: [u64; 2]) {
-        for (word, value) in value.into_iter().enumerate() {
-            if let Some(ptr) = self.quadword(index, word) {
-                // SAFETY: In bounds and aligned; the memory lives as long as `self`.
-                unsafe { ptr.write_volatile(value.to_le()) };
-            }
+    pub fn write(&self, index: u32, value: [u64; N]) {
+        if let Some(descriptor) = self.get(index) {
+            descriptor.write(value);
         }
     }
 
     /// Reads one quadword of a descriptor; 0 outside of the ring.
     #[inline]
-    pub fn read(&self, index: u32, word: usize) -> u64 {
-        match self.quadword(index, word) {
-            // SAFETY: In bounds and aligned; the memory lives as long as `self`.
-            Some(ptr) => u64::from_le(unsafe { ptr.read_volatile() }),
-            None => 0,
+    pub fn read<const WORD: usize>(&self, index: u32) -> u64 {
+        self.get(index)
+            .map_or(0, |descriptor| descriptor.read::<WORD>())
+    }
+}
+
+/// A descriptor whose index was checked; its quadwords are numbered at compile time.
+///
+/// # Invariants
+///
+/// The pointer is aligned and valid for volatile access to `N` quadwords for `'a`.
+pub struct Descriptor<'a, const N: usize>(*mut u64, PhantomData<&'a Descriptors<N>>);
+
+impl<const N: usize> Descriptor<'_, N> {
+    /// Reads a quadword.
+    #[inline]
+    pub fn read<const WORD: usize>(&self) -> u64 {
+        const { assert!(WORD < N) };
+        // SAFETY: In bounds, checked above, by the type invariant.
+        u64::from_le(unsafe { self.0.add(WORD).read_volatile() })
+    }
+
+    /// Writes all quadwords, the first one first.
+    #[inline]
+    pub fn write(&self, value: [u64; N]) {
+        for (word, value) in value.into_iter().enumerate() {
+            // SAFETY: `word` is less than `N`; in bounds by the type invariant.
+            unsafe { self.0.add(word).write_volatile(value.to_le()) };
         }
     }
 }

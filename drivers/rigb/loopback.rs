@@ -61,14 +61,14 @@ pub(crate) fn wait(tries: u32, mut done: impl FnMut() -> bool) -> Result {
 /// What came back.
 pub(crate) struct Received {
     ring: Descriptors,
-    buffers: Descriptors,
+    buffers: Descriptors<1>,
 }
 
 impl Received {
     /// Bytes of the frame `index`.
     pub(crate) fn len(&self, index: u32) -> u32 {
         let write_back =
-            rx::WriteBack::from_raw(self.ring.read(index, 0), self.ring.read(index, 1));
+            rx::WriteBack::from_raw(self.ring.read::<0>(index), self.ring.read::<1>(index));
 
         write_back.packet_len().into()
     }
@@ -76,8 +76,7 @@ impl Received {
     /// Eight bytes of the frame `index`, the ones before which there are `8 * word`, as a
     /// little-endian number.
     pub(crate) fn word(&self, index: u32, word: u32) -> u64 {
-        self.buffers
-            .read(index * BUFFER + word / 2, word as usize % 2)
+        self.buffers.read::<0>(2 * index * BUFFER + word)
     }
 }
 
@@ -114,7 +113,7 @@ pub(crate) fn send(
     let tx_ring = Descriptors::new(parent, len.len().into())?;
     let received = Received {
         ring: Descriptors::new(parent, len.len().into())?,
-        buffers: Descriptors::new(parent, u32::from(frames) * BUFFER)?,
+        buffers: Descriptors::new(parent, 2 * u32::from(frames) * BUFFER)?,
     };
     let Some(last) = sent.len().checked_sub(1) else {
         return Err(EINVAL);
@@ -148,8 +147,8 @@ pub(crate) fn send(
     // CAST: Some descriptors, fewer than the ring has.
     hw.write(regs::tdt(0), sent.len() as u32);
     wait(TRIES, || {
-        tx::is_done(tx_ring.read(last as u32, 1))
-            && (0..frames).all(|index| rx::is_done(received.ring.read(index.into(), 1)))
+        tx::is_done(tx_ring.read::<1>(last as u32))
+            && (0..frames).all(|index| rx::is_done(received.ring.read::<1>(index.into())))
     })?;
     drop(queues);
     Ok(received)

@@ -269,17 +269,20 @@ impl<'bound> Running<'bound> {
 
         while batch.descriptors < limit && batch.packets < budget {
             let index = ring.next_to_clean;
-            let hi = ring.descriptors.read(u32::from(index), 1);
-            let Some(slot) = ring.slots.get_mut(usize::from(index)) else {
+            let (Some(raw), Some(slot)) = (
+                ring.descriptors.get(u32::from(index)),
+                ring.slots.get_mut(usize::from(index)),
+            ) else {
                 break;
             };
+            let hi = raw.read::<1>();
 
             if !descriptor::is_done(hi) {
                 break;
             }
             // The rest of the descriptor, and the buffers, are read after DD.
             barrier::dma_mb(Read);
-            let lo = ring.descriptors.read(u32::from(index), 0);
+            let lo = raw.read::<0>();
             let write_back = WriteBack::from_raw(lo, hi);
             let timestamp = timestamp(&write_back, clock.as_deref());
 

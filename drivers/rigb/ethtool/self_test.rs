@@ -145,7 +145,7 @@ fn frame(index: u32) -> u64 {
 /// A frame that is sent in a loop inside the device comes back as it was.
 fn loopback(parent: &Device<Bound>, hw: &Hw<'_>) -> Result {
     // Memory that descriptors are made of does for frames, too: two quadwords each.
-    let sent = Descriptors::new(parent, u32::from(FRAME) / limits::DESCRIPTOR_SIZE)?;
+    let sent = Descriptors::<2>::new(parent, u32::from(FRAME) / limits::DESCRIPTOR_SIZE)?;
 
     for index in 0..u32::from(FRAME) / limits::DESCRIPTOR_SIZE {
         sent.write(index, [frame(2 * index), frame(2 * index + 1)]);

@@ -61,7 +61,7 @@ pub(super) fn segments_udp<'bound>(
 ///
 /// `ENOMEM`, or nothing came back.
 fn look(adapter: &Adapter<'_>) -> Result<bool> {
-    let frame = Descriptors::new(adapter.parent, udp_probe::SIZE)?;
+    let frame = Descriptors::<2>::new(adapter.parent, udp_probe::SIZE)?;
 
     for index in 0..udp_probe::SIZE {
         frame.write(index, udp_probe::words(index));

@@ -206,14 +206,17 @@ impl<'bound> XskRunning<'bound> {
 
         while packets < napi.budget() && self.ring.posted() != 0 {
             let index = self.ring.next_to_clean;
-            let hi = self.ring.descriptors.read(u32::from(index), 1);
+            let Some(raw) = self.ring.descriptors.get(u32::from(index)) else {
+                break;
+            };
+            let hi = raw.read::<1>();
 
             if !descriptor::is_done(hi) {
                 break;
             }
             // The rest of the descriptor, and the buffer, are read after DD.
             barrier::dma_mb(Read);
-            let lo = self.ring.descriptors.read(u32::from(index), 0);
+            let lo = raw.read::<0>();
             let write_back = descriptor::WriteBack::from_raw(lo, hi);
 
             self.ring.next_to_clean = self.ring.len.next(index);

@@ -60,7 +60,7 @@ impl<'bound> Completion<'bound> {
             let Some((_, slot)) = self.slots.peek() else {
                 break;
             };
-            if !descriptor::is_done(self.queue.descriptors.read(slot.last, 1)) {
+            if !descriptor::is_done(self.queue.descriptors.read::<1>(slot.last)) {
                 break;
             }
             barrier::dma_mb(Read);
