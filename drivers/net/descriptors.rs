@@ -2,7 +2,10 @@
 
 //! A ring of descriptors that driver and device share.
 
-use core::marker::PhantomData;
+use core::{
+    marker::PhantomData,
+    mem::ManuallyDrop, //
+};
 
 use kernel::{
     device::{
@@ -17,7 +20,7 @@ use kernel::{
 ///
 /// All access is volatile, as the device writes at any time. Which side owns a descriptor is the
 /// driver's business; a wrong guess reads or writes stale values, never other memory.
-pub struct Descriptors<const N: usize = 2>(Coherent<[[u64; N]]>);
+pub struct Descriptors<const N: usize = 2>(ManuallyDrop<Coherent<[[u64; N]]>>, bool);
 
 // SAFETY: Access is volatile, by value and in bounds, so it may come from any thread.
 unsafe impl<const N: usize> Sync for Descriptors<N> {}
@@ -29,7 +32,13 @@ impl<const N: usize> Descriptors<N> {
     ///
     /// `ENOMEM`, or `EINVAL` if `len` is 0.
     pub fn new(dev: &Device<Bound>, len: u32) -> Result<Self> {
-        Coherent::zeroed_slice(dev, len as usize, GFP_KERNEL).map(Self)
+        Coherent::zeroed_slice(dev, len as usize, GFP_KERNEL)
+            .map(|memory| Self(ManuallyDrop::new(memory), false))
+    }
+
+    /// Never frees the memory: the device may go on to access it.
+    pub fn leak(&mut self) {
+        self.1 = true;
     }
 
     /// The address of the first descriptor as the device sees it.
@@ -63,6 +72,15 @@ impl<const N: usize> Descriptors<N> {
     pub fn read<const WORD: usize>(&self, index: u32) -> u64 {
         self.get(index)
             .map_or(0, |descriptor| descriptor.read::<WORD>())
+    }
+}
+
+impl<const N: usize> Drop for Descriptors<N> {
+    fn drop(&mut self) {
+        if !self.1 {
+            // SAFETY: Dropped once, and not used any more.
+            unsafe { ManuallyDrop::drop(&mut self.0) };
+        }
     }
 }
 

@@ -48,6 +48,15 @@ use crate::{
 /// Work that waits for the instance lock (`netdev_work_sched()`).
 const TX_TIMEOUT: c_ulong = 1 << 0;
 
+impl<T: Driver> Locked<'_, T> {
+    /// Has [`Driver::tx_timeout`] called soon, as if a TX queue hung: the device has to be started
+    /// anew.
+    pub fn schedule_tx_timeout(&self) {
+        // SAFETY: The device is valid; the core cancels the work when it unregisters it.
+        unsafe { bindings::netdev_work_sched(self.device().as_raw(), TX_TIMEOUT) };
+    }
+}
+
 /// The C operations of `T`.
 pub(crate) struct Table<T>(PhantomData<T>);
 

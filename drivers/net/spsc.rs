@@ -336,6 +336,14 @@ pub struct Observer<S> {
     shared: Arc<Shared<S>>,
 }
 
+impl<S> Clone for Observer<S> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: self.shared.clone(),
+        }
+    }
+}
+
 impl<S> Observer<S> {
     /// How many slots are free for the producer, less what it has not published; at any time there
     /// may be more.

@@ -21,11 +21,17 @@ use kernel::{
     io::Io,
     pci,
     prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    },
     time::{
         delay::fsleep,
         Delta, //
     }, //
 };
+
+use net::stats::SharedCounter;
 
 pub(crate) use self::link::Offer;
 
@@ -43,6 +49,8 @@ const GONE: u32 = u32::MAX;
 /// A mapped 82576.
 pub(crate) struct Hw<'bound> {
     bar: pci::Bar<'bound, { regs::BAR_SIZE }>,
+    was_reset: Atomic<bool>,
+    leaked_rings: SharedCounter,
 }
 
 impl<'bound> Hw<'bound> {
@@ -50,6 +58,8 @@ impl<'bound> Hw<'bound> {
     pub(crate) fn new(pdev: &'bound pci::Device<Core<'_>>) -> Result<Self> {
         Ok(Self {
             bar: pdev.iomap_region_sized(0, c"rigb")?,
+            was_reset: Atomic::new(false),
+            leaked_rings: SharedCounter::new(),
         })
     }
 
@@ -123,12 +133,29 @@ impl<'bound> Hw<'bound> {
     }
 
     /// Makes the device stop all DMA at once, for when a queue does not stop by itself. The
-    /// interface has to be taken down and up after it.
-    pub(crate) fn stop_dma(&self) {
+    /// interface has to be started anew after it ([`Self::was_reset`]).
+    ///
+    /// # Errors
+    ///
+    /// The device may go on: what it may access must never be freed. It is counted.
+    pub(crate) fn stop_dma(&self) -> Result {
         pr_err!("a queue does not stop: the device is reset\n");
-        if self.reset().is_err() {
-            pr_err!("the device does not come out of reset\n");
-        }
+        self.was_reset.store(true, Relaxed);
+        self.reset().inspect_err(|error| {
+            self.leaked_rings.add(1);
+            pr_err!("the device does not come out of reset, its memory is leaked: {error:?}\n");
+        })
+    }
+
+    /// Returns whether [`Self::stop_dma`] had to be called since this was asked last: no queue runs
+    /// any more, whatever its type says.
+    pub(crate) fn was_reset(&self) -> bool {
+        self.was_reset.xchg(false, Relaxed)
+    }
+
+    /// How many rings were leaked, because the device did not stop to access them.
+    pub(crate) fn leaked_rings(&self) -> u64 {
+        self.leaked_rings.get()
     }
 
     /// Returns whether the link is up.

@@ -80,43 +80,24 @@ impl Received {
     }
 }
 
-/// Queue 0 of each kind. Dropping it makes the device stop.
-struct Queues<'a>(&'a Hw<'a>);
-
-impl Drop for Queues<'_> {
-    fn drop(&mut self) {
-        self.0.stop_receiving();
-        let stopped = self.0.disable_tx(0).and(self.0.disable_rx(0));
-
-        self.0.stop_sending();
-        self.0.end_loopback();
-        if stopped.is_err() {
-            // The memory goes after this: no queue may access it any more.
-            self.0.stop_dma();
-        }
-    }
-}
-
-/// Sends what `sent` describes, to [`DESTINATION`], whose last descriptor reports its completion, and waits for
-/// `frames` frames of up to 2 KiB.
+/// Sends `frame`, to [`DESTINATION`], as `sent` describes it, whose last descriptor reports its
+/// completion, and waits for `frames` frames of up to 2 KiB.
 ///
 /// # Errors
 ///
-/// `ETIMEDOUT` if fewer came, `ENOMEM`.
+/// `ETIMEDOUT` if fewer came, `ENOMEM`, `EIO` if the device did not stop afterwards.
 pub(crate) fn send(
     parent: &Device<Bound>,
     hw: &Hw<'_>,
+    mut frame: Descriptors,
     sent: &[tx::Raw],
     frames: u16,
 ) -> Result<Received> {
     let len = ring::Ring::new(limits::RING_MIN).ok_or(EINVAL)?;
-    let tx_ring = Descriptors::new(parent, len.len().into())?;
-    let received = Received {
+    let mut tx_ring = Descriptors::new(parent, len.len().into())?;
+    let mut received = Received {
         ring: Descriptors::new(parent, len.len().into())?,
         buffers: Descriptors::new(parent, 2 * u32::from(frames) * BUFFER)?,
-    };
-    let Some(last) = sent.len().checked_sub(1) else {
-        return Err(EINVAL);
     };
 
     for (index, descriptor) in (0..).zip(sent) {
@@ -129,8 +110,31 @@ pub(crate) fn send(
         received.ring.write(index, rx::rx_read(address, 0));
     }
 
-    let queues = Queues(hw);
-    // No other queue is there to hash to; whoever starts them programs this anew.
+    // CAST: Some descriptors, fewer than the ring has.
+    let outcome = run(hw, len, &tx_ring, sent.len() as u32, &received.ring, frames);
+    if stop(hw).is_err() {
+        frame.leak();
+        tx_ring.leak();
+        received.ring.leak();
+        received.buffers.leak();
+        return Err(EIO);
+    }
+    outcome.map(|()| received)
+}
+
+/// Starts queue 0 of each kind and waits until it has sent `sent` descriptors and received `frames`
+/// frames.
+fn run(
+    hw: &Hw<'_>,
+    len: ring::Ring,
+    tx_ring: &Descriptors,
+    sent: u32,
+    rx_ring: &Descriptors,
+    frames: u16,
+) -> Result {
+    let last = sent.checked_sub(1).ok_or(EINVAL)?;
+
+    // No other queue is there to hash to; whatever starts them programs this anew.
     hw.write(regs::MRQC, 0);
     hw.start();
     // The wire may be busy.
@@ -138,18 +142,29 @@ pub(crate) fn send(
     hw.begin_loopback();
     hw.enable_rx(
         0,
-        received.ring.dma_address(),
+        rx_ring.dma_address(),
         len.bytes(),
         srrctl::encode(BUFFER_KIB, 0, srrctl::DescType::OneBuffer, true),
     )?;
     hw.enable_tx(0, tx_ring.dma_address(), len.bytes())?;
     hw.write(regs::rdt(0), frames.into());
-    // CAST: Some descriptors, fewer than the ring has.
-    hw.write(regs::tdt(0), sent.len() as u32);
+    hw.write(regs::tdt(0), sent);
     wait(TRIES, || {
-        tx::is_done(tx_ring.read::<1>(last as u32))
-            && (0..frames).all(|index| rx::is_done(received.ring.read::<1>(index.into())))
-    })?;
-    drop(queues);
-    Ok(received)
+        tx::is_done(tx_ring.read::<1>(last))
+            && (0..frames).all(|index| rx::is_done(rx_ring.read::<1>(index.into())))
+    })
+}
+
+/// Stops queue 0 of each kind, by a reset if it must.
+///
+/// # Errors
+///
+/// The device may go on.
+fn stop(hw: &Hw<'_>) -> Result {
+    hw.stop_receiving();
+    let stopped = hw.disable_tx(0).and(hw.disable_rx(0));
+
+    hw.stop_sending();
+    hw.end_loopback();
+    stopped.or_else(|_| hw.stop_dma())
 }

@@ -19,6 +19,8 @@ mod ring;
 mod xdp;
 mod xsk;
 
+use core::mem::ManuallyDrop;
+
 use i82576::{
     regs,
     rx::{
@@ -72,7 +74,7 @@ const REFILL_BATCH: u16 = 16;
 /// With fewer descriptors posted than this no packet may fit, so no interrupt may come.
 const STARVED: u16 = 16;
 
-/// An RX queue that is enabled in the device. Dropping it makes the device stop.
+/// An RX queue that is enabled in the device.
 struct EnabledQueue<'bound> {
     hw: Arc<Hw<'bound>>,
     index: u16,
@@ -86,6 +88,17 @@ impl EnabledQueue<'_> {
             .inspect_err(|_| self.hw.resume_rx(self.index))
     }
 
+    /// Disables the queue, by a reset of the device if it must.
+    ///
+    /// # Errors
+    ///
+    /// The device may go on.
+    fn halt(&self) -> Result {
+        self.hw
+            .disable_rx(self.index)
+            .or_else(|_| self.hw.stop_dma())
+    }
+
     /// Counts what the device had no descriptor for. Reads a register: for when it had none.
     #[cold]
     fn count_missed(&self, stats: &QueueStats) {
@@ -97,15 +110,6 @@ impl EnabledQueue<'_> {
     /// Gives the device the descriptors up to `tail`.
     fn give(&self, tail: u16) {
         self.hw.write(regs::rdt(self.index), u32::from(tail));
-    }
-}
-
-impl Drop for EnabledQueue<'_> {
-    fn drop(&mut self) {
-        if self.hw.disable_rx(self.index).is_err() {
-            // The ring's memory goes after this: no queue may write to it any more.
-            self.hw.stop_dma();
-        }
     }
 }
 
@@ -128,10 +132,11 @@ struct Batch {
 
 /// A ring that the device fills.
 ///
-/// The queue comes first, so that it is disabled before the ring's memory goes.
+/// Only [`Self::stop`] and [`Self::halt`] lead back; else the ring's memory is never freed, as the
+/// device may write to it.
 pub(crate) struct Running<'bound> {
     queue: EnabledQueue<'bound>,
-    ring: Ring<'bound>,
+    ring: ManuallyDrop<Ring<'bound>>,
     stats: Arc<QueueStats>,
     clock: Option<Arc<clock::Registration<'bound>>>,
 }
@@ -170,7 +175,7 @@ impl<'bound> Running<'bound> {
 
         let running = Self {
             queue: EnabledQueue { hw, index },
-            ring,
+            ring: ManuallyDrop::new(ring),
             stats,
             clock: adapter.clock.clone(),
         };
@@ -195,13 +200,26 @@ impl<'bound> Running<'bound> {
             return Err((error, self));
         }
 
-        let Self {
-            queue, mut ring, ..
-        } = self;
-        // Disabled already: this only gives the registers back.
-        drop(queue);
+        Ok(self.reclaim(napi))
+    }
+
+    /// Takes the ring from the device, by a reset if it must, and frees it.
+    ///
+    /// # Errors
+    ///
+    /// The device may go on: the ring stays as it is for ever.
+    fn halt(self, napi: &Disabled<'_, Adapter<'bound>>) -> Result {
+        self.queue.halt()?;
+        drop(self.reclaim(napi));
+        Ok(())
+    }
+
+    /// The ring of a queue that has stopped.
+    fn reclaim(self, napi: &Disabled<'_, Adapter<'bound>>) -> Ring<'bound> {
+        let mut ring = ManuallyDrop::into_inner(self.ring);
+
         ring.pools.detach(napi);
-        Ok(ring)
+        ring
     }
 
     /// Runs another XDP program from now on, or none. A ring without room for one runs none.
@@ -257,6 +275,7 @@ impl<'bound> Running<'bound> {
         let Running {
             ring, stats, clock, ..
         } = self;
+        let ring = &mut **ring;
         let builder = RxBuilder {
             pools: &ring.pools,
             napi,

@@ -115,14 +115,17 @@ enum Frame {
 struct EnabledQueue<'bound> {
     hw: Arc<Hw<'bound>>,
     descriptors: Descriptors,
+    /// Keeps what the descriptors map.
+    slots: spsc::Observer<Slot<'bound>>,
     index: u16,
 }
 
 impl Drop for EnabledQueue<'_> {
     fn drop(&mut self) {
-        if self.hw.disable_tx(self.index).is_err() {
-            // The slots' mappings go after this: no queue may read them any more.
-            self.hw.stop_dma();
+        if self.hw.disable_tx(self.index).is_err() && self.hw.stop_dma().is_err() {
+            // What the device may still access is never freed.
+            self.descriptors.leak();
+            core::mem::forget(self.slots.clone());
         }
     }
 }
@@ -176,6 +179,7 @@ impl<'bound> Ring<'bound> {
             .write(EnabledQueue {
                 hw: hw.clone(),
                 descriptors: self.descriptors,
+                slots: self.producer.observer(),
                 index,
             })
             .into();

@@ -158,7 +158,7 @@ fn loopback(parent: &Device<Bound>, hw: &Hw<'_>) -> Result {
         report_status: true,
         ..tx::Data::default()
     };
-    let received = loopback::send(parent, hw, &[data.encode()], 1)?;
+    let received = loopback::send(parent, hw, sent, &[data.encode()], 1)?;
     let same = (0..u32::from(FRAME) / 8).all(|word| received.word(0, word) == frame(word));
 
     if received.len(0) == u32::from(FRAME) && same {

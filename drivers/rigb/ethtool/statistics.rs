@@ -35,8 +35,12 @@ const STATISTICS: [Statistic; 19] = [
     (c"tx_xsk_dropped", |s| s.tx_xsk_dropped.get()),
 ];
 
-const NAMES: [&CStr; STATISTICS.len()] = {
-    let mut names = [c""; STATISTICS.len()];
+/// Of the device: rings that it did not stop to access, whose memory is never freed.
+const LEAKED_RINGS: &CStr = c"leaked_rings";
+
+/// Those of queues, and then that of the device.
+const NAMES: [&CStr; STATISTICS.len() + 1] = {
+    let mut names = [LEAKED_RINGS; STATISTICS.len() + 1];
     let mut i = 0;
     while i < STATISTICS.len() {
         names[i] = STATISTICS[i].0;
@@ -51,7 +55,7 @@ impl Statistics for Adapter<'_> {
     fn statistic(&self, index: usize) -> u64 {
         match STATISTICS.get(index) {
             Some((_, value)) => self.stats.iter().map(|stats| value(stats)).sum(),
-            None => 0,
+            None => self.hw.leaked_rings(),
         }
     }
 }

@@ -68,7 +68,7 @@ fn look(adapter: &Adapter<'_>) -> Result<bool> {
     }
     let sent = udp_probe::descriptors(frame.dma_address()).ok_or(EINVAL)?;
     let frames = udp_probe::SEGMENTS;
-    let received = loopback::send(adapter.parent, &adapter.hw, &sent, frames)?;
+    let received = loopback::send(adapter.parent, &adapter.hw, frame, &sent, frames)?;
 
     Ok((0..u32::from(frames)).all(|index| {
         let mut start = [0; START];

@@ -280,16 +280,18 @@ impl<'bound> Adapter<'bound> {
             if let Some(clock) = &dev.device().driver().clock {
                 clock.forget(index);
             }
-            if let Some(running) = napi.state().rx.take() {
-                // A queue that does not stop is disabled once more before its memory goes.
-                drop(running.stop(&napi));
-            }
-            if let Some(pool) = &mut napi.state().pool {
+            let rx = napi.state().rx.take();
+            let stopped = rx.is_none_or(|rx| rx.halt(&napi).is_ok());
+            if let (Some(pool), true) = (&mut napi.state().pool, stopped) {
                 pool.discard_all();
                 pool.complete_all();
             }
             // Thousands of buffers were freed, while all queues before this one were stopped.
             dev.restart_watchdog();
+        }
+        if dev.device().driver().hw.was_reset() {
+            // The other queues do not run any more, either.
+            dev.schedule_tx_timeout();
         }
     }
 

@@ -124,6 +124,18 @@ impl<'bound> Queue<'bound> {
         }
     }
 
+    /// Takes the memory from the device, by a reset if it must, and frees it.
+    ///
+    /// # Errors
+    ///
+    /// The device may go on: the memory stays for ever, and so must a socket's.
+    pub(crate) fn halt(self, napi: &Disabled<'_, Adapter<'bound>>) -> Result {
+        match self {
+            Self::Pages(running) => running.halt(napi),
+            Self::Xsk(running) => running.halt(),
+        }
+    }
+
     /// Runs another XDP program from now on, or none.
     pub(crate) fn set_program(&mut self, program: Option<Program>) {
         match self {

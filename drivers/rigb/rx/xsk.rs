@@ -5,7 +5,10 @@
 //! The pool is the NAPI's, beside the ring: it stays when the ring is replaced. A ring is empty until
 //! the NAPI polls for the first time, because nobody else may take the pool's buffers.
 
-use core::cell::Cell;
+use core::{
+    cell::Cell,
+    mem::ManuallyDrop, //
+};
 
 use i82576::{
     limits,
@@ -129,10 +132,11 @@ impl XskRing {
     }
 }
 
-/// A ring that the device fills. The queue comes first: it is disabled before the descriptors go.
+/// A ring that the device fills. As for [`Running`](super::Running), it is only freed when it is
+/// stopped.
 pub(crate) struct XskRunning<'bound> {
     queue: EnabledQueue<'bound>,
-    ring: XskRing,
+    ring: ManuallyDrop<XskRing>,
     stats: Arc<QueueStats>,
     clock: Option<Arc<clock::Registration<'bound>>>,
     /// The last descriptor did not end its packet, which is dropped.
@@ -163,7 +167,7 @@ impl<'bound> XskRunning<'bound> {
         }
         Ok(Self {
             queue: EnabledQueue { hw, index },
-            ring,
+            ring: ManuallyDrop::new(ring),
             stats,
             clock: adapter.clock.clone(),
             dropping: false,
@@ -180,7 +184,18 @@ impl<'bound> XskRunning<'bound> {
         if let Err(error) = self.queue.stop() {
             return Err((error, self));
         }
-        Ok(self.ring)
+        Ok(ManuallyDrop::into_inner(self.ring))
+    }
+
+    /// Takes the ring from the device, by a reset if it must, and frees it.
+    ///
+    /// # Errors
+    ///
+    /// The device may go on: the ring stays as it is for ever.
+    pub(super) fn halt(self) -> Result {
+        self.queue.halt()?;
+        drop(ManuallyDrop::into_inner(self.ring));
+        Ok(())
     }
 
     pub(super) fn set_program(&mut self, program: Option<Program>) {
