@@ -321,6 +321,11 @@ impl Fragment {
         (end <= self.size).then(|| unsafe { self.address.add(start as usize) })
     }
 
+    /// See [`Netmem::sync_for_device`]; of all its bytes.
+    pub fn sync_for_device(&self) {
+        self.netmem.sync_for_device(self.offset, self.size);
+    }
+
     /// The memory as a whole again, if it was made from a page.
     pub fn into_page(self) -> core::result::Result<Netmem, Self> {
         if self.size == WHOLE {

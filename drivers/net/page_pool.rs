@@ -370,6 +370,13 @@ impl Netmem {
         unsafe { bindings::net_shim_netmem_sync_for_cpu(self.raw.get(), offset, len) };
     }
 
+    /// Lets the device write `len` bytes at `offset` that were made visible to the CPU, for memory
+    /// that is posted again; does nothing for unreadable memory, or if they do not lie in it.
+    pub fn sync_for_device(&self, offset: u32, len: u32) {
+        // SAFETY: Valid by the type invariant.
+        unsafe { bindings::net_shim_netmem_sync_for_device(self.raw.get(), offset, len) };
+    }
+
     /// Where the CPU reads it; `None` for device memory.
     #[inline]
     pub fn address(&self) -> Option<NonNull<u8>> {

@@ -122,6 +122,7 @@ netmem_ref net_shim_pp_alloc_fragments(struct page_pool *pool, long count, dma_a
 void net_shim_pp_put_fragments(struct page_pool *pool, netmem_ref netmem, long count);
 void net_shim_pp_put(netmem_ref netmem);
 void net_shim_netmem_sync_for_cpu(netmem_ref netmem, u32 offset, u32 size);
+void net_shim_netmem_sync_for_device(netmem_ref netmem, u32 offset, u32 size);
 bool net_shim_pp_is_unreadable(struct page_pool *pool);
 void *net_shim_netmem_address(netmem_ref netmem);
 

@@ -230,6 +230,8 @@ impl<'bound> RxBuilder<'_, 'bound> {
         match build(head) {
             Ok(skb) => Some(skb),
             Err(head) => {
+                // It is posted again.
+                head.sync_for_device();
                 slot.head = Some(head);
                 self.stats.rx_alloc_dropped.add(1);
                 None
@@ -256,10 +258,15 @@ impl<'bound> RxBuilder<'_, 'bound> {
         let skb = self.linear(slot, pull, |head| RxSkb::copy(head, &page, pull, self.napi));
 
         slot.payload = page.into_page().ok();
-        match skb {
+        let skb = match skb {
             Some(skb) if len > pull => self.payload(skb, slot, payloads, pull, len - pull),
             skb => skb,
+        };
+        if let Some(page) = &slot.payload {
+            // It is posted again.
+            page.sync_for_device(0, len);
         }
+        skb
     }
 
     /// How long a frame of `len` bytes is, of which the first `start` are in the head buffer,

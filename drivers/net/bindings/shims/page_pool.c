@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
+#include <linux/dma-mapping.h>
 #include <linux/skbuff.h>
 #include <net/page_pool/helpers.h>
 
@@ -82,6 +83,20 @@ void net_shim_netmem_sync_for_cpu(netmem_ref netmem, u32 offset, u32 size)
 {
 	if (likely(lies_in_netmem(netmem, offset, size)))
 		sync_netmem_for_cpu(netmem, offset, size);
+}
+
+/* Nothing if it does not lie in @netmem, or is a net_iov. */
+void net_shim_netmem_sync_for_device(netmem_ref netmem, u32 offset, u32 size)
+{
+	const struct page_pool *pool = netmem_get_pp(netmem);
+
+	if (netmem_is_net_iov(netmem) || !lies_in_netmem(netmem, offset, size))
+		return;
+	guard(rcu)();
+	if (pool->dma_sync)
+		dma_sync_single_range_for_device(pool->p.dev,
+						 page_pool_get_dma_addr_netmem(netmem),
+						 offset, size, pool->p.dma_dir);
 }
 
 bool net_shim_pp_is_unreadable(struct page_pool *pool)
