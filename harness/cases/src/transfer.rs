@@ -211,10 +211,10 @@ impl Stream {
         })?)
     }
 
-    /// Receives it in a dma-buf bound to `queue`; [`Release::OnRequest`] reports the fragments.
+    /// Receives it in a dma-buf bound to `queue`. The guest verifies each fragment when it releases
+    /// it.
     #[must_use]
     pub fn devmem_rx(&self, queue: u32, dmabuf_bytes: u64, release: Release) -> DevmemSink {
-        let verify = release == Release::Immediate;
         DevmemSink {
             ns: self.to.ns,
             interface: self.to.name(),
@@ -223,11 +223,9 @@ impl Stream {
             dmabuf_bytes,
             rx_page_size: self.rx_page_size,
             listen: self.to.socket(self.family, self.port),
-            // A guest that does not check has no use for the seed, and could not foresee the
-            // payload if it wanted.
-            seed: if verify { self.seed } else { 0 },
-            verify,
-            report: release == Release::OnRequest,
+            seed: self.seed,
+            verify: true,
+            report: false,
             release,
         }
     }
@@ -243,6 +241,22 @@ impl Stream {
         Ok(bed
             .guest
             .start(self.devmem_rx(queue, dmabuf_bytes, release))?)
+    }
+
+    /// Receives it in a dma-buf bound to `queue`, for [`Stream::verify_and_release`] on the host.
+    pub fn devmem_sink_for_host<'g>(
+        &self,
+        bed: &'g Testbed,
+        queue: u32,
+        dmabuf_bytes: u64,
+    ) -> Result<JobHandle<'g, DevmemSink>> {
+        Ok(bed.guest.start(DevmemSink {
+            // Without the seed the guest cannot foresee the payload.
+            seed: 0,
+            verify: false,
+            report: true,
+            ..self.devmem_rx(queue, dmabuf_bytes, Release::OnRequest)
+        })?)
     }
 
     /// Sends it from a dma-buf; `None` until told to finish.
@@ -301,9 +315,9 @@ impl Stream {
         dmabuf_bytes: u64,
         progress: impl FnMut(u64),
     ) -> Result<Received> {
-        let mut sink = self.devmem_sink(bed, queue, dmabuf_bytes, Release::OnRequest)?;
+        let mut sink = self.devmem_sink_for_host(bed, queue, dmabuf_bytes)?;
         let source = self.source(bed, Some(bytes), &[256 << 10], 0)?;
-        let verified = self.verify(bed, &mut sink, progress)?;
+        let verified = self.verify_and_release(bed, &mut sink, progress)?;
         Ok(Received {
             sink: sink.join()?,
             source: source.join()?,
@@ -311,18 +325,19 @@ impl Stream {
         })
     }
 
-    /// Checks all fragments that a sink reports, until it ends; returns the bytes that were right.
-    pub fn verify<J: JobSpec>(
+    /// Checks each fragment that a sink reports and has the sink release it, until it ends; returns
+    /// the bytes that were right.
+    pub fn verify_and_release<J: JobSpec>(
         &self,
         bed: &Testbed,
         sink: &mut JobHandle<'_, J>,
         progress: impl FnMut(u64),
     ) -> Result<u64> {
-        self.verify_in(bed, None, sink, progress)
+        self.verify_and_release_in(bed, None, sink, progress)
     }
 
-    /// As [`Stream::verify`], for a sink whose [`Event::DmaBuf`] was read already.
-    pub fn verify_in<'g, J: JobSpec>(
+    /// As [`Stream::verify_and_release`], for a sink whose [`Event::DmaBuf`] was read already.
+    pub fn verify_and_release_in<'g, J: JobSpec>(
         &self,
         bed: &'g Testbed,
         mut view: Option<DmaBufView<'g>>,

@@ -24,8 +24,8 @@ pub struct ReceivedByRing {
 }
 
 impl Stream {
-    /// Receives it in an area of `queue`, with buffers of [`Stream::rx_page_size`]: as
-    /// [`Stream::devmem_sink`].
+    /// Receives it in an area of `queue`, with buffers of [`Stream::rx_page_size`]. The guest
+    /// verifies as with [`Stream::devmem_rx`].
     #[must_use]
     pub fn zcrx(
         &self,
@@ -34,7 +34,6 @@ impl Stream {
         area_bytes: u64,
         release: Release,
     ) -> ZcrxSink {
-        let verify = release == Release::Immediate;
         ZcrxSink {
             ns: self.to.ns,
             interface: self.to.name(),
@@ -45,10 +44,9 @@ impl Stream {
             refill_entries: None,
             completions: None,
             listen: self.to.socket(self.family, self.port),
-            // As in `Stream::devmem_sink`.
-            seed: if verify { self.seed } else { 0 },
-            verify,
-            report: release == Release::OnRequest,
+            seed: self.seed,
+            verify: true,
+            report: false,
             release,
         }
     }
@@ -67,6 +65,23 @@ impl Stream {
             .start(self.zcrx(queue, memory, area_bytes, release))?)
     }
 
+    /// Receives it in an area of `queue`, for [`Stream::verify_and_release`] on the host.
+    pub fn zcrx_sink_for_host<'g>(
+        &self,
+        bed: &'g Testbed,
+        queue: u32,
+        memory: ZcrxMemory,
+        area_bytes: u64,
+    ) -> Result<JobHandle<'g, ZcrxSink>> {
+        Ok(bed.guest.start(ZcrxSink {
+            // As in `Stream::devmem_sink_for_host`.
+            seed: 0,
+            verify: false,
+            report: true,
+            ..self.zcrx(queue, memory, area_bytes, Release::OnRequest)
+        })?)
+    }
+
     /// Receives `bytes` in an area of `queue`. The host reads the area's pages in guest RAM and
     /// compares them with the seed's payload, while the receiver holds them.
     pub fn receive_zcrx(
@@ -77,9 +92,9 @@ impl Stream {
         bytes: u64,
         area_bytes: u64,
     ) -> Result<ReceivedByRing> {
-        let mut sink = self.zcrx_sink(bed, queue, memory, area_bytes, Release::OnRequest)?;
+        let mut sink = self.zcrx_sink_for_host(bed, queue, memory, area_bytes)?;
         let source = self.source(bed, Some(bytes), &[256 << 10], 0)?;
-        let verified = self.verify(bed, &mut sink, |_| ())?;
+        let verified = self.verify_and_release(bed, &mut sink, |_| ())?;
         Ok(ReceivedByRing {
             sink: sink.join()?,
             source: source.join()?,

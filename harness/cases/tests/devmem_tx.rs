@@ -3,7 +3,6 @@
 //! Send from device memory.
 
 use cases::{Family, Result, Testbed};
-use protocol::Release;
 
 const MIB: u64 = 1 << 20;
 
@@ -87,13 +86,13 @@ fn device_memory_is_received_and_sent_at_the_same_time() -> Result {
 
     let receive = bed.stream(bed.peer, bed.local, Family::V4);
     let send = bed.stream(bed.local, bed.peer, Family::V6);
-    let mut devmem_sink = receive.devmem_sink(&bed, 1, 8 * MIB, Release::OnRequest)?;
+    let mut devmem_sink = receive.devmem_sink_for_host(&bed, 1, 8 * MIB)?;
     let sink = send.sink(&bed)?;
-    // Connects first: its answer comes through the bound queue, which may starve until `verify`.
+    // Connects first: its answer comes through the bound queue, which may starve until `verify_and_release`.
     let devmem_source = send.devmem_source(&bed, Some(bytes), 4 * MIB, 64 << 10)?;
     let source = receive.source(&bed, Some(bytes), &[256 << 10], 0)?;
 
-    let verified = receive.verify(&bed, &mut devmem_sink, |_| ())?;
+    let verified = receive.verify_and_release(&bed, &mut devmem_sink, |_| ())?;
     let received = devmem_sink.join()?;
     let (sent, arrived) = (devmem_source.join()?, sink.join()?);
 

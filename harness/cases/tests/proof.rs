@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use cases::{Family, Result, Stream, Testbed, place};
-use protocol::{Release, rings::DataSplit};
+use protocol::rings::DataSplit;
 use vm::{
     Topology,
     traces::{self, Trace},
@@ -46,9 +46,9 @@ fn payload_goes_to_the_accelerator_and_leaves_no_trace_in_ram() -> Result {
     let bed = testbed("proof")?;
     let stream = secret(&bed);
 
-    let mut sink = stream.devmem_sink(&bed, 1, 16 * MIB, Release::OnRequest)?;
+    let mut sink = stream.devmem_sink_for_host(&bed, 1, 16 * MIB)?;
     let source = stream.source_filled_by_host(&bed, BYTES)?;
-    let verified = stream.verify(&bed, &mut sink, |_| ())?;
+    let verified = stream.verify_and_release(&bed, &mut sink, |_| ())?;
 
     // Both jobs still exist: what they had in memory is there.
     let traces = stream.traces_in_ram(&bed, BYTES)?;
@@ -107,13 +107,13 @@ fn payload_is_passed_on_from_device_to_device_and_leaves_no_trace_in_ram() -> Re
     let onward = onward.reaching_with_acknowledgements_apart(&bed, 1)?;
 
     // Three pieces of the accelerator's memory: sent from, passed on from, received in.
-    let mut sink = onward.devmem_sink(&bed, 1, 4 * MIB, Release::OnRequest)?;
+    let mut sink = onward.devmem_sink_for_host(&bed, 1, 4 * MIB)?;
     let mut relay = inward.relay(&bed, 1, 8 * MIB, &onward)?;
     let source = inward.source_filled_by_host(&bed, BYTES)?;
     // The last one is too small, and nobody empties it: the relay has to keep what it received.
     while relay.next_event(PAUSE)?.is_some() {}
     assert!(!relay.ended(), "the relay waits for its receiver");
-    let verified = onward.verify(&bed, &mut sink, |_| ())?;
+    let verified = onward.verify_and_release(&bed, &mut sink, |_| ())?;
 
     let traces = inward.traces_in_ram(&bed, BYTES)?;
     assert_none(&traces);

@@ -98,9 +98,9 @@ fn payload_goes_to_the_accelerator_through_a_ring_and_leaves_no_trace_in_ram() -
             .in_accelerator()
             .unpredictable();
         stream.rx_page_size = rx_buf_len;
-        let mut sink = stream.zcrx_sink(&bed, 1, accelerator, 16 * MIB, Release::OnRequest)?;
+        let mut sink = stream.zcrx_sink_for_host(&bed, 1, accelerator, 16 * MIB)?;
         let source = stream.source_filled_by_host(&bed, bytes)?;
-        let verified = stream.verify(&bed, &mut sink, |_| ())?;
+        let verified = stream.verify_and_release(&bed, &mut sink, |_| ())?;
 
         // Both jobs still exist: what they had in memory is there.
         let traces = stream.traces_in_ram(&bed, bytes)?;

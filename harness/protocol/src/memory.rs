@@ -73,11 +73,11 @@ impl From<Span> for (u64, u32) {
 /// When [`crate::DevmemSink`] or [`crate::ZcrxSink`] returns fragments, by token or refill ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Release {
-    /// As soon as the fragments were reported and checked.
+    /// As soon as the fragments were reported.
     Immediate,
     /// When the host says so, batch by batch. Until then the dma-buf keeps the payload, so that
     /// the host can read it from outside.
     OnRequest,
-    /// Not until the socket closes.
+    /// Not until the socket closes, or at [`crate::Command::ReleaseAll`].
     Never,
 }

@@ -47,7 +47,8 @@ pub struct ZcrxSink {
     pub listen: SocketAddr,
     /// Seed of the payload.
     pub seed: u64,
-    /// The guest checks the payload in the area, before it reports or releases a fragment.
+    /// The guest checks the payload of a fragment right before it releases it, or when the stream
+    /// ends and it still holds it.
     pub verify: bool,
     /// Report every fragment as [`crate::Event::Fragments`].
     pub report: bool,

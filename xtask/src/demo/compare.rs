@@ -8,7 +8,7 @@
 use anyhow::{Context, Result};
 use cases::{Family, Stream, Testbed, place};
 use protocol::{
-    Command, Release,
+    Command,
     measure::{Edge, MarkWindow},
     memory::PhysicalRange,
 };
@@ -115,7 +115,7 @@ fn watch(bed: &Testbed, dmabufs: [&[PhysicalRange]; 2]) -> Result<()> {
 fn received_there(bed: &Testbed) -> Result<Way> {
     let stream = stream(bed);
     let mut sink = stream
-        .devmem_sink(bed, QUEUE, BYTES, Release::OnRequest)
+        .devmem_sink_for_host(bed, QUEUE, BYTES)
         .map_err(error)?;
     let into = sink.wait_event(place)?;
     let (source, from) = stream.source_ready(bed, BYTES).map_err(error)?;
@@ -125,7 +125,7 @@ fn received_there(bed: &Testbed) -> Result<Way> {
     source.tell(Command::Go)?;
     let view = bed.guest.dmabuf(into)?;
     let in_accelerator = stream
-        .verify_in(bed, Some(view), &mut sink, |_| ())
+        .verify_and_release_in(bed, Some(view), &mut sink, |_| ())
         .map_err(error)?;
     mark(bed, Edge::End)?;
     // Both jobs still exist: what they had in memory is there.

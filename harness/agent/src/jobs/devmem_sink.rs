@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, Result};
 use devmem::{
     netdev::RxBinding,
-    rx::{Fragment, Piece, Received, Receiver, Token, TokenReturner},
+    rx::{Fragment, Piece, Received, Receiver, TokenReturner},
 };
 use protocol::{
     Command, DevmemSink, Event, Failure, JobId, Release, devmem::DevmemSinkReport, memory::Span,
@@ -47,13 +47,19 @@ pub(super) fn set_up(id: JobId, spec: DevmemSink) -> Result<Ready> {
     memory::report_place(id, &dmabuf)?;
     let switch = Switch::new("DevmemSink");
     switch.watch(&listener);
+    let held = Held {
+        stream: Weak::new(),
+        batches: BTreeMap::new(),
+        returner: TokenReturner::default(),
+        checker: Checker::new(spec.seed),
+    };
     let sink = Arc::new(Sink {
         id,
         spec,
         switch,
         dmabuf: dmabuf.into(),
         binding: Mutex::new(Some(binding)),
-        held: Mutex::default(),
+        held: Mutex::new(held),
         changed: Condvar::new(),
     });
     let control = Arc::clone(&sink);
@@ -76,28 +82,26 @@ struct Sink {
     changed: Condvar,
 }
 
-/// Tokens that were not returned yet, and the socket that they are returned on.
-#[derive(Default)]
+/// Fragments that follow each other in the stream.
+struct Batch {
+    stream_offset: u64,
+    fragments: Vec<Fragment>,
+}
+
+/// Fragments whose tokens were not returned yet, and the socket that they are returned on.
 struct Held {
     stream: Weak<TcpStream>,
-    batches: BTreeMap<u64, Vec<Token>>,
+    batches: BTreeMap<u64, Batch>,
     returner: TokenReturner,
+    checker: Checker,
 }
 
 impl Held {
     fn tokens(&self) -> u64 {
         self.batches
             .values()
-            .map(|tokens| tokens.len() as u64)
+            .map(|batch| batch.fragments.len() as u64)
             .sum()
-    }
-
-    fn give_back(&mut self, tokens: &[Token]) -> Result<()> {
-        // The kernel took all tokens back when the socket closed.
-        if let Some(stream) = self.stream.upgrade() {
-            self.returner.give_back(&*stream, tokens)?;
-        }
-        Ok(())
     }
 }
 
@@ -106,18 +110,17 @@ impl Control for Sink {
         match command {
             Command::Release { batch } => {
                 let mut held = lock(&self.held);
-                let tokens = held.batches.remove(batch);
-                held.give_back(&tokens.with_context(|| {
+                let held_batch = held.batches.remove(batch);
+                let held_batch = held_batch.with_context(|| {
                     format!("batch {batch} was never reported, or released before")
-                })?)?;
+                })?;
+                self.release(&mut held, &held_batch)?;
             }
             Command::ReleaseAll => {
                 let mut held = lock(&self.held);
-                let tokens: Vec<_> = mem::take(&mut held.batches)
-                    .into_values()
-                    .flatten()
-                    .collect();
-                held.give_back(&tokens)?;
+                for batch in mem::take(&mut held.batches).into_values() {
+                    self.release(&mut held, &batch)?;
+                }
             }
             Command::CloseBinding => {
                 drop(
@@ -132,7 +135,7 @@ impl Control for Sink {
                 return Err(not_understood("DevmemSink", other));
             }
         }
-        // With the lock, so that nobody misses it between a look and the wait.
+        // With the lock, so that a waiter does not miss it between its look and its wait.
         let held = lock(&self.held);
         self.changed.notify_all();
         drop(held);
@@ -144,19 +147,65 @@ impl Sink {
     fn run(&self, listener: Arc<TcpListener>) -> DevmemSinkReport {
         let mut progress = Progress::new(self);
         let error = match tcp::accept(listener, &self.switch, self.id) {
-            Ok(Some(stream)) => self.receive(stream, &mut progress).err(),
+            Ok(Some(stream)) => {
+                let received = self.receive(&stream, &mut progress);
+                // The socket is open: the tokens are still ours.
+                received.and(self.check_held()).err()
+            }
             Ok(None) => None,
             Err(error) => Some(error),
         };
         let mut report = progress.into_report();
         report.error = error.filter(|_| !self.switch.stopped());
-        report.tokens_held = lock(&self.held).tokens();
+        let held = lock(&self.held);
+        report.tokens_held = held.tokens();
+        report.mismatch = held.checker.mismatch();
         report
     }
 
+    /// Returns tokens. Until then the payload must be what arrived: it is checked now, so that
+    /// memory that is used again too early is found.
+    fn release(&self, held: &mut Held, batch: &Batch) -> Result<()> {
+        self.check(&mut held.checker, batch)?;
+        // The kernel took all tokens back when the socket closed.
+        if let Some(stream) = held.stream.upgrade() {
+            let tokens: Vec<_> = batch.fragments.iter().map(|f| f.token).collect();
+            held.returner.give_back(&*stream, &tokens)?;
+        }
+        Ok(())
+    }
+
+    /// Checks what will not be released any more.
+    fn check_held(&self) -> Result<(), Failure> {
+        let mut held = lock(&self.held);
+        let Held {
+            batches, checker, ..
+        } = &mut *held;
+        batches
+            .values()
+            .try_for_each(|batch| self.check(checker, batch))
+            .map_err(|error| failure::from_error(&error))
+    }
+
+    fn check(&self, checker: &mut Checker, batch: &Batch) -> Result<()> {
+        if self.spec.verify {
+            let mut at = batch.stream_offset;
+            let mut copy = Vec::new();
+            for fragment in &batch.fragments {
+                copy.resize(fragment.len as usize, 0);
+                self.dmabuf
+                    .view()
+                    .read_at(fragment.offset as usize, &mut copy)?;
+                checker.check(at, &copy);
+                at += u64::from(fragment.len);
+            }
+        }
+        Ok(())
+    }
+
     /// Receives until the stream ends and its fragments are released.
-    fn receive(&self, stream: Arc<TcpStream>, progress: &mut Progress<'_>) -> Result<(), Failure> {
-        lock(&self.held).stream = Arc::downgrade(&stream);
+    fn receive(&self, stream: &Arc<TcpStream>, progress: &mut Progress<'_>) -> Result<(), Failure> {
+        lock(&self.held).stream = Arc::downgrade(stream);
         let own = stream.try_clone();
         let own = own.map_err(|error| failure::from_io("duplicating the socket", &error))?;
         let mut receiver = Receiver::new(own);
@@ -180,7 +229,7 @@ impl Sink {
         Ok(())
     }
 
-    /// The socket must stay open as long as somebody shall return tokens on it.
+    /// The socket must stay open as long as tokens are to be returned on it.
     fn wait_for_release(&self) {
         if self.spec.release == Release::OnRequest {
             let held = lock(&self.held);
@@ -194,18 +243,15 @@ impl Sink {
 /// What was received so far.
 struct Progress<'a> {
     sink: &'a Sink,
-    checker: Checker,
     meter: Meter,
     next_batch: u64,
     report: DevmemSinkReport,
-    copy: Vec<u8>,
 }
 
 impl<'a> Progress<'a> {
     fn new(sink: &'a Sink) -> Self {
         Self {
             sink,
-            checker: Checker::new(sink.spec.seed),
             meter: Meter::new(sink.id),
             next_batch: 0,
             report: DevmemSinkReport {
@@ -218,19 +264,17 @@ impl<'a> Progress<'a> {
                 error: None,
                 elapsed_ns: 0,
             },
-            copy: Vec::new(),
         }
     }
 
     fn into_report(self) -> DevmemSinkReport {
         DevmemSinkReport {
-            mismatch: self.checker.mismatch(),
             elapsed_ns: self.meter.elapsed_ns(),
             ..self.report
         }
     }
 
-    /// Counts, checks and reports what one call received.
+    /// Counts and reports what one call received.
     fn take_in(&mut self, received: &Received) -> Result<()> {
         if received.bytes() == 0 {
             return Ok(());
@@ -256,31 +300,25 @@ impl<'a> Progress<'a> {
         }
         let spec = &self.sink.spec;
         let stream_offset = self.report.bytes;
-        for fragment in fragments {
-            if spec.verify {
-                self.copy.resize(fragment.len as usize, 0);
-                self.sink
-                    .dmabuf
-                    .view()
-                    .read_at(fragment.offset as usize, &mut self.copy)?;
-                self.checker.check(self.report.bytes, &self.copy);
-            }
-            self.report.bytes += u64::from(fragment.len);
-        }
+        let lengths = fragments.iter().map(|fragment| u64::from(fragment.len));
+        self.report.bytes += lengths.sum::<u64>();
         self.report.fragments += fragments.len() as u64;
 
         let batch = self.next_batch;
         self.next_batch += 1;
-        let tokens: Vec<_> = fragments.iter().map(|fragment| fragment.token).collect();
+        let taken = Batch {
+            stream_offset,
+            fragments: fragments.to_vec(),
+        };
         // Held before it is reported: the host may answer faster than this thread goes on.
         let mut held = lock(&self.sink.held);
         if spec.release != Release::Immediate {
-            held.batches.insert(batch, tokens);
+            held.batches.insert(batch, taken);
             drop(held);
             self.report_batch(batch, stream_offset, fragments);
         } else {
             self.report_batch(batch, stream_offset, fragments);
-            held.give_back(&tokens)?;
+            self.sink.release(&mut held, &taken)?;
         }
         Ok(())
     }
@@ -305,7 +343,7 @@ impl<'a> Progress<'a> {
 
     fn linear(&mut self, bytes: &[u8]) {
         let stream_offset = self.report.bytes;
-        self.checker.check(stream_offset, bytes);
+        lock(&self.sink.held).checker.check(stream_offset, bytes);
         self.report.bytes += bytes.len() as u64;
         self.report.linear_bytes += bytes.len() as u64;
         let len = bytes.len() as u64;

@@ -60,13 +60,19 @@ pub(super) fn set_up(id: JobId, spec: ZcrxSink) -> Result<Ready> {
 
     let switch = Switch::new("ZcrxSink");
     switch.watch(&listener);
+    let held = Held {
+        refill: None,
+        batches: BTreeMap::new(),
+        waiting: Vec::new(),
+        checker: Checker::new(spec.seed),
+    };
     let sink = Arc::new(Sink {
         id,
         spec,
         switch,
         memory,
         closed: AtomicBool::new(false),
-        held: Mutex::default(),
+        held: Mutex::new(held),
         changed: Condvar::new(),
     });
     let control = Arc::clone(&sink);
@@ -88,18 +94,24 @@ struct Sink {
     changed: Condvar,
 }
 
+/// Fragments that follow each other in the stream.
+struct Batch {
+    stream_offset: u64,
+    fragments: Vec<Fragment>,
+}
+
 /// Fragments that were not given back yet, and how they are.
-#[derive(Default)]
 struct Held {
     refill: Option<Refill>,
-    batches: BTreeMap<u64, Vec<Fragment>>,
+    batches: BTreeMap<u64, Batch>,
     /// Released, but the refill ring had no room.
     waiting: Vec<Fragment>,
+    checker: Checker,
 }
 
 impl Held {
     fn fragments(&self) -> u64 {
-        let held: usize = self.batches.values().map(Vec::len).sum();
+        let held: usize = self.batches.values().map(|b| b.fragments.len()).sum();
         (held + self.waiting.len()) as u64
     }
 
@@ -118,15 +130,17 @@ impl Control for Sink {
         match command {
             Command::Release { batch } => {
                 let mut held = lock(&self.held);
-                let fragments = held.batches.remove(batch);
-                held.give_back(fragments.with_context(|| {
+                let held_batch = held.batches.remove(batch);
+                let held_batch = held_batch.with_context(|| {
                     format!("batch {batch} was never reported, or released before")
-                })?)?;
+                })?;
+                self.release(&mut held, held_batch)?;
             }
             Command::ReleaseAll => {
                 let mut held = lock(&self.held);
-                let batches = mem::take(&mut held.batches);
-                held.give_back(batches.into_values().flatten().collect())?;
+                for batch in mem::take(&mut held.batches).into_values() {
+                    self.release(&mut held, batch)?;
+                }
             }
             Command::CloseBinding => self.closed.store(true, Ordering::SeqCst),
             Command::CloseDmaBuf => self.memory.close()?,
@@ -135,7 +149,7 @@ impl Control for Sink {
                 return Err(not_understood("ZcrxSink", other));
             }
         }
-        // With the lock, so that nobody misses it between a look and the wait.
+        // With the lock, so that a waiter does not miss it between its look and its wait.
         let held = lock(&self.held);
         self.changed.notify_all();
         drop(held);
@@ -156,11 +170,45 @@ impl Sink {
         };
         let mut report = progress.into_report();
         report.error = error.filter(|_| !self.switch.stopped());
-        report.fragments_held = lock(&self.held).fragments();
+        let held = lock(&self.held);
+        report.fragments_held = held.fragments();
+        report.mismatch = held.checker.mismatch();
         report
     }
 
-    /// Whether the job shall end now.
+    /// Returns fragments. Until then the payload must be what arrived: it is checked now, so that
+    /// memory that is used again too early is found.
+    fn release(&self, held: &mut Held, batch: Batch) -> Result<()> {
+        self.check(&mut held.checker, &batch)?;
+        held.give_back(batch.fragments)
+    }
+
+    /// Checks what will not be released any more.
+    fn check_held(&self) -> Result<()> {
+        let mut held = lock(&self.held);
+        let Held {
+            batches, checker, ..
+        } = &mut *held;
+        batches
+            .values()
+            .try_for_each(|batch| self.check(checker, batch))
+    }
+
+    fn check(&self, checker: &mut Checker, batch: &Batch) -> Result<()> {
+        if self.spec.verify {
+            let mut at = batch.stream_offset;
+            let mut copy = Vec::new();
+            for fragment in &batch.fragments {
+                copy.resize(fragment.len as usize, 0);
+                self.memory.read_at(fragment.offset as usize, &mut copy)?;
+                checker.check(at, &copy);
+                at += u64::from(fragment.len);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the job must end now.
     fn over(&self) -> bool {
         self.switch.stopped() || self.closed.load(Ordering::SeqCst)
     }
@@ -201,7 +249,8 @@ impl Sink {
                 }
             }
         }
-        Ok(())
+        // The ring is open: what is held is still ours.
+        self.check_held()
     }
 
     /// Gives back what the refill ring had no room for.
@@ -214,7 +263,7 @@ impl Sink {
         Ok(())
     }
 
-    /// The ring must stay open as long as somebody shall give fragments back.
+    /// The ring must stay open as long as fragments are to be given back.
     fn wait_for_release(&self) {
         if self.spec.release == Release::OnRequest {
             let held = lock(&self.held);
@@ -228,18 +277,15 @@ impl Sink {
 /// What was received so far.
 struct Progress<'a> {
     sink: &'a Sink,
-    checker: Checker,
     meter: Meter,
     next_batch: u64,
     report: ZcrxSinkReport,
-    copy: Vec<u8>,
 }
 
 impl<'a> Progress<'a> {
     fn new(sink: &'a Sink, rx_buf_len: u32) -> Self {
         Self {
             sink,
-            checker: Checker::new(sink.spec.seed),
             meter: Meter::new(sink.id),
             next_batch: 0,
             report: ZcrxSinkReport {
@@ -253,42 +299,37 @@ impl<'a> Progress<'a> {
                 error: None,
                 elapsed_ns: 0,
             },
-            copy: Vec::new(),
         }
     }
 
     fn into_report(self) -> ZcrxSinkReport {
         ZcrxSinkReport {
-            mismatch: self.checker.mismatch(),
             elapsed_ns: self.meter.elapsed_ns(),
             ..self.report
         }
     }
 
-    /// Counts, checks and reports fragments that follow each other in the stream.
+    /// Counts and reports fragments that follow each other in the stream.
     fn take_in(&mut self, fragments: &[Fragment]) -> Result<()> {
         let spec = &self.sink.spec;
         let stream_offset = self.report.bytes;
-        for fragment in fragments {
-            if spec.verify {
-                self.copy.resize(fragment.len as usize, 0);
-                self.sink
-                    .memory
-                    .read_at(fragment.offset as usize, &mut self.copy)?;
-                self.checker.check(self.report.bytes, &self.copy);
-            }
-            self.report.bytes += u64::from(fragment.len);
-        }
+        let lengths = fragments.iter().map(|fragment| u64::from(fragment.len));
+        self.report.bytes += lengths.sum::<u64>();
         self.report.fragments += fragments.len() as u64;
         self.meter.passed(self.report.bytes);
 
         let batch = self.next_batch;
         self.next_batch += 1;
         // Held before it is reported: the host may answer faster than this thread goes on.
-        if spec.release != Release::Immediate {
-            lock(&self.sink.held)
-                .batches
-                .insert(batch, fragments.to_vec());
+        let taken = Batch {
+            stream_offset,
+            fragments: fragments.to_vec(),
+        };
+        let mut release_now = None;
+        if spec.release == Release::Immediate {
+            release_now = Some(taken);
+        } else {
+            lock(&self.sink.held).batches.insert(batch, taken);
         }
         if spec.report {
             let span = |fragment: &Fragment| Span {
@@ -305,8 +346,8 @@ impl<'a> Progress<'a> {
                 },
             );
         }
-        if spec.release == Release::Immediate {
-            lock(&self.sink.held).give_back(fragments.to_vec())?;
+        if let Some(taken) = release_now {
+            self.sink.release(&mut lock(&self.sink.held), taken)?;
         }
         Ok(())
     }
