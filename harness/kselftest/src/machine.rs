@@ -19,6 +19,8 @@ use crate::{Outcome, SELFTESTS, SOURCE, Test};
 
 /// Where the image is mounted in the guest.
 const ROOT: &str = "/selftests";
+/// Exit status of a test that was skipped.
+const SKIPPED: i32 = 4;
 /// What the tests call the peer's namespace.
 const PEER: &str = "peer";
 /// The name of what the kernel's log has.
@@ -139,15 +141,8 @@ fn try_run(
     let _ = fs::write(log, output.join("\n"));
     let (cases, whole) = ktap::parse(test.name, &output);
     found.cases.extend(cases);
-    let ended = ran?;
-    if let Some(hung) = ended.hung {
-        found.cases.push(failed(&hung));
-    } else if !whole && found.cases.iter().all(|case| case.verdict != Verdict::Fail) {
-        found.cases.push(failed(&format!(
-            "it did less than it planned: {:?}",
-            ended.report
-        )));
-    }
+    let verdict = ran?.fault(&found.cases, whole);
+    found.cases.extend(verdict.as_deref().map(failed));
     if let Err(Error::KernelComplained { findings, .. }) = bed.guest.check_log() {
         found.cases.extend(findings.first().map(log_case));
         return Ok(());
@@ -183,6 +178,28 @@ struct Ended {
     report: ProgramReport,
     /// Why it was ended, when it did not end by itself.
     hung: Option<String>,
+}
+
+impl Ended {
+    /// What is wrong with how it ended that none of its sub-cases says. `whole`: it reported as many
+    /// as it planned.
+    fn fault(&self, cases: &[Case], whole: bool) -> Option<String> {
+        if let Some(hung) = &self.hung {
+            return Some(hung.clone());
+        }
+        if cases.iter().any(|case| case.verdict == Verdict::Fail) {
+            return None;
+        }
+        // A test that is skipped as a whole may exit with KSFT_SKIP
+        // (tools/testing/selftests/kselftest.h).
+        let skipped = cases.iter().all(|case| case.verdict == Verdict::Skip);
+        match &self.report {
+            report if !whole => Some(format!("it did less than it planned: {report:?}")),
+            ProgramReport::Exited { status: 0 } => None,
+            ProgramReport::Exited { status: SKIPPED } if skipped => None,
+            report => Some(format!("no sub-case failed, but the test did: {report:?}")),
+        }
+    }
 }
 
 fn program(
@@ -251,4 +268,37 @@ fn environment(bed: &Testbed) -> BTreeMap<String, String> {
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(verdict: Verdict) -> Case {
+        Case {
+            name: "v4".to_owned(),
+            verdict,
+            reason: String::new(),
+        }
+    }
+
+    fn exited(status: i32) -> Ended {
+        Ended {
+            report: ProgramReport::Exited { status },
+            hung: None,
+        }
+    }
+
+    #[test]
+    fn a_test_that_exits_with_an_error_fails_though_it_reported_all_that_it_planned() {
+        let passed = [case(Verdict::Pass), case(Verdict::Skip)];
+        assert_eq!(exited(0).fault(&passed, true), None);
+        for status in [1, SKIPPED] {
+            let fault = exited(status).fault(&passed, true).unwrap();
+            assert!(fault.contains(&status.to_string()), "{fault}");
+        }
+        assert_eq!(exited(SKIPPED).fault(&[case(Verdict::Skip)], true), None);
+        assert_eq!(exited(1).fault(&[case(Verdict::Fail)], true), None);
+        assert!(exited(0).fault(&passed, false).is_some());
+    }
 }
