@@ -2,42 +2,138 @@
 
 //! How a case fails.
 
-use std::{error::Error, fmt};
+use std::{
+    error::Error,
+    fmt::{self, Debug},
+};
 
 /// Result of a case.
 pub type Result<T = ()> = std::result::Result<T, CaseError>;
 
 /// Any error, shown with its causes: what the test runner prints is what a person reads.
-pub struct CaseError(String);
+pub struct CaseError {
+    text: String,
+    errno: Option<i32>,
+}
 
 impl CaseError {
     /// A failure in words.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self(message.into())
+        Self {
+            text: message.into(),
+            errno: None,
+        }
     }
 }
 
-impl<E: Error> From<E> for CaseError {
+/// What may have been refused by the guest's kernel.
+pub trait Refusal {
+    /// The errno of a refusal. `None` for anything else that went wrong, such as a timeout.
+    fn errno(&self) -> Option<i32>;
+}
+
+impl Refusal for CaseError {
+    fn errno(&self) -> Option<i32> {
+        self.errno
+    }
+}
+
+impl Refusal for vm::Error {
+    fn errno(&self) -> Option<i32> {
+        self.errno()
+    }
+}
+
+/// Asserts that the guest's kernel refused something with `errno`, and that nothing else went wrong.
+///
+/// # Panics
+///
+/// When it was done, or failed in another way.
+#[track_caller]
+pub fn assert_refused<T, E: Refusal + Debug>(
+    result: std::result::Result<T, E>,
+    errno: i32,
+    what: &str,
+) {
+    match result {
+        Ok(_) => panic!("{what}: expected errno {errno}, but it was done"),
+        Err(error) if error.errno() == Some(errno) => {}
+        Err(error) => panic!("{what}: expected errno {errno}, but it failed with {error:?}"),
+    }
+}
+
+impl<E: Error + 'static> From<E> for CaseError {
     fn from(error: E) -> Self {
+        let errno = (&error as &dyn Error)
+            .downcast_ref::<vm::Error>()
+            .and_then(vm::Error::errno);
         let mut text = error.to_string();
         let mut cause = error.source();
         while let Some(error) = cause {
             text = format!("{text}: {error}");
             cause = error.source();
         }
-        Self(text)
+        Self { text, errno }
     }
 }
 
 impl fmt::Debug for CaseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
 impl fmt::Display for CaseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(errno: Option<i32>) -> vm::Error {
+        vm::Error::Refused {
+            call: "SetMtu".to_owned(),
+            failure: protocol::Failure {
+                errno,
+                message: "no".to_owned(),
+            },
+            console: "console.log".into(),
+        }
+    }
+
+    #[test]
+    fn an_error_keeps_the_errno_that_the_guest_refused_with() {
+        assert_refused(Err::<(), _>(refused(Some(22))), 22, "as it came");
+        assert_refused(
+            Err::<(), _>(CaseError::from(refused(Some(22)))),
+            22,
+            "as a case's",
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "expected errno 22")]
+    fn another_errno_is_not_the_one_that_was_promised() {
+        assert_refused(Err::<(), _>(refused(Some(16))), 22, "a request");
+    }
+
+    #[test]
+    #[should_panic(expected = "expected errno 22")]
+    fn an_error_without_an_errno_is_no_refusal() {
+        assert_refused(
+            Err::<(), _>(CaseError::new("it timed out")),
+            22,
+            "a request",
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "but it was done")]
+    fn what_was_done_was_not_refused() {
+        assert_refused(Ok::<_, CaseError>(()), 22, "a request");
     }
 }

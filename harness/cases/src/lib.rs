@@ -22,7 +22,7 @@ mod zcrx;
 
 pub use accelerator::{ACCELERATOR, place};
 pub use both_ways::BothWays;
-pub use error::{CaseError, Result};
+pub use error::{CaseError, Refusal, Result, assert_refused};
 pub use exchange::{EXPERIMENTAL, ethernet};
 pub use frame::Frame;
 pub use kernel_fault::KernelFault;

@@ -3,7 +3,7 @@
 //! The number of queue pairs changes: under traffic, beside bindings and RSS tables, and not at
 //! all where it must not.
 
-use cases::{Family, Result, Testbed, finish};
+use cases::{Family, Result, Testbed, assert_refused, finish};
 use protocol::{
     Memory, Ns,
     kernel::{ReadFile, WriteFile},
@@ -195,10 +195,8 @@ fn what_the_device_cannot_do_and_what_is_in_use_is_refused() -> Result {
     assert_eq!(channels(&bed)?.combined, CPUS);
     bound.stop()?;
     set(&bed, 3)?;
-    assert!(
-        bed.bind(bed.local, 3, Memory::Udmabuf, 4 * MIB).is_err(),
-        "a queue that is not there was bound"
-    );
+    let bind = bed.bind(bed.local, 3, Memory::Udmabuf, 4 * MIB);
+    assert_refused(bind, EINVAL, "a bind to a queue that is not there");
     bed.finish()?;
     Ok(())
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use cases::{Family, Result, Testbed};
+use cases::{Family, Result, Testbed, assert_refused};
 use protocol::{
     Memory, Ns, Release,
     kernel::{ReadFile, WriteFile},
@@ -12,6 +12,8 @@ use protocol::{
     rings::{DataSplit, SetChannels},
     snmp,
 };
+
+const EOPNOTSUPP: i32 = 95;
 
 const MIB: u64 = 1 << 20;
 const CPUS: u32 = 3;
@@ -175,7 +177,12 @@ fn threads_stay_over_down_and_up_and_cannot_be_turned_off_while_down() -> Result
     assert_eq!(threading()?, [(Some(Threading::Thread), true); 2]);
     bed.set_interface(bed.local, false)?;
     // The kernel would wait for ever for a NAPI that is disabled and listed.
-    assert!(set_threading(&bed, false).is_err(), "there is no NAPI");
+    // There is no NAPI: modify_napi_threaded() in net/core/net-sysfs.c.
+    assert_refused(
+        set_threading(&bed, false),
+        EOPNOTSUPP,
+        "threads off while down",
+    );
     bed.set_interface(bed.local, true)?;
     assert_eq!(threading()?, [(Some(Threading::Thread), true); 2]);
     set_threading(&bed, false)?;

@@ -2,13 +2,15 @@
 
 //! RSS: a flow reaches the queue that key and indirection table say.
 
-use cases::{Family, Result, Testbed};
+use cases::{Family, Result, Testbed, assert_refused};
 use protocol::{
     Memory, UdpSink, UdpSource,
     netdev::QueueKind,
     rings::DataSplit,
     rss::{FlowKind, FlowQueue, GetRss, HashFields, SetHashFields, SetInputTransformation, SetRss},
 };
+
+const EINVAL: i32 = 22;
 
 const MIB: u64 = 1 << 20;
 
@@ -92,7 +94,8 @@ fn flows_reach_the_queues_that_key_and_table_say() -> Result {
 fn a_table_with_a_queue_that_does_not_exist_is_refused() -> Result {
     let bed = Testbed::options().boot("rss-refused")?;
     let error = bed.steer(bed.local, &[0, 2]);
-    assert!(error.is_err(), "two processors make two queues");
+    // Two processors make two queues.
+    assert_refused(error, EINVAL, "a table with queue 2");
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, MIB, &[64 << 10])?;
     bed.finish()?;

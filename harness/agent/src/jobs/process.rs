@@ -8,7 +8,7 @@
 use std::{
     collections::HashMap,
     env,
-    io::BufReader,
+    io::{self, BufReader},
     os::fd::OwnedFd,
     process::{self, ChildStdin, ChildStdout, Stdio},
     sync::{
@@ -23,6 +23,7 @@ use anyhow::{Context, Result, anyhow};
 use protocol::{
     Call, Command, Event, Failure, Job, JobId, Join, Message, Request, StartJob, Tell, frame,
 };
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::Value;
 
@@ -139,7 +140,7 @@ impl Process {
 }
 
 fn gone() -> anyhow::Error {
-    anyhow!("the process of the job is gone")
+    anyhow!(io::Error::from(Errno::SRCH)).context("the process of the job is gone")
 }
 
 /// Passes on what the other agent says, until it says nothing more.

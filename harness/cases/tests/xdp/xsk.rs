@@ -2,7 +2,7 @@
 
 //! XDP sockets that the device itself writes to and reads from.
 
-use cases::{Family, Result, Testbed, ethernet};
+use cases::{Family, Result, Testbed, assert_refused, ethernet};
 use protocol::{
     Command, Memory, Ns, XdpAction, XdpSocket,
     ethtool::TestSelf,
@@ -14,6 +14,9 @@ use protocol::{
 use vm::JobHandle;
 
 use crate::{MIB, OTHER, OURS, attach, detach, exchange, frame, frames, ping, program};
+
+/// What joining a job fails with whose process was killed.
+const ESRCH: i32 = 3;
 
 const EBUSY: i32 = 16;
 const EINVAL: i32 = 22;
@@ -277,7 +280,7 @@ fn a_queue_returns_to_pages_whatever_takes_the_socket_away() -> Result {
     wait_buffers(&bed)?;
     ping(&bed, 1400)?;
     job.tell(Command::Kill)?;
-    assert!(job.join().is_err());
+    assert_refused(job.join(), ESRCH, "joining a killed owner");
     bed.wait_xsk_gone(bed.local)?;
     let job = start(&bed, &socket(&bed, 0))?;
     attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
@@ -304,7 +307,7 @@ fn a_queue_returns_to_pages_whatever_takes_the_socket_away() -> Result {
         let job = bed.guest.start_process(socket(&bed, 0))?;
         job.tell(Command::Kill)?;
         tell("unbind")?;
-        assert!(job.join().is_err());
+        assert_refused(job.join(), ESRCH, "joining a killed owner");
     }
     bed.guest.call(UnloadModule {
         name: "rigb".to_owned(),
