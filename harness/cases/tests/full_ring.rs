@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A TX ring that is full: its queue stops, goes on, and loses nothing.
+
+use cases::{Family, Result, Testbed};
+use protocol::{UdpSink, UdpSource, kernel::WriteFile, netdev::QueueKind, rings::SetRings};
+
+/// The shortest ring. A datagram takes two descriptors at least.
+const RING: u32 = 64;
+
+const SENDS: u64 = 20;
+const DATAGRAMS: u32 = 60;
+
+/// The kernel hands over the datagrams of a send together, and the device learns of them only when the
+/// queue stops: however fast both are, the ring is full in the middle of each.
+#[test]
+fn a_full_ring_stops_its_queue_until_frames_are_completed() -> Result {
+    let bed = Testbed::options().boot("full-ring")?;
+    bed.guest.call(SetRings {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        rx: None,
+        tx: Some(RING),
+        data_split: None,
+        hds_thresh: None,
+    })?;
+    // Byte queue limits would stop the queue before the ring is full.
+    for queue in 0..2 {
+        bed.guest.call(WriteFile {
+            ns: bed.local.ns,
+            path: format!(
+                "/sys/class/net/{}/queues/tx-{queue}/byte_queue_limits/limit_min",
+                bed.local.name()
+            ),
+            contents: "100000000".to_owned(),
+        })?;
+    }
+
+    // The neighbours are known then: what waits for them could be dropped.
+    for family in Family::BOTH {
+        bed.stream(bed.local, bed.peer, family)
+            .transfer(&bed, 4 << 20, &[64 << 10])?;
+    }
+
+    let count = |name| -> Result<u64> {
+        let queues = bed.queue_stats(bed.local, QueueKind::Tx, name)?;
+        Ok(queues.iter().sum())
+    };
+    let before = count("tx-stop")?;
+    let dropped = bed.link_stats(bed.local)?.tx_dropped;
+    let port = bed.port();
+    let sink = bed.guest.start(UdpSink {
+        ns: bed.peer.ns,
+        listen: bed.peer.socket(Family::V4, port),
+        seed: 5,
+    })?;
+    let source = bed.guest.start(UdpSource {
+        ns: bed.local.ns,
+        bind: None,
+        connect: bed.peer.socket(Family::V4, port),
+        seed: 5,
+        datagrams: Some(SENDS * u64::from(DATAGRAMS)),
+        size: 1000,
+        batch: Some(DATAGRAMS),
+        pause_us: 0,
+    })?;
+    assert_eq!(source.join()?.sent, SENDS * u64::from(DATAGRAMS));
+    assert_eq!(sink.stop()?.corrupt, 0);
+
+    let stops = bed.wait_until(before + SENDS, || count("tx-stop"))?;
+    // Only a completion wakes a queue that is stopped, and each stop rings the doorbell for one.
+    bed.wait_until(stops, || count("tx-wake"))?;
+    // A frame that finds no room is dropped. And a queue that was not woken has timed out by now, which
+    // the log shows.
+    assert_eq!(bed.link_stats(bed.local)?.tx_dropped, dropped);
+    bed.finish()?;
+    Ok(())
+}
