@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use cases::{Family, Result, Testbed};
-use protocol::{Command, Release};
+use protocol::{Command, Release, kernel::WriteFile, netdev::QueueKind};
 
 const MIB: u64 = 1 << 20;
 
@@ -16,6 +16,12 @@ const PAUSE: Duration = Duration::from_millis(200);
 fn a_receiver_that_keeps_its_tokens_stalls_and_goes_on_when_it_returns_them() -> Result {
     let bytes = 24 * MIB;
     let bed = Testbed::devmem("tokens-kept")?;
+    // Nothing is sent on the bound queue's pair: completions would have it polled.
+    bed.guest.call(WriteFile {
+        ns: bed.local.ns,
+        path: format!("/sys/class/net/{}/queues/tx-0/xps_cpus", bed.local.name()),
+        contents: "3".to_owned(),
+    })?;
 
     // More payload than the dma-buf has room for.
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
@@ -33,6 +39,19 @@ fn a_receiver_that_keeps_its_tokens_stalls_and_goes_on_when_it_returns_them() ->
         bed.net_iovs_outstanding(bed.local)? > 0,
         "the receiver holds net_iovs"
     );
+
+    // Soon no packet fits any more, so that no interrupt comes: the queue looks for memory by itself, more
+    // often than packets make it.
+    let counts = || -> Result<_> {
+        let starved = bed.statistic(bed.local, "rx_starved")?;
+        let packets = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?[1];
+        Ok((starved, packets))
+    };
+    let before = counts()?;
+    bed.wait_until(20, || {
+        let now = counts()?;
+        Ok((now.0 - before.0).saturating_sub(now.1 - before.1))
+    })?;
 
     // It goes on whenever tokens come back, until all is there. What it kept is checked at each
     // release: no net_iov was used again meanwhile.
