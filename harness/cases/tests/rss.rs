@@ -5,6 +5,7 @@
 use cases::{Family, Result, Testbed, assert_refused};
 use protocol::{
     Memory, UdpSink, UdpSource,
+    kernel::WriteFile,
     netdev::QueueKind,
     rings::DataSplit,
     rss::{FlowKind, FlowQueue, GetRss, HashFields, SetHashFields, SetInputTransformation, SetRss},
@@ -86,6 +87,41 @@ fn flows_reach_the_queues_that_key_and_table_say() -> Result {
     bed.set_interface(bed.local, false)?;
     bed.set_interface(bed.local, true)?;
     assert_eq!(read()?.table, table);
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_flow_is_answered_on_the_queue_that_it_comes_in_on_if_the_user_says_so() -> Result {
+    let bed = Testbed::options().boot("rss-answers")?;
+    for queue in 0..2 {
+        bed.guest.call(WriteFile {
+            ns: bed.local.ns,
+            path: format!(
+                "/sys/class/net/{}/queues/tx-{queue}/xps_rxqs",
+                bed.local.name()
+            ),
+            contents: format!("{:x}", 1 << queue),
+        })?;
+    }
+    for queue in [1, 0] {
+        bed.steer(bed.local, &[queue])?;
+        // Without the number of the queue, the hash of each would choose.
+        for _ in 0..5 {
+            let before = bed.queue_stats(bed.local, QueueKind::Tx, "tx-packets")?;
+            bed.stream(bed.local, bed.peer, Family::V4)
+                .transfer(&bed, MIB, &[64 << 10])?;
+            let after = bed.queue_stats(bed.local, QueueKind::Tx, "tx-packets")?;
+            for (other, (before, after)) in (0..).zip(before.into_iter().zip(after)) {
+                let frames = after - before;
+                assert_eq!(
+                    frames > FRAMES,
+                    other == queue,
+                    "{frames} on queue {other} of a flow that is answered on queue {queue}"
+                );
+            }
+        }
+    }
     bed.finish()?;
     Ok(())
 }
