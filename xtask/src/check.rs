@@ -94,7 +94,7 @@ fn doc_kernel(project: &Project, kernel: &Kernel) -> Result<()> {
     let place = project.root.join("target/doc/kernel");
     let out = project.out("module");
     fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
-    module::make(project, kernel, &out)
+    module::make(&project.root, kernel, &out)
         .arg(format!("RUSTDOC_OUT={}", place.display()))
         .step(&step, &project.log("doc-kernel"))?;
     step.done(&place.display().to_string());
@@ -165,7 +165,7 @@ fn clippy_kernel(project: &Project, kernel: &Kernel) -> Result<()> {
     // A folder of its own: what clippy compiles is not what rustc compiles.
     let out = project.out("module-clippy");
     fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
-    module::make(project, kernel, &out)
+    module::make(&project.root, kernel, &out)
         .args(["CLIPPY=1", "KRUSTFLAGS=-Dwarnings"])
         .step(&step, &project.log("clippy-kernel"))?;
     step.done("kernel code");

@@ -62,13 +62,20 @@ pub(crate) fn prepare(project: &Project) -> Result<Images> {
         disk,
         ..images(project, &kernel, &ours, initramfs, qemu)?
     };
-    let path = manifest_path(project);
-    // Tests of another run may be reading it.
-    let new = path.with_extension("new");
-    fs::write(&new, serde_json::to_string_pretty(&images)?)
-        .and_then(|()| fs::rename(&new, &path))
-        .with_context(|| format!("can't write {}", path.display()))?;
+    write_manifest(&manifest_path(project), &images)?;
     Ok(images)
+}
+
+/// Writes a manifest, also while tests of another run are reading it.
+///
+/// # Errors
+///
+/// When it can't be written.
+pub(crate) fn write_manifest(path: &Path, images: &Images) -> Result<()> {
+    let new = path.with_extension("new");
+    fs::write(&new, serde_json::to_string_pretty(images)?)
+        .and_then(|()| fs::rename(&new, path))
+        .with_context(|| format!("can't write {}", path.display()))
 }
 
 /// Where the manifest is, for `NOBOUNCE_GUEST`.
@@ -114,21 +121,31 @@ pub(crate) fn agent(project: &Project) -> Result<PathBuf> {
 /// When cargo fails or a file can't be read or written.
 pub(crate) fn initramfs(project: &Project, kernel: &Kernel, ours: &[PathBuf]) -> Result<PathBuf> {
     let agent = agent(project)?;
+    let archive = project.out("initramfs.cpio");
+    pack(&archive, &agent, kernel, ours)?;
+    Ok(archive)
+}
+
+/// Packs the agent with our modules, `ours`, and the kernel's.
+///
+/// # Errors
+///
+/// When a file can't be read or written.
+pub(crate) fn pack(archive: &Path, agent: &Path, kernel: &Kernel, ours: &[PathBuf]) -> Result<()> {
     let step = Step::begin("initramfs", "packing");
     let mut modules = module::with_dependencies(kernel, MODULES)?;
     modules.extend_from_slice(ours);
-    let archive = project.out("initramfs.cpio");
-    initramfs::write(&archive, &agent, &modules)?;
+    initramfs::write(archive, agent, &modules)?;
     step.done(&format!(
         "{} with {} modules",
         archive.display(),
         modules.len()
     ));
-    Ok(archive)
+    Ok(())
 }
 
 /// Removes snapshots of guests that are no more. Tests of another run may be taking one.
-fn forget(snapshots: &Path) -> Result<()> {
+pub(crate) fn forget(snapshots: &Path) -> Result<()> {
     let old = snapshots.with_extension("old");
     // What a run left that was stopped here.
     cache::remove_dir(&old)?;

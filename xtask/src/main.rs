@@ -19,6 +19,7 @@ mod kernel;
 mod kselftest;
 mod llvm;
 mod module;
+mod mutate;
 mod packages;
 mod pahole;
 mod plugin;
@@ -131,6 +132,12 @@ enum Command {
     /// Each boots a guest with two NICs. Fails when a sub-case doesn't pass that
     /// passed when the table was written.
     Kselftest(kselftest::Options),
+    /// Put small faults into the drivers, one at a time, and see that a test catches each
+    ///
+    /// The list is in xtask/mutations. Cases that are likely to catch a fault run first, the rest
+    /// only if they don't; the checkout itself is left alone. It takes up to two hours; results are
+    /// kept, so that the next run goes on where one was interrupted.
+    Mutate(mutate::Options),
     /// Check without running: rustfmt, clippy, rustdoc, licence headers
     Check,
     /// Build the documentation of the crates
@@ -206,6 +213,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Bench(options) => bench::run(project, lock, &options)?,
         Command::BenchCheck => bench::compare(project, lock)?,
         Command::Kselftest(options) => kselftest::run(project, lock, &options)?,
+        Command::Mutate(options) => mutate::run(project, lock, &options)?,
         Command::Check => check::run(project)?,
         Command::Doc => check::doc(project)?,
         Command::Clean { cache } => clean::run(project, cache)?,

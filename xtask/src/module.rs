@@ -27,21 +27,35 @@ const OURS: &[(&str, &str)] = &[
 ///
 /// When make fails.
 pub(crate) fn build(project: &Project, kernel: &Kernel) -> Result<Vec<PathBuf>> {
-    let out = project.out("module");
-    fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
+    let log = project.log("module");
+    build_in(&project.root, &project.out("module"), kernel, &log)
+}
+
+/// As [`build`], of the sources in `source`, into `out`.
+///
+/// # Errors
+///
+/// When make fails.
+pub(crate) fn build_in(
+    source: &Path,
+    out: &Path,
+    kernel: &Kernel,
+    log: &Path,
+) -> Result<Vec<PathBuf>> {
+    fs::create_dir_all(out).with_context(|| format!("can't create {}", out.display()))?;
     let names: Vec<String> = OURS
         .iter()
         .filter(|(_, option)| kernel.config.get(option) == "y")
         .map(|(name, _)| format!("{name}.ko"))
         .collect();
     let step = Step::begin("module", &format!("building {}", names.join(", ")));
-    make(project, kernel, &out).step(&step, &project.log("module"))?;
+    make(source, kernel, out).step(&step, log)?;
     let modules: Vec<PathBuf> = names.iter().map(|name| out.join(name)).collect();
     if let Some(missing) = modules.iter().find(|module| !module.is_file()) {
         bail!(
             "make built no {}; log: {}",
             missing.display(),
-            project.log("module").display()
+            log.display()
         );
     }
     step.done(&format!(
@@ -53,10 +67,10 @@ pub(crate) fn build(project: &Project, kernel: &Kernel) -> Result<Vec<PathBuf>> 
     Ok(modules)
 }
 
-/// `make … modules` for this checkout, into `out`.
-pub(crate) fn make(project: &Project, kernel: &Kernel, out: &Path) -> crate::cmd::Cmd {
+/// `make … modules` of the sources in `source`, into `out`.
+pub(crate) fn make(source: &Path, kernel: &Kernel, out: &Path) -> crate::cmd::Cmd {
     kernel::make(kernel)
-        .arg(format!("M={}", project.root.display()))
+        .arg(format!("M={}", source.display()))
         .arg(format!("MO={}", out.display()))
         .arg("modules")
 }
