@@ -194,6 +194,19 @@ impl<'a, T: Driver> Locked<'a, T> {
         unsafe { bindings::net_shim_netif_running(self.dev.as_raw()) }
     }
 
+    /// Takes the device out of the core's sight, for when it can't be accessed
+    /// (`netif_device_detach()`): the core sends nothing and refuses what users want of it.
+    pub fn detach(&self) {
+        // SAFETY: The device is valid.
+        unsafe { bindings::netif_device_detach(self.dev.as_raw()) };
+    }
+
+    /// Undoes [`Self::detach`]. If the interface is up, its queues must be running again.
+    pub fn attach(&self) {
+        // SAFETY: The device is valid.
+        unsafe { bindings::netif_device_attach(self.dev.as_raw()) };
+    }
+
     /// Returns whether RX queue `index` is bound to memory that the CPU cannot read.
     pub fn has_unreadable_provider(&self, index: u32) -> bool {
         // SAFETY: The device is valid and locked; the function checks the index.

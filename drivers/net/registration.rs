@@ -27,6 +27,7 @@ use crate::{
         Allocation,
         DeviceRef,
         Driver,
+        Locked,
         MacAddress,
         NetDevice,
         Owner,
@@ -378,6 +379,34 @@ impl<T: Driver> Registration<'_, T> {
     pub fn device(&self) -> &NetDevice<T> {
         // SAFETY: By the type invariant; the device lives as long as `self`.
         unsafe { NetDevice::from_raw(self.owner.device().as_raw()) }
+    }
+
+    /// Calls `f` with the RTNL and the instance lock held, as the core calls the driver: for what
+    /// comes from elsewhere, such as the device's bus.
+    ///
+    /// None of the driver's callbacks may call this: they have a [`Locked`], and it would deadlock.
+    pub fn with_locked<R>(&self, f: impl FnOnce(Locked<'_, T>, &mut T::Control) -> R) -> R {
+        let raw = self.owner.device().as_raw();
+
+        // SAFETY: May sleep; the device is registered as long as `self` is borrowed.
+        unsafe {
+            bindings::rtnl_lock();
+            bindings::net_shim_netdev_lock(raw);
+        }
+        let result = {
+            // SAFETY: By the type invariant the private area is written; the lock is held, and the
+            // closure can't keep what it gets. No callback is using the control state, because it
+            // would hold the lock.
+            let (dev, control) = unsafe { Locked::new(raw) };
+
+            f(dev, control)
+        };
+        // SAFETY: Taken above, by this thread.
+        unsafe {
+            bindings::net_shim_netdev_unlock(raw);
+            bindings::rtnl_unlock();
+        }
+        result
     }
 }
 
