@@ -45,7 +45,7 @@ pub(crate) struct Rigb;
 
 /// A bound device: dropping it takes everything down in the order of the fields.
 pub(crate) struct Bound<'bound> {
-    _netdev: Registration<'bound, Adapter<'bound>>,
+    pub(crate) netdev: Registration<'bound, Adapter<'bound>>,
 }
 
 kernel::pci_device_table!(
@@ -66,7 +66,7 @@ impl pci::Driver for Rigb {
         pdev: &'bound pci::Device<Core<'_>>,
         _info: Option<&'bound Self::IdInfo>,
     ) -> impl PinInit<Self::Data<'bound>, Error> + 'bound {
-        probe(pdev).map(|netdev| Bound { _netdev: netdev })
+        probe(pdev).map(|netdev| Bound { netdev })
     }
 }
 

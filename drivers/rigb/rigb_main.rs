@@ -17,7 +17,9 @@
 //! - [`loopback`]: a frame in a loop inside the device;
 //! - [`clock`]: its clock, and time stamps;
 //! - [`counters`]: what the device counts;
-//! - [`stats`]: what is counted.
+//! - [`stats`]: what is counted;
+//! - [`power`]: shutdown, sleep and wake-up;
+//! - [`recovery`]: errors on the bus.
 
 mod clock;
 mod counters;
@@ -27,7 +29,9 @@ mod filter;
 mod hw;
 mod loopback;
 mod netdev;
+mod power;
 mod queues;
+mod recovery;
 mod rx;
 mod stats;
 mod tx;
@@ -35,7 +39,7 @@ mod vector;
 mod xdp;
 mod xsk;
 
-kernel::module_pci_driver! {
+pci_driver::module_pci_driver! {
     type: driver::Rigb,
     name: "rigb",
     authors: ["The nobounce developers"],

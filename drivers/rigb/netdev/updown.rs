@@ -69,7 +69,7 @@ impl<'bound> Rings<'bound> {
     }
 
     /// Allocates rings for all queue pairs in use, as [`Self::new`] does.
-    pub(super) fn for_all(
+    pub(crate) fn for_all(
         dev: Locked<'_, Adapter<'bound>>,
         control: &Control,
         settings: &Settings,
