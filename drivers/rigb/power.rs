@@ -23,6 +23,7 @@ use crate::{
     netdev::{
         Adapter,
         Control,
+        Pending,
         Rings, //
     },
     recovery, //
@@ -74,7 +75,7 @@ impl<'bound> Adapter<'bound> {
     pub(crate) fn detach(dev: Locked<'_, Self>, control: &mut Control) {
         dev.detach();
         if dev.is_running() {
-            Self::halt(dev, control);
+            Self::halt(dev, control, Pending::Drop);
             dev.device().set_carrier(false);
         }
     }
@@ -87,7 +88,7 @@ impl<'bound> Adapter<'bound> {
     pub(crate) fn attach(dev: Locked<'_, Self>, control: &mut Control) -> Result {
         if dev.is_running() {
             // The core may have restarted a queue meanwhile, because its binding went.
-            Self::halt(dev, control);
+            Self::halt(dev, control, Pending::Drop);
             let rings = Rings::for_all(dev, control, &control.settings)?;
 
             Self::start(dev, control, rings)?;
