@@ -89,11 +89,18 @@ impl SkbRef<'_> {
         unsafe { (*self.as_raw()).len - (*self.as_raw()).data_len }
     }
 
+    /// The fields behind the buffer (`skb_shinfo()`, on 64-bit).
+    #[inline]
+    fn shared_info(&self) -> *const bindings::skb_shared_info {
+        // SAFETY: The skb is valid, and has them behind its buffer.
+        unsafe { (*self.as_raw()).head.add((*self.as_raw()).end as usize) }.cast()
+    }
+
     /// The number of fragments beside the linear part.
     #[inline]
     pub fn fragments(&self) -> u32 {
         // SAFETY: The skb is valid.
-        unsafe { bindings::net_shim_skb_nr_frags(self.as_raw()) }
+        unsafe { (*self.shared_info()).nr_frags }.into()
     }
 
     /// The queue that the core chose.
@@ -123,33 +130,66 @@ impl SkbRef<'_> {
         unsafe { bindings::net_shim_skb_vlan_tag(self.as_raw()) }
     }
 
+    /// The fields that are copied with an skb, which bindgen has in a union.
+    #[inline]
+    fn fields(&self) -> *const bindings::sk_buff__bindgen_ty_4__bindgen_ty_1 {
+        // SAFETY: The skb is valid; only computes a place in it.
+        unsafe { (&raw const (*self.as_raw()).__bindgen_anon_4).cast() }
+    }
+
+    /// Bytes before the frame in its buffer.
+    #[inline]
+    fn headroom(&self) -> u32 {
+        // SAFETY: The skb is valid. CAST: Buffers are small.
+        unsafe { (*self.as_raw()).data.offset_from((*self.as_raw()).head) as u32 }
+    }
+
     /// Where the checksum is, in bytes from the transport header.
     #[inline]
     pub fn checksum_offset(&self) -> u16 {
-        // SAFETY: The skb is valid.
-        unsafe { bindings::net_shim_skb_csum_offset(self.as_raw()) }
+        // SAFETY: The skb is valid; both parts of the union are plain data.
+        unsafe {
+            (*self.fields())
+                .__bindgen_anon_1
+                .__bindgen_anon_1
+                .csum_offset
+        }
     }
 
     /// Segmentation that the device must do.
     #[inline]
     pub fn segmentation(&self) -> Option<Segmentation> {
         // SAFETY: The skb is valid.
-        unsafe { Segmentation::of(self.as_raw()) }
+        let (mss, segments) = unsafe {
+            (
+                (*self.shared_info()).gso_size,
+                (*self.shared_info()).gso_segs,
+            )
+        };
+
+        (mss != 0).then_some(Segmentation { mss, segments })
     }
 
     /// The network header, in bytes from the start of the frame.
     #[inline]
     pub fn network_offset(&self) -> u32 {
         // SAFETY: The skb is valid.
-        unsafe { bindings::net_shim_skb_network_offset(self.as_raw()) }
+        u32::from(unsafe { (*self.fields()).network_header }).wrapping_sub(self.headroom())
     }
 
     /// The transport header, in bytes from the start of the frame; for frames that need a
     /// checksum.
     #[inline]
     pub fn transport_offset(&self) -> u32 {
-        // SAFETY: The skb is valid.
-        unsafe { bindings::net_shim_skb_transport_offset(self.as_raw()) }
+        // SAFETY: The skb is valid; both parts of the union are plain data.
+        let start = unsafe {
+            (*self.fields())
+                .__bindgen_anon_1
+                .__bindgen_anon_1
+                .csum_start
+        };
+
+        u32::from(start).wrapping_sub(self.headroom())
     }
 
     /// Length of the TCP header in bytes, for TCP frames; 0 if it is not in the linear part.

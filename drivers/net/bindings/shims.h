@@ -67,7 +67,6 @@ void net_shim_napi_schedule(struct napi_struct *napi);
 void net_shim_skb_free_any(struct sk_buff *skb);
 struct sk_buff *net_shim_skb_build(netmem_ref netmem, void *address, u32 offset, u32 size,
 				   u32 headroom, u32 len);
-unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb);
 bool net_shim_skb_add_rx_frag(struct sk_buff *skb, netmem_ref netmem, u32 off, u32 size,
 			      u32 truesize);
 u32 net_shim_skb_offloads(const struct sk_buff *skb);
@@ -86,13 +85,6 @@ struct net_shim_rx_metadata {
 void net_shim_skb_receive(struct napi_struct *napi, struct sk_buff *skb,
 			  const struct net_shim_rx_metadata *metadata);
 int net_shim_skb_pad_min(struct sk_buff *skb, unsigned int len);
-bool net_shim_skb_is_gso(const struct sk_buff *skb);
-bool net_shim_skb_is_gso_udp(const struct sk_buff *skb);
-u16 net_shim_skb_gso_size(const struct sk_buff *skb);
-u16 net_shim_skb_gso_segs(const struct sk_buff *skb);
-unsigned int net_shim_skb_network_offset(const struct sk_buff *skb);
-unsigned int net_shim_skb_transport_offset(const struct sk_buff *skb);
-u16 net_shim_skb_csum_offset(const struct sk_buff *skb);
 u16 net_shim_skb_protocol(const struct sk_buff *skb);
 unsigned int net_shim_skb_tcp_hdrlen(const struct sk_buff *skb);
 int net_shim_skb_tso_prepare(struct sk_buff *skb);

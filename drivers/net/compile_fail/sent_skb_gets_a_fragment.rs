@@ -10,6 +10,7 @@ pub fn transmit(
     netmem: net::page_pool::Netmem,
     #[cfg(not(fixed))] skb: &mut TxSkb,
     #[cfg(fixed)] skb: &mut net::skb::RxSkb,
+    napi: &Receive<'_, Nic>,
 ) {
-    let _ = skb.add_fragment(netmem, 0, 64, 4096);
+    let _ = skb.add_fragment(netmem, 0, 64, 4096, napi);
 }

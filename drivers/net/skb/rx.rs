@@ -268,15 +268,16 @@ impl RxSkb {
     /// Returns the memory if the skb has no room for another fragment, or the bytes do not lie in
     /// it.
     #[inline]
-    pub fn add_fragment(
+    pub fn add_fragment<T: Driver>(
         &mut self,
         netmem: Netmem,
         offset: u32,
         len: u32,
         truesize: u32,
+        _napi: &Receive<'_, T>,
     ) -> core::result::Result<(), Netmem> {
         // SAFETY: The skb is ours, and the memory is a pool's; the skb takes the reference if it
-        // has room and the bytes are in the memory.
+        // has room and the bytes are in the memory. In a poll, as syncing the memory wants.
         let added = unsafe {
             bindings::net_shim_skb_add_rx_frag(
                 self.as_raw(),

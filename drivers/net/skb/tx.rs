@@ -19,25 +19,6 @@ pub struct Segmentation {
     pub mss: u16,
     /// The number of segments.
     pub segments: u16,
-    /// Datagrams of UDP, not segments of TCP.
-    pub udp: bool,
-}
-
-impl Segmentation {
-    /// # Safety
-    ///
-    /// `skb` must be valid.
-    #[inline]
-    pub(super) unsafe fn of(skb: *mut bindings::sk_buff) -> Option<Self> {
-        // SAFETY: As this function requires.
-        unsafe {
-            bindings::net_shim_skb_is_gso(skb).then(|| Self {
-                mss: bindings::net_shim_skb_gso_size(skb),
-                segments: bindings::net_shim_skb_gso_segs(skb),
-                udp: bindings::net_shim_skb_is_gso_udp(skb),
-            })
-        }
-    }
 }
 
 /// What a device must do to a frame that it sends.

@@ -295,7 +295,7 @@ impl<'bound> RxBuilder<'_, 'bound> {
     ) -> Option<RxSkb> {
         let payload = slot.payload.take()?;
 
-        match skb.add_fragment(payload, offset, len, payloads.size.bytes()) {
+        match skb.add_fragment(payload, offset, len, payloads.size.bytes(), self.napi) {
             Ok(()) => Some(skb),
             Err(payload) => {
                 slot.payload = Some(payload);

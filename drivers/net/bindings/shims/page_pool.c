@@ -11,14 +11,14 @@ static inline bool lies_in_netmem(netmem_ref netmem, u32 offset, u32 size)
 
 /*
  * A pool that is gone for its owner has unmapped the memory that is still out,
- * and its device may be gone, too.
+ * and its device may be gone, too. page_pool_destroy() waits for RCU readers
+ * before it unmaps: this is called in a NAPI, which is one, or with the RCU read
+ * lock held.
  */
 static __always_inline void sync_netmem_for_cpu(netmem_ref netmem, u32 offset, u32 size)
 {
 	const struct page_pool *pool = netmem_get_pp(netmem);
 
-	/* page_pool_destroy() waits for readers before it unmaps. */
-	guard(rcu)();
 	if (likely(pool->dma_sync))
 		page_pool_dma_sync_netmem_for_cpu(pool, netmem, offset, size);
 }
@@ -81,6 +81,7 @@ void net_shim_pp_put(netmem_ref netmem)
 /* Nothing if it does not lie in @netmem. */
 void net_shim_netmem_sync_for_cpu(netmem_ref netmem, u32 offset, u32 size)
 {
+	guard(rcu)();
 	if (likely(lies_in_netmem(netmem, offset, size)))
 		sync_netmem_for_cpu(netmem, offset, size);
 }

@@ -30,11 +30,6 @@ struct sk_buff *net_shim_skb_build(netmem_ref netmem, void *address, u32 offset,
 	return skb;
 }
 
-unsigned int net_shim_skb_nr_frags(const struct sk_buff *skb)
-{
-	return skb_shinfo(skb)->nr_frags;
-}
-
 /* False if @skb has no room for it, or it does not lie in @netmem. */
 bool net_shim_skb_add_rx_frag(struct sk_buff *skb, netmem_ref netmem, u32 off, u32 size,
 			      u32 truesize)
@@ -113,41 +108,6 @@ int net_shim_skb_pad_min(struct sk_buff *skb, unsigned int len)
 		return -EBUSY;
 	}
 	return skb_put_padto(skb, len);
-}
-
-bool net_shim_skb_is_gso(const struct sk_buff *skb)
-{
-	return skb_is_gso(skb);
-}
-
-bool net_shim_skb_is_gso_udp(const struct sk_buff *skb)
-{
-	return skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4;
-}
-
-u16 net_shim_skb_gso_size(const struct sk_buff *skb)
-{
-	return skb_shinfo(skb)->gso_size;
-}
-
-u16 net_shim_skb_gso_segs(const struct sk_buff *skb)
-{
-	return skb_shinfo(skb)->gso_segs;
-}
-
-unsigned int net_shim_skb_network_offset(const struct sk_buff *skb)
-{
-	return skb_network_offset(skb);
-}
-
-unsigned int net_shim_skb_transport_offset(const struct sk_buff *skb)
-{
-	return skb_checksum_start_offset(skb);
-}
-
-u16 net_shim_skb_csum_offset(const struct sk_buff *skb)
-{
-	return skb->csum_offset;
 }
 
 /* The protocol in or behind VLAN tags, in host order. */
