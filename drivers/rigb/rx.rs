@@ -318,10 +318,8 @@ impl<'bound> Running<'bound> {
             }
 
             batch.packets += 1;
-            let done = skb.and_then(|skb| builder.finish(skb, &write_back, timestamp));
-            if let Some((skb, metadata)) = done {
-                batch.bytes += u64::from(skb.len());
-                napi.receive(skb, &metadata);
+            if let Some(skb) = skb {
+                batch.bytes += u64::from(builder.finish(skb, &write_back, timestamp));
             }
         }
 

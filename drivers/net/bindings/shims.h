@@ -72,18 +72,9 @@ bool net_shim_skb_add_rx_frag(struct sk_buff *skb, netmem_ref netmem, u32 off, u
 u32 net_shim_skb_offloads(const struct sk_buff *skb);
 u16 net_shim_skb_vlan_tag(const struct sk_buff *skb);
 void net_shim_skb_set_vlan_tag(struct sk_buff *skb, u16 tag);
-struct net_shim_rx_metadata {
-	u16 queue;
-	u8 ip_summed;
-	u8 hash_type;
-	u32 hash;
-	u32 csum; /* CHECKSUM_PARTIAL: start, and offset << 16 */
-	u32 gso_type;
-	u16 gso_size;
-	u16 gso_segs;
-};
-void net_shim_skb_receive(struct napi_struct *napi, struct sk_buff *skb,
-			  const struct net_shim_rx_metadata *metadata);
+void net_shim_skb_set_csum(struct sk_buff *skb, u32 sum);
+void net_shim_skb_receive(struct napi_struct *napi, struct sk_buff *skb, u16 queue,
+			  bool csum_verified, u32 hash, u32 hash_type);
 int net_shim_skb_pad_min(struct sk_buff *skb, unsigned int len);
 u16 net_shim_skb_protocol(const struct sk_buff *skb);
 unsigned int net_shim_skb_tcp_hdrlen(const struct sk_buff *skb);

@@ -124,11 +124,8 @@ impl<'a, T: Driver> Receive<'a, T> {
         if skb.head_len() < skb::ETH_HLEN {
             return;
         }
-        // SAFETY: The NAPI is being polled with a budget, so its device is valid, and we own the
-        // skb, which has an Ethernet header and is not shared.
-        unsafe {
-            bindings::net_shim_skb_receive(self.as_raw(), skb.into_raw(), metadata.as_raw());
-        }
+        // SAFETY: The NAPI is being polled with a budget, and the skb has an Ethernet header.
+        unsafe { skb.hand_up(self.as_raw(), metadata) };
     }
 
     /// Takes note that an interrupt's work is done, and of how many packets and bytes the NAPI's

@@ -67,23 +67,24 @@ pub struct Merged {
 }
 
 /// What the device says of a frame that it has received.
-pub struct RxMetadata(bindings::net_shim_rx_metadata);
+#[derive(Copy, Clone)]
+pub struct RxMetadata {
+    queue: u16,
+    checksum: Checksum,
+    hash: Hash,
+    merged: Option<Merged>,
+}
 
 impl RxMetadata {
     /// A frame of RX queue `queue`, of which the device says nothing.
     #[inline]
     pub fn new(queue: u16) -> Self {
-        Self(bindings::net_shim_rx_metadata {
+        Self {
             queue,
-            // CAST: Small constants.
-            ip_summed: bindings::CHECKSUM_NONE as u8,
-            hash_type: bindings::pkt_hash_types_PKT_HASH_TYPE_NONE as u8,
-            hash: 0,
-            csum: 0,
-            gso_type: 0,
-            gso_size: 0,
-            gso_segs: 0,
-        })
+            checksum: Checksum::None,
+            hash: Hash::None,
+            merged: None,
+        }
     }
 
     /// A frame of RX queue `queue` of software, which knows what its sender does
@@ -103,48 +104,23 @@ impl RxMetadata {
 
     /// Says what is known of its checksums.
     #[inline]
-    pub fn with_checksum(mut self, checksum: Checksum) -> Self {
-        // CAST: Small constants.
-        (self.0.ip_summed, self.0.csum) = match checksum {
-            Checksum::None => (bindings::CHECKSUM_NONE as u8, 0),
-            Checksum::Unnecessary => (bindings::CHECKSUM_UNNECESSARY as u8, 0),
-            Checksum::Complete(sum) => (bindings::CHECKSUM_COMPLETE as u8, sum),
-            Checksum::Partial { start, offset } => (
-                bindings::CHECKSUM_PARTIAL as u8,
-                u32::from(start) | u32::from(offset) << 16,
-            ),
-        };
-        self
+    pub fn with_checksum(self, checksum: Checksum) -> Self {
+        Self { checksum, ..self }
     }
 
     /// Adds its hash.
     #[inline]
-    pub fn with_hash(mut self, hash: Hash) -> Self {
-        // CAST: Small constants.
-        (self.0.hash_type, self.0.hash) = match hash {
-            Hash::None => (bindings::pkt_hash_types_PKT_HASH_TYPE_NONE as u8, 0),
-            Hash::L3(hash) => (bindings::pkt_hash_types_PKT_HASH_TYPE_L3 as u8, hash),
-            Hash::L4(hash) => (bindings::pkt_hash_types_PKT_HASH_TYPE_L4 as u8, hash),
-        };
-        self
+    pub fn with_hash(self, hash: Hash) -> Self {
+        Self { hash, ..self }
     }
 
     /// Says what segments it was merged from.
     #[inline]
-    pub fn with_merged(mut self, merged: Merged) -> Self {
-        self.0.gso_size = merged.mss;
-        self.0.gso_segs = merged.segments;
-        self.0.gso_type = match (merged.udp, merged.ipv6) {
-            (true, _) => bindings::NET_SHIM_GSO_UDP_L4,
-            (false, true) => bindings::NET_SHIM_GSO_TCPV6,
-            (false, false) => bindings::NET_SHIM_GSO_TCPV4,
-        };
-        self
-    }
-
-    #[inline]
-    pub(crate) fn as_raw(&self) -> &bindings::net_shim_rx_metadata {
-        &self.0
+    pub fn with_merged(self, merged: Merged) -> Self {
+        Self {
+            merged: Some(merged),
+            ..self
+        }
     }
 }
 
@@ -260,6 +236,64 @@ impl RxSkb {
             return Err(buffer);
         }
         Self::build(buffer, HEADROOM, len, napi)
+    }
+
+    /// Hands the frame to generic receive offload, with what the device says of it.
+    ///
+    /// # Safety
+    ///
+    /// `napi` must be being polled with a budget, and the frame have an Ethernet header in its
+    /// linear part.
+    #[inline]
+    pub(crate) unsafe fn hand_up(self, napi: *mut bindings::napi_struct, metadata: &RxMetadata) {
+        let verified = match metadata.checksum {
+            Checksum::None => false,
+            Checksum::Unnecessary => true,
+            Checksum::Complete(sum) => {
+                // SAFETY: The skb is ours.
+                unsafe { bindings::net_shim_skb_set_csum(self.as_raw(), sum) };
+                false
+            }
+            Checksum::Partial { start, offset } => {
+                // SAFETY: The skb is ours.
+                if !unsafe { bindings::skb_partial_csum_set(self.as_raw(), start, offset) } {
+                    return;
+                }
+                false
+            }
+        };
+        if let Some(merged) = metadata.merged {
+            let kind = match (merged.udp, merged.ipv6) {
+                (true, _) => bindings::NET_SHIM_GSO_UDP_L4,
+                (false, true) => bindings::NET_SHIM_GSO_TCPV6,
+                (false, false) => bindings::NET_SHIM_GSO_TCPV4,
+            };
+            let info = self.shared_info().cast_mut();
+
+            // SAFETY: The skb is ours.
+            unsafe {
+                (*info).gso_type = kind;
+                (*info).gso_size = merged.mss;
+                (*info).gso_segs = merged.segments;
+            }
+        }
+        let (hash, hash_type) = match metadata.hash {
+            Hash::None => (0, bindings::pkt_hash_types_PKT_HASH_TYPE_NONE),
+            Hash::L3(hash) => (hash, bindings::pkt_hash_types_PKT_HASH_TYPE_L3),
+            Hash::L4(hash) => (hash, bindings::pkt_hash_types_PKT_HASH_TYPE_L4),
+        };
+
+        // SAFETY: As this function requires; we own the skb.
+        unsafe {
+            bindings::net_shim_skb_receive(
+                napi,
+                self.into_raw(),
+                metadata.queue,
+                verified,
+                hash,
+                hash_type,
+            );
+        }
     }
 
     /// Adds `len` bytes, which the device has written at `offset` of `netmem`, which takes

@@ -99,20 +99,21 @@ impl<'bound> RxBuilder<'_, 'bound> {
         self.payload(skb, slot, payloads, 0, u32::from(write_back.packet_len()))
     }
 
-    /// Ends a packet with what its last descriptor says of it, and when it was received.
+    /// Ends a packet with what its last descriptor says of it, and when it was received, and hands it
+    /// up. Returns its length, or 0 if it is dropped.
     #[inline]
     pub(super) fn finish(
         &self,
         mut skb: RxSkb,
         write_back: &WriteBack,
         timestamp: Option<u64>,
-    ) -> Option<(RxSkb, RxMetadata)> {
+    ) -> u32 {
         let unreadable = self.pools.unreadable();
         let (features, stats) = (self.features, self.stats);
 
         if write_back.frame_error() {
             stats.rx_errors.add(1);
-            return None;
+            return 0;
         }
 
         // If it is not wanted the core verifies instead, but it cannot where it cannot read.
@@ -127,13 +128,16 @@ impl<'bound> RxBuilder<'_, 'bound> {
         if unreadable && checksum != Checksum::Verified && skb.fragments() != 0 {
             // The core would have to read it to verify it.
             stats.rx_unverified_dropped.add(1);
-            return None;
+            return 0;
         }
         if let Some(time) = timestamp {
             skb.set_timestamp(time);
         }
         stats.rx_packets.add(1);
-        Some((skb, metadata))
+
+        let len = skb.len();
+        self.napi.receive(skb, &metadata);
+        len
     }
 }
 

@@ -62,40 +62,21 @@ void net_shim_skb_set_vlan_tag(struct sk_buff *skb, u16 tag)
 	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), tag);
 }
 
-/* What the device says of a frame beyond the usual; false if it makes no sense. */
-static bool set_offloads(struct sk_buff *skb, const struct net_shim_rx_metadata *metadata)
+void net_shim_skb_set_csum(struct sk_buff *skb, u32 sum)
 {
-	struct skb_shared_info *shinfo = skb_shinfo(skb);
-
-	if (metadata->ip_summed == CHECKSUM_COMPLETE) {
-		skb->ip_summed = CHECKSUM_COMPLETE;
-		skb->csum = (__force __wsum)metadata->csum;
-	} else if (metadata->ip_summed == CHECKSUM_PARTIAL) {
-		if (!skb_partial_csum_set(skb, metadata->csum & 0xffff, metadata->csum >> 16))
-			return false;
-	}
-	if (metadata->gso_size) {
-		shinfo->gso_type = metadata->gso_type;
-		shinfo->gso_size = metadata->gso_size;
-		shinfo->gso_segs = metadata->gso_segs;
-	}
-	return true;
+	skb->ip_summed = CHECKSUM_COMPLETE;
+	skb->csum = (__force __wsum)sum;
 }
 
 /* Hands up a frame with what the device says of it. */
-void net_shim_skb_receive(struct napi_struct *napi, struct sk_buff *skb,
-			  const struct net_shim_rx_metadata *metadata)
+void net_shim_skb_receive(struct napi_struct *napi, struct sk_buff *skb, u16 queue,
+			  bool csum_verified, u32 hash, u32 hash_type)
 {
-	if (likely(metadata->ip_summed == CHECKSUM_UNNECESSARY))
+	if (csum_verified)
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
-	if (unlikely(metadata->ip_summed > CHECKSUM_UNNECESSARY || metadata->gso_size) &&
-	    !set_offloads(skb, metadata)) {
-		kfree_skb(skb);
-		return;
-	}
-	if (metadata->hash_type != PKT_HASH_TYPE_NONE)
-		skb_set_hash(skb, metadata->hash, metadata->hash_type);
-	skb_record_rx_queue(skb, metadata->queue);
+	if (hash_type != PKT_HASH_TYPE_NONE)
+		skb_set_hash(skb, hash, hash_type);
+	skb_record_rx_queue(skb, queue);
 	skb->protocol = eth_type_trans(skb, napi->dev);
 	napi_gro_receive(napi, skb);
 }
