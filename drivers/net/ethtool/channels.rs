@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How many queue pairs are in use (`ethtool -l`, `-L`).
+//! How many queues are in use (`ethtool -l`, `-L`).
 
 use kernel::{
     error::{
@@ -18,60 +18,76 @@ use crate::device::{
     Rtnl, //
 };
 
-/// Numbers of channels. Each has an interrupt.
-#[derive(Copy, Clone, PartialEq, Eq)]
+/// Numbers of channels: interrupts, with the queues that they serve.
+#[derive(Copy, Clone, PartialEq, Eq, Default)]
 pub struct ChannelCounts {
-    /// Queue pairs in use: an RX and a TX queue each.
+    /// Channels with an RX and a TX queue each.
     pub combined: u32,
-    /// Most of them.
-    pub combined_max: u32,
+    /// Channels with an RX queue each.
+    pub rx: u32,
+    /// Channels with a TX queue each.
+    pub tx: u32,
     /// Channels without a queue, as for the link.
     pub other: u32,
 }
 
-/// A driver whose queues come in pairs.
+impl ChannelCounts {
+    /// How many RX queues these channels have.
+    pub const fn rx_queues(&self) -> u32 {
+        self.combined + self.rx
+    }
+
+    /// How many TX queues these channels have.
+    pub const fn tx_queues(&self) -> u32 {
+        self.combined + self.tx
+    }
+}
+
+/// A driver that shows its channels.
 #[vtable]
 pub trait Channels: Driver {
-    /// The channels as they are.
+    /// The channels in use.
     fn channels(control: &Self::Control) -> ChannelCounts;
 
-    /// Uses `combined` queue pairs, at least one and at most as many as
-    /// [`ChannelCounts::combined_max`] says, also while the interface is up. On an error all stays
-    /// as it is.
+    /// How many channels of each kind can be in use.
+    fn max_channels(control: &Self::Control) -> ChannelCounts;
+
+    /// Uses so many channels, also while the interface is up. There is at least one RX and one TX
+    /// queue, and not more of a kind than [`Self::max_channels`]. On an error all stays as it is.
     ///
     /// The core has refused to take away what is in use: queues with a memory provider, and those
     /// in an RSS table that a user made. A table that no user made is the driver's to change
     /// ([`Locked::rss_is_users`]).
     ///
-    /// The driver says how many queues there are with [`Locked::set_queues`].
+    /// The driver reports how many queues there are with [`Locked::set_queues`].
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, and others of the device.
+    /// `EINVAL` for what the device cannot do, `ENOMEM`.
     fn set_channels(
         _dev: Locked<'_, Self>,
         _rtnl: Rtnl<'_>,
         _control: &mut Self::Control,
-        _combined: u32,
+        _counts: ChannelCounts,
     ) -> Result {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 }
 
-impl<T: Channels> Locked<'_, T> {
-    /// Tells the core that the first `count` RX and TX queues are in use, and no others.
+impl<T: Driver> Locked<'_, T> {
+    /// Has the core use the first `rx` RX queues and the first `tx` TX queues, and no others.
     ///
-    /// On return the core gives the driver no frame for another TX queue. To use fewer queues
-    /// cannot fail.
+    /// On return the core gives the driver no frame for another TX queue. To use fewer queues of
+    /// both kinds cannot fail.
     ///
     /// # Errors
     ///
     /// `EINVAL` for 0 or more than are registered, `ENOMEM`; nothing is changed.
-    pub fn set_queues(&self, rtnl: Rtnl<'_>, count: u32) -> Result {
+    pub fn set_queues(&self, rtnl: Rtnl<'_>, rx: u32, tx: u32) -> Result {
         let _ = rtnl;
         // SAFETY: The device is valid, its lock and rtnl are held.
         kernel::error::to_result(unsafe {
-            bindings::netif_set_real_num_queues(self.device().as_raw(), count, count)
+            bindings::netif_set_real_num_queues(self.device().as_raw(), tx, rx)
         })
     }
 
@@ -92,14 +108,18 @@ impl<T: Channels> Callbacks<T> {
     ) {
         // SAFETY: The core holds the lock.
         let (_, control) = unsafe { Locked::<T>::new(dev) };
-        let counts = T::channels(control);
+        let (now, max) = (T::channels(control), T::max_channels(control));
 
         // SAFETY: The core calls with a valid structure.
         unsafe {
-            (*out).combined_count = counts.combined;
-            (*out).max_combined = counts.combined_max;
-            (*out).other_count = counts.other;
-            (*out).max_other = counts.other;
+            (*out).combined_count = now.combined;
+            (*out).max_combined = max.combined;
+            (*out).rx_count = now.rx;
+            (*out).max_rx = max.rx;
+            (*out).tx_count = now.tx;
+            (*out).max_tx = max.tx;
+            (*out).other_count = now.other;
+            (*out).max_other = max.other;
         }
     }
 
@@ -115,18 +135,18 @@ impl<T: Channels> Callbacks<T> {
         // SAFETY: The core holds the lock, and rtnl because `op_needs_rtnl` asks for it.
         let ((dev, control), rtnl) = unsafe { (Locked::<T>::new(dev), Rtnl::new()) };
 
-        from_result(|| {
-            let now = T::channels(control);
+        let wanted = ChannelCounts {
+            combined: request.combined_count,
+            rx: request.rx_count,
+            tx: request.tx_count,
+            other: request.other_count,
+        };
 
-            // The core has checked the maxima, and that there is a queue of each kind.
-            if request.other_count != now.other || request.combined_count == 0 {
-                return Err(EINVAL);
-            }
-            if request.combined_count == now.combined {
-                return Ok(0);
-            }
-            T::set_channels(dev, rtnl, control, request.combined_count).map(|()| 0)
-        })
+        if wanted == T::channels(control) {
+            return 0;
+        }
+        // The core has checked the maxima, and that there is a queue of each kind.
+        from_result(|| T::set_channels(dev, rtnl, control, wanted).map(|()| 0))
     }
 
     /// # Safety
@@ -136,6 +156,6 @@ impl<T: Channels> Callbacks<T> {
         // SAFETY: The core holds the lock.
         let (_, control) = unsafe { Locked::<T>::new(dev) };
 
-        T::channels(control).combined
+        T::channels(control).rx_queues()
     }
 }

@@ -182,7 +182,7 @@ fn insert<T: FlowRules>(
     let rule = flow_spec::decode(spec)?;
 
     match rule.action {
-        FlowAction::Queue(queue) if queue >= T::channels(control).combined => Err(EINVAL),
+        FlowAction::Queue(queue) if queue >= T::channels(control).rx_queues() => Err(EINVAL),
         _ => T::insert_flow_rule(dev, control, place, &rule),
     }
 }

@@ -31,10 +31,17 @@ use crate::netdev::{
 impl<'bound> Channels for Adapter<'bound> {
     fn channels(control: &Control) -> ChannelCounts {
         ChannelCounts {
-            combined: u32::from(control.in_use),
-            combined_max: control.pairs.into(),
+            combined: control.in_use.into(),
             // The link's.
             other: 1,
+            ..ChannelCounts::default()
+        }
+    }
+
+    fn max_channels(control: &Control) -> ChannelCounts {
+        ChannelCounts {
+            combined: control.pairs.into(),
+            ..Self::channels(control)
         }
     }
 
@@ -42,11 +49,11 @@ impl<'bound> Channels for Adapter<'bound> {
         dev: Locked<'_, Self>,
         rtnl: Rtnl<'_>,
         control: &mut Control,
-        combined: u32,
+        counts: ChannelCounts,
     ) -> Result {
-        let wanted = u16::try_from(combined)?;
+        let wanted = u16::try_from(counts.combined)?;
 
-        if wanted > control.pairs {
+        if counts.other != Self::channels(control).other {
             return Err(EINVAL);
         }
         if wanted > control.in_use {
@@ -70,11 +77,11 @@ fn grow<'bound>(
         let rings = Rings::new(dev, control, new.clone(), &control.settings)?;
 
         Adapter::start_pairs(dev, rings)
-            .and_then(|()| dev.set_queues(rtnl, wanted.into()))
+            .and_then(|()| dev.set_queues(rtnl, wanted.into(), wanted.into()))
             .inspect_err(|_| retire(dev, new.clone()))?;
         dev.device().driver().poll_pairs(new);
     } else {
-        dev.set_queues(rtnl, wanted.into())?;
+        dev.set_queues(rtnl, wanted.into(), wanted.into())?;
     }
     control.in_use = wanted;
     spread(dev, control);
@@ -90,7 +97,7 @@ fn shrink<'bound>(
 ) -> Result {
     let old = wanted..control.in_use;
 
-    dev.set_queues(rtnl, wanted.into())?;
+    dev.set_queues(rtnl, wanted.into(), wanted.into())?;
     control.in_use = wanted;
     spread(dev, control);
     retire(dev, old);
