@@ -15,6 +15,7 @@ mod flow_rules;
 mod flow_spec;
 mod identify;
 mod link;
+mod link_modes;
 mod message_level;
 mod pause;
 mod registers;
@@ -56,11 +57,14 @@ pub use self::{
         Light, //
     },
     link::{
+        Duplex,
         Link,
-        LinkModes,
+        LinkRequest,
         LinkSettings,
-        Up, //
+        Port,
+        Speed, //
     },
+    link_modes::LinkModes,
     message_level::{
         MessageLevel,
         MESSAGE_LINK, //

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The link: speed, duplex, what is negotiated, and flow control (`ethtool nic0`, `-s`, `-r`, `-a`,
-//! `-A`).
+//! The link: speed, duplex, and what is negotiated (`ethtool nic0`, `-s`, `-r`).
+
+use core::num::NonZero;
 
 use kernel::{
     error::{
@@ -12,84 +13,82 @@ use kernel::{
 };
 use net_bindings as bindings;
 
-use super::Callbacks;
+use super::{
+    Callbacks,
+    LinkModes, //
+};
 use crate::device::{
     Driver,
     Locked, //
 };
 
-/// Link modes (`ETHTOOL_LINK_MODE_*`), as a set: those that twisted pair of up to 1 Gb/s has.
+/// Whether both sides may send at the same time.
 #[derive(Copy, Clone, PartialEq, Eq)]
-pub struct LinkModes(u32);
+pub enum Duplex {
+    /// Not at the same time.
+    Half,
+    /// At the same time.
+    Full,
+}
 
-impl LinkModes {
-    /// 10 Mb/s, half duplex.
-    pub const HALF_10: Self =
-        Self(1 << bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_10baseT_Half_BIT);
-    /// 10 Mb/s, full duplex.
-    pub const FULL_10: Self =
-        Self(1 << bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_10baseT_Full_BIT);
-    /// 100 Mb/s, half duplex.
-    pub const HALF_100: Self =
-        Self(1 << bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_100baseT_Half_BIT);
-    /// 100 Mb/s, full duplex.
-    pub const FULL_100: Self =
-        Self(1 << bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_100baseT_Full_BIT);
-    /// 1000 Mb/s, full duplex.
-    pub const FULL_1000: Self =
-        Self(1 << bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_1000baseT_Full_BIT);
-    /// Negotiation.
-    pub const AUTONEG: Self =
-        Self(1 << bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_Autoneg_BIT);
-    /// The port is twisted pair.
-    pub const TWISTED_PAIR: Self =
-        Self(1 << bindings::ethtool_link_mode_bit_indices_ETHTOOL_LINK_MODE_TP_BIT);
-    /// Nothing.
-    pub const NONE: Self = Self(0);
+/// Where the cable is plugged in (`PORT_*`).
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub enum Port {
+    /// Twisted pair.
+    TwistedPair,
+    /// AUI.
+    Aui,
+    /// MII.
+    Mii,
+    /// Fibre.
+    Fibre,
+    /// BNC.
+    Bnc,
+    /// Direct attach copper.
+    DirectAttach,
+    /// Nowhere: there is no port, or nothing is plugged in.
+    None,
+    /// Something else.
+    Other,
+}
 
-    /// Returns whether all of `other` is in this set.
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Returns both sets together.
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// The set in a bitmap of the core; `None` if it has others than these.
-    fn from_raw(raw: &[c_ulong]) -> Option<Self> {
-        let (first, others) = raw.split_first()?;
-
-        if others.iter().any(|word| *word != 0) {
-            return None;
-        }
-        u32::try_from(*first).ok().map(Self)
-    }
-
-    fn write_to(self, raw: &mut [c_ulong]) {
-        if let Some(first) = raw.first_mut() {
-            // CAST: The core is of 64 bits, as `Counter` sees to.
-            *first = self.0 as c_ulong;
-        }
+impl Port {
+    const fn to_raw(self) -> u8 {
+        // CAST: Small constants.
+        (match self {
+            Self::TwistedPair => bindings::PORT_TP,
+            Self::Aui => bindings::PORT_AUI,
+            Self::Mii => bindings::PORT_MII,
+            Self::Fibre => bindings::PORT_FIBRE,
+            Self::Bnc => bindings::PORT_BNC,
+            Self::DirectAttach => bindings::PORT_DA,
+            Self::None => bindings::PORT_NONE,
+            Self::Other => bindings::PORT_OTHER,
+        }) as u8
     }
 }
 
-/// A link that is up.
+/// A speed and how it comes about.
 #[derive(Copy, Clone, PartialEq, Eq)]
-pub struct Up {
+pub struct Speed {
     /// Mb/s.
-    pub speed: u32,
-    /// Both sides may send at the same time.
-    pub full_duplex: bool,
+    pub mbps: u32,
+    /// Whether both sides may send at the same time.
+    pub duplex: Duplex,
+    /// How many lanes; `None` if that is not known, or left to the device.
+    pub lanes: Option<NonZero<u32>>,
 }
 
-/// A link's settings and state, of a device that always negotiates.
+/// A link's settings and state.
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// What came of it.
-    pub up: Option<Up>,
-    /// What the device can.
+    /// The speed, while the link is up.
+    pub speed: Option<Speed>,
+    /// The port.
+    pub port: Port,
+    /// The speed is negotiated.
+    pub autoneg: bool,
+    /// What the device can do.
     pub supported: LinkModes,
     /// What it offers.
     pub advertised: LinkModes,
@@ -97,9 +96,22 @@ pub struct Link {
     pub partner: LinkModes,
 }
 
-/// A driver of a device with a link that is negotiated and flow control that is not.
+/// How a link is to be set up.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub enum LinkRequest {
+    /// By negotiation: these modes are offered. All of them are [supported](Link::supported), and
+    /// so is [`LinkModes::MODE_Autoneg`].
+    Negotiate(LinkModes),
+    /// At this speed, without negotiation.
+    Force(Speed),
+}
+
+/// A driver of a device with a link.
 #[vtable]
 pub trait LinkSettings: Driver {
+    /// The number of lanes is known, and can be asked for.
+    const LANES: bool = false;
+
     /// The link.
     ///
     /// # Errors
@@ -107,15 +119,16 @@ pub trait LinkSettings: Driver {
     /// Those of the device.
     fn link(dev: Locked<'_, Self>, control: &mut Self::Control) -> Result<Link>;
 
-    /// Offers `modes`, which are some of those that are supported, and negotiates again.
+    /// Sets up the link, and negotiates again if it is to be negotiated.
     ///
     /// # Errors
     ///
-    /// `EINVAL` for a set that the device cannot offer, and those of the device.
-    fn advertise(
+    /// `EOPNOTSUPP` for a way that the device does not have, `EINVAL` for what it cannot offer or
+    /// do, and those of the device.
+    fn set_link(
         _dev: Locked<'_, Self>,
         _control: &mut Self::Control,
-        _modes: LinkModes,
+        _request: LinkRequest,
     ) -> Result {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
@@ -128,6 +141,22 @@ pub trait LinkSettings: Driver {
     fn restart_autoneg(_dev: Locked<'_, Self>, _control: &mut Self::Control) -> Result {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
+}
+
+/// The speed that a user asks for without negotiation.
+fn forced(request: &bindings::ethtool_link_ksettings) -> Result<Speed> {
+    if request.base.speed == bindings::NET_SHIM_SPEED_UNKNOWN {
+        return Err(EINVAL);
+    }
+    Ok(Speed {
+        mbps: request.base.speed,
+        duplex: match request.base.duplex.into() {
+            bindings::DUPLEX_HALF => Duplex::Half,
+            bindings::DUPLEX_FULL => Duplex::Full,
+            _ => return Err(EINVAL),
+        },
+        lanes: NonZero::new(request.lanes),
+    })
 }
 
 impl<T: LinkSettings> Callbacks<T> {
@@ -143,20 +172,26 @@ impl<T: LinkSettings> Callbacks<T> {
 
         from_result(|| {
             let link = T::link(dev, control)?;
-            let (speed, duplex) = match link.up {
-                Some(up) if up.full_duplex => (up.speed, bindings::DUPLEX_FULL),
-                Some(up) => (up.speed, bindings::DUPLEX_HALF),
-                None => (bindings::NET_SHIM_SPEED_UNKNOWN, bindings::DUPLEX_UNKNOWN),
+            let duplex = match link.speed.map(|speed| speed.duplex) {
+                Some(Duplex::Half) => bindings::DUPLEX_HALF,
+                Some(Duplex::Full) => bindings::DUPLEX_FULL,
+                None => bindings::DUPLEX_UNKNOWN,
             };
 
-            out.base.speed = speed;
-            // CAST: Small constants.
+            out.base.speed = link
+                .speed
+                .map_or(bindings::NET_SHIM_SPEED_UNKNOWN, |speed| speed.mbps);
+            // CAST: A small constant.
             out.base.duplex = duplex as u8;
-            out.base.port = bindings::PORT_TP as u8;
-            out.base.autoneg = bindings::AUTONEG_ENABLE as u8;
-            link.supported.write_to(&mut out.link_modes.supported);
-            link.advertised.write_to(&mut out.link_modes.advertising);
-            link.partner.write_to(&mut out.link_modes.lp_advertising);
+            out.base.port = link.port.to_raw();
+            out.base.autoneg = link.autoneg.into();
+            out.lanes = link
+                .speed
+                .and_then(|speed| speed.lanes)
+                .map_or(0, NonZero::get);
+            out.link_modes.supported = link.supported.as_raw();
+            out.link_modes.advertising = link.advertised.as_raw();
+            out.link_modes.lp_advertising = link.partner.as_raw();
             Ok(0)
         })
     }
@@ -172,15 +207,22 @@ impl<T: LinkSettings> Callbacks<T> {
         let ((dev, control), request) = unsafe { (Locked::<T>::new(dev), &*request) };
 
         from_result(|| {
-            if u32::from(request.base.autoneg) != bindings::AUTONEG_ENABLE {
-                return Err(EOPNOTSUPP);
-            }
-            let supported = T::link(dev, control)?.supported;
-            let wanted = LinkModes::from_raw(&request.link_modes.advertising)
-                .filter(|wanted| supported.contains(*wanted))
-                .ok_or(EINVAL)?;
+            let request = if u32::from(request.base.autoneg) == bindings::AUTONEG_ENABLE {
+                let supported = T::link(dev, control)?.supported;
+                let wanted = LinkModes::from_raw(request.link_modes.advertising);
 
-            T::advertise(dev, control, wanted).map(|()| 0)
+                if !supported.contains(LinkModes::MODE_Autoneg) {
+                    return Err(EOPNOTSUPP);
+                }
+                if !supported.contains(wanted) {
+                    return Err(EINVAL);
+                }
+                LinkRequest::Negotiate(wanted)
+            } else {
+                LinkRequest::Force(forced(request)?)
+            };
+
+            T::set_link(dev, control, request).map(|()| 0)
         })
     }
 

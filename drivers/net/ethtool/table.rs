@@ -43,6 +43,20 @@ const fn when<F: Copy>(implemented: bool, op: F) -> Option<F> {
     }
 }
 
+/// `cap_link_lanes_supported`, which follows the 8 bits of `supported_input_xfrm`.
+const fn lanes_supported(supported: bool) -> bindings::__BindgenBitfieldUnit<[u8; 2]> {
+    bindings::__BindgenBitfieldUnit::new([
+        0,
+        if !supported {
+            0
+        } else if cfg!(target_endian = "little") {
+            0x01
+        } else {
+            0x80
+        },
+    ])
+}
+
 /// Defines what adds the operations of a trait to a list: a type with the trait's name, and a method
 /// of [`Unregistered`]. `T` is the driver, `Rest` the list so far.
 macro_rules! operations {
@@ -117,8 +131,9 @@ operations! {
 
     /// Offers the state of the link, and its settings.
     pub fn with_link_settings() where T: LinkSettings {
+        _bitfield_1: lanes_supported(T::LANES),
         get_link_ksettings: Some(Callbacks::<T>::get_link_ksettings),
-        set_link_ksettings: when(T::HAS_ADVERTISE, Callbacks::<T>::set_link_ksettings),
+        set_link_ksettings: when(T::HAS_SET_LINK, Callbacks::<T>::set_link_ksettings),
         nway_reset: when(T::HAS_RESTART_AUTONEG, Callbacks::<T>::nway_reset),
     }
 

@@ -3,19 +3,22 @@
 //! The link: what is negotiated, and flow control.
 //!
 //! 1000BASE-T has to be negotiated, so the driver always negotiates, and offers less if the user
-//! wants a lower speed. Flow control is not negotiated: what the user says is done.
+//! wants a lower speed. Flow control is not negotiated: it is as the user sets it.
 
 use i82576::regs::phy;
 use kernel::prelude::*;
 use net::{
     device::Locked,
     ethtool::{
+        Duplex,
         FlowControl,
         Link,
         LinkModes,
+        LinkRequest,
         LinkSettings,
         Pause,
-        Up, //
+        Port,
+        Speed, //
     },
 };
 
@@ -30,19 +33,19 @@ use crate::{
 /// Modes of 10 and 100 Mb/s and their bits, the same in [`phy::AUTONEG_ADV`] and
 /// [`phy::LP_ABILITY`].
 const MODES: [(LinkModes, u16); 4] = [
-    (LinkModes::HALF_10, phy::ADV_10_HALF),
-    (LinkModes::FULL_10, phy::ADV_10_FULL),
-    (LinkModes::HALF_100, phy::ADV_100_HALF),
-    (LinkModes::FULL_100, phy::ADV_100_FULL),
+    (LinkModes::MODE_10baseT_Half, phy::ADV_10_HALF),
+    (LinkModes::MODE_10baseT_Full, phy::ADV_10_FULL),
+    (LinkModes::MODE_100baseT_Half, phy::ADV_100_HALF),
+    (LinkModes::MODE_100baseT_Full, phy::ADV_100_FULL),
 ];
 
 /// What says nothing of speed and duplex, and is always so.
-const FIXED: LinkModes = LinkModes::AUTONEG.with(LinkModes::TWISTED_PAIR);
+const FIXED: LinkModes = LinkModes::MODE_Autoneg.with(LinkModes::MODE_TP);
 
 /// The modes whose bits are set in the registers of one side.
 fn modes(slow: u16, gigabit: bool) -> LinkModes {
     let first = if gigabit {
-        LinkModes::FULL_1000
+        LinkModes::MODE_1000baseT_Full
     } else {
         LinkModes::NONE
     };
@@ -61,12 +64,20 @@ impl<'bound> LinkSettings for Adapter<'bound> {
     fn link(dev: Locked<'_, Self>, _control: &mut Control) -> Result<Link> {
         let hw = &dev.device().driver().hw;
         let now = hw.negotiation()?;
-        let up = hw
-            .link_speed()
-            .map(|(speed, full_duplex)| Up { speed, full_duplex });
+        let speed = hw.link_speed().map(|(mbps, full_duplex)| Speed {
+            mbps,
+            duplex: if full_duplex {
+                Duplex::Full
+            } else {
+                Duplex::Half
+            },
+            lanes: None,
+        });
 
         Ok(Link {
-            up,
+            speed,
+            port: Port::TwistedPair,
+            autoneg: true,
             supported: modes(u16::MAX, true).with(FIXED),
             advertised: modes(now.own.slow, now.own.gigabit & phy::GIG_FULL != 0).with(FIXED),
             partner: modes(
@@ -76,12 +87,15 @@ impl<'bound> LinkSettings for Adapter<'bound> {
         })
     }
 
-    fn advertise(dev: Locked<'_, Self>, control: &mut Control, wanted: LinkModes) -> Result {
+    fn set_link(dev: Locked<'_, Self>, control: &mut Control, request: LinkRequest) -> Result {
+        let LinkRequest::Negotiate(wanted) = request else {
+            return Err(EOPNOTSUPP);
+        };
         let slow = MODES
             .into_iter()
             .filter(|(mode, _)| wanted.contains(*mode))
             .fold(0, |bits, (_, bit)| bits | bit);
-        let gigabit = if wanted.contains(LinkModes::FULL_1000) {
+        let gigabit = if wanted.contains(LinkModes::MODE_1000baseT_Full) {
             phy::GIG_FULL
         } else {
             0
@@ -119,7 +133,7 @@ impl<'bound> FlowControl for Adapter<'bound> {
     }
 }
 
-/// Tells the core that there is no link while it is negotiated: QEMU's model raises no interrupt
+/// Reports that there is no link while it is negotiated: QEMU's model raises no interrupt
 /// for that, only when the link is there.
 fn look_at_link(dev: Locked<'_, Adapter<'_>>) {
     let hw = &dev.device().driver().hw;
