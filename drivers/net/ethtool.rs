@@ -41,6 +41,7 @@ pub use self::{
     },
     coalesce::{
         Coalesce,
+        CoalesceParameters,
         Coalescing, //
     },
     flow_rules::{
@@ -83,8 +84,9 @@ pub use self::{
     rss::{
         Flow,
         HashFields,
+        HashFunction,
         Rss,
-        RSS_KEY_LEN, //
+        RssChange, //
     },
     self_test::SelfTest,
     standard::{

@@ -22,8 +22,49 @@ use crate::device::{
     Locked, //
 };
 
-/// Length of an RSS hash key in bytes.
-pub const RSS_KEY_LEN: usize = 40;
+/// A hash function (`ETH_RSS_HASH_*`).
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub enum HashFunction {
+    /// Toeplitz.
+    Toeplitz,
+    /// Exclusive or.
+    Xor,
+    /// CRC-32.
+    Crc32,
+}
+
+impl HashFunction {
+    const fn to_raw(self) -> u8 {
+        // CAST: Bits of a byte.
+        (match self {
+            Self::Toeplitz => bindings::NET_SHIM_RSS_HASH_TOP,
+            Self::Xor => bindings::NET_SHIM_RSS_HASH_XOR,
+            Self::Crc32 => bindings::NET_SHIM_RSS_HASH_CRC32,
+        }) as u8
+    }
+
+    /// # Errors
+    ///
+    /// `EOPNOTSUPP` for a function that is unknown here.
+    fn from_raw(raw: u8) -> Result<Self> {
+        match raw.into() {
+            bindings::NET_SHIM_RSS_HASH_TOP => Ok(Self::Toeplitz),
+            bindings::NET_SHIM_RSS_HASH_XOR => Ok(Self::Xor),
+            bindings::NET_SHIM_RSS_HASH_CRC32 => Ok(Self::Crc32),
+            _ => Err(EOPNOTSUPP),
+        }
+    }
+}
+
+/// What is to be changed of RSS.
+pub struct RssChange<'a> {
+    /// The key, of [`Rss::RSS_KEY_LEN`] bytes.
+    pub key: Option<&'a [u8]>,
+    /// The indirection table, of [`Rss::RSS_ENTRIES`] entries, which are valid queues.
+    pub table: Option<&'a [u32]>,
+    /// The hash function.
+    pub function: Option<HashFunction>,
+}
 
 /// A kind of flow whose hash can be configured.
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -79,22 +120,30 @@ impl HashFields {
 /// A driver with receive side scaling.
 #[vtable]
 pub trait Rss: Driver {
-    /// Entries of the RSS indirection table.
-    const RSS_ENTRIES: u32;
+    /// Length of the hash key in bytes.
+    const RSS_KEY_LEN: usize;
 
-    /// Reads the RSS key and table; `table` has [`Self::RSS_ENTRIES`] entries.
-    fn rss(control: &Self::Control, key: Option<&mut [u8]>, table: Option<&mut [u32]>);
+    /// Entries of the indirection table.
+    const RSS_ENTRIES: usize;
 
-    /// Sets what is given of the RSS key and table, whose entries are valid queues.
+    /// Reads the key, which has [`Self::RSS_KEY_LEN`] bytes, and the table, which has
+    /// [`Self::RSS_ENTRIES`] entries. Returns the hash function.
+    fn rss(
+        control: &Self::Control,
+        key: Option<&mut [u8]>,
+        table: Option<&mut [u32]>,
+    ) -> HashFunction;
+
+    /// Sets what is given of key, table and hash function.
     ///
     /// # Errors
     ///
-    /// Any; nothing is changed.
+    /// Any, such as `EOPNOTSUPP` for a hash function that the device does not have; nothing is
+    /// changed.
     fn set_rss(
         _dev: Locked<'_, Self>,
         _control: &mut Self::Control,
-        _key: Option<&[u8]>,
-        _table: Option<&[u32]>,
+        _change: RssChange<'_>,
         _extack: &ExtAck<'_>,
     ) -> Result {
         build_error!(VTABLE_DEFAULT_ERROR)
@@ -126,14 +175,16 @@ impl<T: Rss> Callbacks<T> {
     ///
     /// Only the core may call it, as `get_rxfh_key_size`.
     pub(super) unsafe extern "C" fn get_rxfh_key_size(_dev: *mut bindings::net_device) -> u32 {
-        RSS_KEY_LEN as u32
+        // CAST: A small constant.
+        T::RSS_KEY_LEN as u32
     }
 
     /// # Safety
     ///
     /// Only the core may call it, as `get_rxfh_indir_size`.
     pub(super) unsafe extern "C" fn get_rxfh_indir_size(_dev: *mut bindings::net_device) -> u32 {
-        T::RSS_ENTRIES
+        // CAST: A small constant.
+        T::RSS_ENTRIES as u32
     }
 
     /// # Safety
@@ -150,13 +201,12 @@ impl<T: Rss> Callbacks<T> {
             let key = (*param).key;
             let table = (*param).indir;
 
-            (*param).hfunc = bindings::NET_SHIM_RSS_HASH_TOP as u8;
-            T::rss(
+            let function = T::rss(
                 control,
-                (!key.is_null()).then(|| core::slice::from_raw_parts_mut(key, RSS_KEY_LEN)),
-                (!table.is_null())
-                    .then(|| core::slice::from_raw_parts_mut(table, T::RSS_ENTRIES as usize)),
+                (!key.is_null()).then(|| core::slice::from_raw_parts_mut(key, T::RSS_KEY_LEN)),
+                (!table.is_null()).then(|| core::slice::from_raw_parts_mut(table, T::RSS_ENTRIES)),
             );
+            (*param).hfunc = function.to_raw();
         }
         0
     }
@@ -176,22 +226,21 @@ impl<T: Rss> Callbacks<T> {
             let (dev, control) = Locked::<T>::new(dev);
             let key = (*param).key;
             let table = (*param).indir;
-            let hfunc = u32::from((*param).hfunc);
+            let function = (*param).hfunc;
 
             from_result(|| {
-                if hfunc != 0 && hfunc != bindings::NET_SHIM_RSS_HASH_TOP {
-                    extack.set(c"the hash is Toeplitz, and no other");
-                    return Err(EOPNOTSUPP);
-                }
-                T::set_rss(
-                    dev,
-                    control,
-                    (!key.is_null()).then(|| core::slice::from_raw_parts(key, RSS_KEY_LEN)),
-                    (!table.is_null())
-                        .then(|| core::slice::from_raw_parts(table, T::RSS_ENTRIES as usize)),
-                    &extack,
-                )
-                .map(|()| 0)
+                let change = RssChange {
+                    key: (!key.is_null()).then(|| core::slice::from_raw_parts(key, T::RSS_KEY_LEN)),
+                    table: (!table.is_null())
+                        .then(|| core::slice::from_raw_parts(table, T::RSS_ENTRIES)),
+                    function: match function {
+                        // ETH_RSS_HASH_NO_CHANGE.
+                        0 => None,
+                        function => Some(HashFunction::from_raw(function)?),
+                    },
+                };
+
+                T::set_rss(dev, control, change, &extack).map(|()| 0)
             })
         }
     }

@@ -109,12 +109,15 @@ operations! {
 
     /// Offers interrupt coalescing.
     pub fn with_coalescing() where T: Coalescing {
-        supported_coalesce_params: super::Coalesce::PARAMETERS,
+        supported_coalesce_params: T::COALESCE_PARAMETERS.as_raw(),
         get_coalesce: Some(Callbacks::<T>::get_coalesce),
         set_coalesce: when(T::HAS_SET_COALESCE, Callbacks::<T>::set_coalesce),
-        get_per_queue_coalesce: Some(Callbacks::<T>::get_per_queue_coalesce),
+        get_per_queue_coalesce: when(
+            T::COALESCE_PER_QUEUE,
+            Callbacks::<T>::get_per_queue_coalesce,
+        ),
         set_per_queue_coalesce: when(
-            T::HAS_SET_COALESCE,
+            T::COALESCE_PER_QUEUE && T::HAS_SET_COALESCE,
             Callbacks::<T>::set_per_queue_coalesce,
         ),
     }

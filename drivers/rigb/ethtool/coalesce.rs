@@ -8,6 +8,7 @@ use net::{
     device::Locked,
     ethtool::{
         Coalesce,
+        CoalesceParameters,
         Coalescing,
         ExtAck, //
     },
@@ -22,11 +23,15 @@ use crate::netdev::{
 /// once. In this time the wire brings 50 KB, which fit any ring.
 pub(crate) const DEFAULT: Coalesce = Coalesce {
     rx_usecs: 400,
-    adaptive_rx: false,
+    ..Coalesce::ZERO
 };
 
 #[vtable]
 impl<'bound> Coalescing for Adapter<'bound> {
+    const COALESCE_PARAMETERS: CoalesceParameters =
+        CoalesceParameters::RX_USECS.with(CoalesceParameters::USE_ADAPTIVE_RX);
+    const COALESCE_PER_QUEUE: bool = true;
+
     fn coalesce(control: &Control, pair: Option<u32>) -> Result<Coalesce> {
         let of = control.coalesce.get(in_use(control, pair.unwrap_or(0))?);
 

@@ -16,7 +16,9 @@ use net::{
         ExtAck,
         Flow,
         HashFields,
-        Rss, //
+        HashFunction,
+        Rss,
+        RssChange, //
     },
 };
 
@@ -27,9 +29,10 @@ use crate::netdev::{
 
 #[vtable]
 impl<'bound> Rss for Adapter<'bound> {
-    const RSS_ENTRIES: u32 = rss::TABLE_SIZE as u32;
+    const RSS_KEY_LEN: usize = rss::KEY_SIZE;
+    const RSS_ENTRIES: usize = rss::TABLE_SIZE;
 
-    fn rss(control: &Control, key: Option<&mut [u8]>, table: Option<&mut [u32]>) {
+    fn rss(control: &Control, key: Option<&mut [u8]>, table: Option<&mut [u32]>) -> HashFunction {
         if let Some(key) = key {
             for (to, from) in key.iter_mut().zip(control.key.bytes()) {
                 *to = *from;
@@ -40,18 +43,22 @@ impl<'bound> Rss for Adapter<'bound> {
                 *to = u32::from(*from);
             }
         }
+        HashFunction::Toeplitz
     }
 
     fn set_rss(
         dev: Locked<'_, Self>,
         control: &mut Control,
-        key: Option<&[u8]>,
-        table: Option<&[u32]>,
+        change: RssChange<'_>,
         extack: &ExtAck<'_>,
     ) -> Result {
+        if !matches!(change.function, None | Some(HashFunction::Toeplitz)) {
+            extack.set(c"the hash is Toeplitz, and no other");
+            return Err(EOPNOTSUPP);
+        }
         let mut new = *control.table.entries();
 
-        if let Some(table) = table {
+        if let Some(table) = change.table {
             for (to, from) in new.iter_mut().zip(table) {
                 *to = u8::try_from(*from)?;
             }
@@ -61,7 +68,7 @@ impl<'bound> Rss for Adapter<'bound> {
             EINVAL
         })?;
 
-        if let Some(key) = key {
+        if let Some(key) = change.key {
             control.key = rss::Key::new(key.try_into().map_err(|_| EINVAL)?);
         }
         control.table = table;
