@@ -13,86 +13,157 @@ use core::ptr::NonNull;
 use kernel::prelude::*;
 use net_bindings as bindings;
 
-/// Which received frames are stamped (`HWTSTAMP_FILTER_*`).
+/// Which received frames get timestamps (`HWTSTAMP_FILTER_*`).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct RxFilter(u32);
 
-impl RxFilter {
-    /// None.
-    pub const NONE: Self = Self(bindings::hwtstamp_rx_filters_HWTSTAMP_FILTER_NONE);
-    /// Sync messages of PTP version 2 over Ethernet.
-    pub const PTP_V2_L2_SYNC: Self =
-        Self(bindings::hwtstamp_rx_filters_HWTSTAMP_FILTER_PTP_V2_L2_SYNC);
-    /// Delay_Req messages of PTP version 2 over Ethernet.
-    pub const PTP_V2_L2_DELAY_REQ: Self =
-        Self(bindings::hwtstamp_rx_filters_HWTSTAMP_FILTER_PTP_V2_L2_DELAY_REQ);
-    /// All event messages of PTP version 2 over Ethernet.
-    pub const PTP_V2_L2_EVENT: Self =
-        Self(bindings::hwtstamp_rx_filters_HWTSTAMP_FILTER_PTP_V2_L2_EVENT);
+/// Defines filters, each with the name that the core gives it.
+macro_rules! filters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        ::kernel::macros::paste! {
+            impl RxFilter {
+                $(
+                    $(#[$doc])*
+                    pub const $name: Self =
+                        Self(bindings::[<hwtstamp_rx_filters_HWTSTAMP_FILTER_ $name>]);
+                )*
+            }
+        }
+    };
 }
 
-/// What is stamped.
+filters! {
+    /// None.
+    NONE,
+    /// All.
+    ALL,
+    /// Those that were asked for and some others; only as an answer.
+    SOME,
+    /// All event messages of PTP version 1 over UDP.
+    PTP_V1_L4_EVENT,
+    /// Sync messages of PTP version 1 over UDP.
+    PTP_V1_L4_SYNC,
+    /// Delay_Req messages of PTP version 1 over UDP.
+    PTP_V1_L4_DELAY_REQ,
+    /// All event messages of PTP version 2 over UDP.
+    PTP_V2_L4_EVENT,
+    /// Sync messages of PTP version 2 over UDP.
+    PTP_V2_L4_SYNC,
+    /// Delay_Req messages of PTP version 2 over UDP.
+    PTP_V2_L4_DELAY_REQ,
+    /// All event messages of PTP version 2 over Ethernet.
+    PTP_V2_L2_EVENT,
+    /// Sync messages of PTP version 2 over Ethernet.
+    PTP_V2_L2_SYNC,
+    /// Delay_Req messages of PTP version 2 over Ethernet.
+    PTP_V2_L2_DELAY_REQ,
+    /// All event messages of PTP version 2 over anything.
+    PTP_V2_EVENT,
+    /// Sync messages of PTP version 2 over anything.
+    PTP_V2_SYNC,
+    /// Delay_Req messages of PTP version 2 over anything.
+    PTP_V2_DELAY_REQ,
+    /// All NTP packets.
+    NTP_ALL,
+}
+
+/// Which sent frames get timestamps (`HWTSTAMP_TX_*`).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum TxType {
+    /// None.
+    Off,
+    /// Those whose sender asks for it.
+    On,
+    /// As [`Self::On`], and the device puts them into Sync messages itself.
+    OneStepSync,
+    /// As [`Self::OneStepSync`], and it puts them into Pdelay_Resp messages, too.
+    OneStepP2p,
+}
+
+impl TxType {
+    const fn to_raw(self) -> u32 {
+        match self {
+            Self::Off => bindings::hwtstamp_tx_types_HWTSTAMP_TX_OFF,
+            Self::On => bindings::hwtstamp_tx_types_HWTSTAMP_TX_ON,
+            Self::OneStepSync => bindings::hwtstamp_tx_types_HWTSTAMP_TX_ONESTEP_SYNC,
+            Self::OneStepP2p => bindings::hwtstamp_tx_types_HWTSTAMP_TX_ONESTEP_P2P,
+        }
+    }
+
+    /// # Errors
+    ///
+    /// `ERANGE` for a type that is unknown here.
+    fn from_raw(raw: u32) -> Result<Self> {
+        match raw {
+            bindings::hwtstamp_tx_types_HWTSTAMP_TX_OFF => Ok(Self::Off),
+            bindings::hwtstamp_tx_types_HWTSTAMP_TX_ON => Ok(Self::On),
+            bindings::hwtstamp_tx_types_HWTSTAMP_TX_ONESTEP_SYNC => Ok(Self::OneStepSync),
+            bindings::hwtstamp_tx_types_HWTSTAMP_TX_ONESTEP_P2P => Ok(Self::OneStepP2p),
+            _ => Err(ERANGE),
+        }
+    }
+}
+
+/// Which frames get timestamps.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Stamping {
-    /// Frames that are sent, if they ask for it (`HWTSTAMP_TX_ON`).
-    pub tx: bool,
+    /// Frames that are sent.
+    pub tx: TxType,
     /// Frames that are received.
     pub rx: RxFilter,
 }
 
 impl Stamping {
-    /// Nothing.
+    /// None.
     pub const OFF: Self = Self {
-        tx: false,
+        tx: TxType::Off,
         rx: RxFilter::NONE,
     };
 
     /// # Errors
     ///
-    /// `ERANGE` for a way to stamp what is sent that no driver here has.
+    /// `ERANGE` for a TX type that is unknown here.
     pub(crate) fn from_config(config: &bindings::kernel_hwtstamp_config) -> Result<Self> {
         // CAST: The core has checked that both are of their enumerations.
-        let tx = match config.tx_type as u32 {
-            bindings::hwtstamp_tx_types_HWTSTAMP_TX_OFF => false,
-            bindings::hwtstamp_tx_types_HWTSTAMP_TX_ON => true,
-            _ => return Err(ERANGE),
-        };
-
         Ok(Self {
-            tx,
+            tx: TxType::from_raw(config.tx_type as u32)?,
             rx: RxFilter(config.rx_filter as u32),
         })
     }
 
     pub(crate) fn to_config(self, config: &mut bindings::kernel_hwtstamp_config) {
         // CAST: Values of small enumerations.
-        config.tx_type = if self.tx {
-            bindings::hwtstamp_tx_types_HWTSTAMP_TX_ON
-        } else {
-            bindings::hwtstamp_tx_types_HWTSTAMP_TX_OFF
-        } as c_int;
+        config.tx_type = self.tx.to_raw() as c_int;
         config.rx_filter = self.rx.0 as c_int;
     }
 }
 
-/// What a device can stamp; what is sent, always.
+/// What a device can take timestamps of.
 #[derive(Copy, Clone)]
 pub struct Capabilities {
-    /// The clock that the stamps are of ([`crate::ptp::Registration::index`]).
+    /// The clock of the timestamps ([`crate::ptp::Registration::index`]).
     pub clock: u32,
-    /// Which received frames, beside none.
+    /// Of which sent frames, besides none.
+    pub tx: &'static [TxType],
+    /// Of which received frames, besides none.
     pub rx: &'static [RxFilter],
 }
 
 impl Capabilities {
     pub(crate) fn to_info(self, info: &mut bindings::kernel_ethtool_ts_info) {
-        info.so_timestamping |= bindings::SOF_TIMESTAMPING_TX_HARDWARE
-            | bindings::SOF_TIMESTAMPING_RX_HARDWARE
-            | bindings::SOF_TIMESTAMPING_RAW_HARDWARE;
+        info.so_timestamping |= bindings::SOF_TIMESTAMPING_RAW_HARDWARE;
+        if !self.tx.is_empty() {
+            info.so_timestamping |= bindings::SOF_TIMESTAMPING_TX_HARDWARE;
+        }
+        if !self.rx.is_empty() {
+            info.so_timestamping |= bindings::SOF_TIMESTAMPING_RX_HARDWARE;
+        }
         // CAST: Clocks are few.
         info.phc_index = self.clock as c_int;
-        info.tx_types = 1 << bindings::hwtstamp_tx_types_HWTSTAMP_TX_OFF
-            | 1 << bindings::hwtstamp_tx_types_HWTSTAMP_TX_ON;
+        info.tx_types = 1 << TxType::Off.to_raw();
+        for tx in self.tx {
+            info.tx_types |= 1 << tx.to_raw();
+        }
         info.rx_filters = 1 << RxFilter::NONE.0;
         for filter in self.rx {
             info.rx_filters |= 1 << filter.0;

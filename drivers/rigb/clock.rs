@@ -40,7 +40,8 @@ use net::{
         self,
         AwaitingStamp,
         RxFilter,
-        TxStampStats, //
+        TxStampStats,
+        TxType, //
     },
     ptp::{
         self,
@@ -68,7 +69,10 @@ const LEFT: Delta = Delta::from_secs(5);
 /// It gives up after this time. A frame can wait behind pause frames.
 const PATIENCE: Delta = Delta::from_secs(15);
 
-/// The received messages that can be stamped, beside none.
+/// The sent frames that can get timestamps, besides none.
+pub(crate) const TX_TYPES: &[TxType] = &[TxType::On];
+
+/// The received messages that can get timestamps, besides none.
 pub(crate) const RX_FILTERS: &[RxFilter] = &[
     RxFilter::PTP_V2_L2_SYNC,
     RxFilter::PTP_V2_L2_DELAY_REQ,
@@ -88,14 +92,19 @@ pub(crate) fn stamping(wish: hwtstamp::Stamping) -> Result<Stamping> {
         RxFilter::PTP_V2_L2_EVENT => Messages::Event,
         _ => return Err(ERANGE),
     };
+    let tx = match wish.tx {
+        TxType::Off => false,
+        TxType::On => true,
+        TxType::OneStepSync | TxType::OneStepP2p => return Err(ERANGE),
+    };
 
-    Ok(Stamping { tx: wish.tx, rx })
+    Ok(Stamping { tx, rx })
 }
 
 /// What a user sees of what the device stamps.
 pub(crate) fn shown(stamping: &Stamping) -> hwtstamp::Stamping {
     hwtstamp::Stamping {
-        tx: stamping.tx,
+        tx: if stamping.tx { TxType::On } else { TxType::Off },
         rx: match stamping.rx {
             Messages::None => RxFilter::NONE,
             Messages::Sync => RxFilter::PTP_V2_L2_SYNC,

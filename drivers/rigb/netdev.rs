@@ -61,7 +61,8 @@ pub(crate) use self::{
 use crate::{
     clock::{
         self,
-        RX_FILTERS, //
+        RX_FILTERS,
+        TX_TYPES, //
     },
     hw::Hw,
     stats::QueueStats,
@@ -237,6 +238,7 @@ impl<'bound> Driver for Adapter<'bound> {
     fn stamps(&self) -> Option<Capabilities> {
         self.clock.as_ref().map(|clock| Capabilities {
             clock: clock.index(),
+            tx: TX_TYPES,
             rx: RX_FILTERS,
         })
     }
@@ -251,8 +253,10 @@ impl<'bound> Driver for Adapter<'bound> {
         stamping: Stamping,
         extack: &ExtAck<'_>,
     ) -> Result<Stamping> {
-        control.stamping = clock::stamping(stamping)
-            .inspect_err(|_| extack.set(c"only PTP v2 over Ethernet is stamped when received"))?;
+        control.stamping = clock::stamping(stamping).inspect_err(|_| {
+            extack
+                .set(c"RX timestamps are of PTP v2 over Ethernet only, TX timestamps not one-step")
+        })?;
         if let Some(clock) = &dev.device().driver().clock {
             clock.set_stamping(&control.stamping);
         }
