@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A device's MSI-X vectors with their handlers.
+//! A device's interrupt vectors with their handlers.
 
 use core::pin::Pin;
 
@@ -16,7 +16,7 @@ use kernel::{
     prelude::*, //
 };
 
-/// The MSI-X vectors of a device, and the handlers on them, which are of one type.
+/// The interrupt vectors of a device, and the handlers on them, which are of one type.
 ///
 /// # Invariants
 ///
@@ -28,14 +28,18 @@ pub struct Vectors<'bound, H: Handler> {
 }
 
 impl<'bound, H: Handler + Send + 'bound> Vectors<'bound, H> {
-    /// Allocates `min` to `max` MSI-X vectors.
+    /// Allocates `min` to `max` vectors of one of `types`: the best that the device has, in the
+    /// order MSI-X, MSI, INTx.
     ///
     /// # Errors
     ///
     /// `ENOSPC` if there are fewer than `min`, `ENOMEM`.
-    pub fn new(dev: &'bound pci::Device<Bound>, min: u32, max: u32) -> Result<Self> {
-        let types = pci::IrqTypes::default().with(pci::IrqType::MsiX);
-
+    pub fn new(
+        dev: &'bound pci::Device<Bound>,
+        types: pci::IrqTypes,
+        min: u32,
+        max: u32,
+    ) -> Result<Self> {
         Ok(Self {
             handlers: KVec::new(),
             allocation: KBox::new(dev.alloc_irq_vectors(min, max, types)?, GFP_KERNEL)?,
@@ -46,6 +50,11 @@ impl<'bound, H: Handler + Send + 'bound> Vectors<'bound, H> {
     pub fn count(&self) -> u32 {
         // CAST: At most 2048 by the PCI specification.
         self.allocation.len() as u32
+    }
+
+    /// Of which type the vectors are.
+    pub fn irq_type(&self) -> pci::IrqType {
+        self.allocation.irq_type()
     }
 
     /// The interrupt number of vector `index`.
@@ -78,13 +87,17 @@ impl<'bound, H: Handler + Send + 'bound> Vectors<'bound, H> {
     /// before the device is unbound.
     pub unsafe fn handle(&mut self, index: u32, name: &'static CStr, handler: H) -> Result {
         let request: IrqRequest<'_> = self.allocation.index(index as usize)?.into();
+        let flags = match self.irq_type() {
+            // The line may be other devices', too.
+            pci::IrqType::Intx => Flags::SHARED,
+            pci::IrqType::Msi | pci::IrqType::MsiX => Flags::TRIGGER_NONE,
+        };
         // SAFETY: By the type invariant what is borrowed lives as long as `self`, and the handler
         // does not get out of it.
         let request: IrqRequest<'bound> = unsafe { core::mem::transmute(request) };
         // SAFETY: The registration goes into `self.handlers` and is dropped with it, which the
         // caller sees to.
-        let registration =
-            unsafe { Registration::new(request, Flags::TRIGGER_NONE, name, Ok(handler)) };
+        let registration = unsafe { Registration::new(request, flags, name, Ok(handler)) };
         let registration = KBox::pin_init(registration, GFP_KERNEL)?;
 
         // INVARIANT: The handler is dropped before the allocation.

@@ -41,7 +41,7 @@ impl Config {
     }
 }
 
-/// What of a [`Config`] the user may choose (`QCFG_*`), as a set.
+/// Parameters of a [`Config`] that a user may set (`QCFG_*`), as a set.
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub struct Parameters(u32);
 
@@ -57,11 +57,11 @@ pub trait QueueManagement: Driver {
     /// All that one stopped RX queue owns: its ring, buffers and pools. Dropping it frees them.
     type Memory: Send;
 
-    /// What the user may choose.
+    /// The parameters that a user may set.
     const PARAMETERS: Parameters;
 
-    /// How a queue is configured for which the user chooses nothing.
-    const DEFAULT: Config;
+    /// How a queue is configured whose parameters no user has set.
+    fn queue_default(dev: &NetDevice<Self>) -> Config;
 
     /// Checks that the device can do `config`.
     ///
@@ -70,7 +70,7 @@ pub trait QueueManagement: Driver {
     /// `ERANGE`; the queue stays as it is.
     fn queue_validate(dev: &NetDevice<Self>, config: &Config, extack: &ExtAck<'_>) -> Result;
 
-    /// Allocates the memory of RX queue `index`, which shall be configured as `config` says.
+    /// Allocates the memory of RX queue `index`, to be configured as `config` says.
     /// Nothing that runs may be changed, and the interface may be down.
     ///
     /// Whatever else allocates a queue's memory asks [`Locked::queue_config`].
@@ -89,7 +89,7 @@ pub trait QueueManagement: Driver {
     ///
     /// # Errors
     ///
-    /// Gives the memory back.
+    /// The memory is returned with any error, and the queue stays stopped.
     fn queue_start(
         dev: Locked<'_, Self>,
         control: &mut Self::Control,
@@ -110,8 +110,8 @@ pub trait QueueManagement: Driver {
 }
 
 impl<T: QueueManagement> Locked<'_, T> {
-    /// How RX queue `index` is configured: as the user chose for the memory provider that is bound
-    /// to it, else as [`QueueManagement::DEFAULT`].
+    /// How RX queue `index` is configured: as the user set it for the memory provider that is bound
+    /// to it, else as [`QueueManagement::queue_default`].
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl<T: QueueManagement> Locked<'_, T> {
 /// What the core keeps of a queue: a zeroed block of its own, in which a `Memory` may lie.
 #[repr(C)]
 struct Slot<M> {
-    /// `None` is not all zeroes for every `M`, so say it apart.
+    /// `None` is not all zeroes for every `M`.
     present: bool,
     memory: core::mem::MaybeUninit<M>,
 }
@@ -165,7 +165,6 @@ impl<T: QueueManagement> Table<T> {
             ndo_queue_stop: Some(Self::stop),
             ndo_default_qcfg: Some(Self::default_config),
             ndo_validate_qcfg: Some(Self::validate),
-            ndo_queue_get_dma_dev: Some(Self::dma_dev),
             supported_params: T::PARAMETERS.0,
             ..pin_init::zeroed()
         };
@@ -186,11 +185,13 @@ impl<T: QueueManagement> Table<T> {
     ///
     /// Only the core may call it, as `ndo_default_qcfg`.
     unsafe extern "C" fn default_config(
-        _dev: *mut bindings::net_device,
+        dev: *mut bindings::net_device,
         config: *mut bindings::netdev_queue_config,
     ) {
-        // SAFETY: The core calls with a valid structure.
-        unsafe { (*config).rx_page_size = T::DEFAULT.rx_page_size.bytes() };
+        // SAFETY: The core calls with a device of `T` and a valid structure.
+        let (dev, config) = unsafe { (NetDevice::<T>::from_raw(dev), &mut *config) };
+
+        config.rx_page_size = T::queue_default(dev).rx_page_size.bytes();
     }
 
     /// # Safety
@@ -296,18 +297,5 @@ impl<T: QueueManagement> Table<T> {
             slot.put(T::queue_stop(locked, control, u32::try_from(index)?)?);
             Ok(0)
         })
-    }
-
-    /// The device that does the queue's DMA: the net device's parent.
-    ///
-    /// # Safety
-    ///
-    /// Only the core may call it, as `ndo_queue_get_dma_dev`.
-    unsafe extern "C" fn dma_dev(
-        dev: *mut bindings::net_device,
-        _index: c_int,
-    ) -> *mut bindings::device {
-        // SAFETY: The core calls with a valid device.
-        unsafe { (*dev).dev.parent }
     }
 }

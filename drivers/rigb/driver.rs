@@ -90,7 +90,12 @@ fn probe<'bound>(
 
     // One vector for each queue pair and one for the link.
     let max_pairs = u32::from(limits::MAX_RX_QUEUES.min(limits::MAX_VECTORS - 1));
-    let mut vectors = Vectors::new(pdev, 2, max_pairs + 1)?;
+    let mut vectors = Vectors::new(
+        pdev,
+        pci::IrqTypes::default().with(pci::IrqType::MsiX),
+        2,
+        max_pairs + 1,
+    )?;
     let pairs = vectors.count() - 1;
     // A pair for each processor at first. Queue 0 cannot be bound to device memory, so that a
     // single one has a second pair, too. CAST: A number of processors fits.

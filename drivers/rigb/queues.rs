@@ -35,9 +35,11 @@ impl<'bound> QueueManagement for Adapter<'bound> {
 
     const PARAMETERS: Parameters = Parameters::RX_PAGE_SIZE;
 
-    const DEFAULT: Config = Config {
-        rx_page_size: PageSize::PAGE,
-    };
+    fn queue_default(_dev: &NetDevice<Self>) -> Config {
+        Config {
+            rx_page_size: PageSize::PAGE,
+        }
+    }
 
     fn queue_validate(_dev: &NetDevice<Self>, config: &Config, extack: &ExtAck<'_>) -> Result {
         if config.rx_page_size.bytes() > limits::PAYLOAD_BUFFER_MAX {
