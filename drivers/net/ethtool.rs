@@ -106,21 +106,28 @@ pub use self::{
 };
 
 /// An explanation of a failure that goes to the user with the errno.
+///
+/// # Invariants
+///
+/// The pointer is null, or valid for `'a` and used by nothing else.
 pub struct ExtAck<'a>(*mut bindings::netlink_ext_ack, PhantomData<&'a ()>);
 
 impl ExtAck<'_> {
     /// # Safety
     ///
-    /// `extack` must be null, or valid as long as the result is used.
+    /// `extack` must be null, or valid and used by nothing else as long as the result is used.
     pub(crate) unsafe fn from_raw(extack: *mut bindings::netlink_ext_ack) -> Self {
+        // INVARIANT: As this function requires.
         Self(extack, PhantomData)
     }
 
     /// Sets the message.
     pub fn set(&self, message: &'static CStr) {
-        // SAFETY: The pointer is valid or null, and the message lives as long as the module,
-        // which cannot go while it is in an operation.
-        unsafe { bindings::net_shim_set_extack(self.0, message.as_char_ptr()) };
+        // SAFETY: By the type invariant. The message lives as long as the module, which cannot go
+        // while it is in an operation.
+        if let Some(extack) = unsafe { self.0.as_mut() } {
+            extack._msg = message.as_char_ptr();
+        }
     }
 }
 

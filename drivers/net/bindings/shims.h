@@ -125,9 +125,8 @@ void net_shim_xdp_return_frame(struct xdp_frame *frame);
 struct xdp_frame *net_shim_xdp_to_frame(struct xdp_buff *xdp);
 void net_shim_xdp_failed(const struct net_device *dev, const struct bpf_prog *prog, u32 act);
 
-/* ethtool and netlink */
+/* ethtool */
 void net_shim_ethtool_puts(u8 **data, const char *str);
-void net_shim_set_extack(struct netlink_ext_ack *extack, const char *msg);
 
 /* PTP clocks */
 struct ptp_clock *net_shim_ptp_register(struct ptp_clock_info *info, struct device *parent);

@@ -2,8 +2,6 @@
 
 //! Ring sizes and header split (`ethtool -g`, `-G`).
 
-use core::marker::PhantomData;
-
 use kernel::{
     error::{
         from_result,
@@ -144,7 +142,8 @@ impl<T: RingParams> Callbacks<T> {
                 (*ring).rx_mini_pending | (*ring).rx_jumbo_pending,
             )
         };
-        let extack = ExtAck(extack, PhantomData);
+        // SAFETY: The core calls with a valid structure, or null.
+        let extack = unsafe { ExtAck::from_raw(extack) };
         // SAFETY: The core holds the lock.
         let (dev, control) = unsafe { Locked::<T>::new(dev) };
 

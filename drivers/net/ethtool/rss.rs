@@ -2,8 +2,6 @@
 
 //! Receive side scaling (`ethtool -x`, `-X`).
 
-use core::marker::PhantomData;
-
 use kernel::{
     error::{
         from_result,
@@ -219,7 +217,8 @@ impl<T: Rss> Callbacks<T> {
         param: *mut bindings::ethtool_rxfh_param,
         extack: *mut bindings::netlink_ext_ack,
     ) -> c_int {
-        let extack = ExtAck(extack, PhantomData);
+        // SAFETY: The core calls with a valid structure, or null.
+        let extack = unsafe { ExtAck::from_raw(extack) };
 
         // SAFETY: As in `get_rxfh`.
         unsafe {
@@ -272,7 +271,8 @@ impl<T: Rss> Callbacks<T> {
         fields: *const bindings::ethtool_rxfh_fields,
         extack: *mut bindings::netlink_ext_ack,
     ) -> c_int {
-        let extack = ExtAck(extack, PhantomData);
+        // SAFETY: The core calls with a valid structure, or null.
+        let extack = unsafe { ExtAck::from_raw(extack) };
         // SAFETY: As above.
         let ((dev, control), fields) = unsafe { (Locked::<T>::new(dev), &*fields) };
 
