@@ -77,9 +77,12 @@ macro_rules! operations {
                 };
             }
 
-            impl<'bound, T: super::$trait + 'bound, E> Unregistered<'bound, T, E> {
+            impl<'bound, T: Driver + 'bound, E> Unregistered<'bound, T, E> {
                 $(#[$doc])*
-                $vis fn $with(self) -> Unregistered<'bound, T, (E, $trait)> {
+                $vis fn $with(self) -> Unregistered<'bound, T, (E, $trait)>
+                where
+                    T: super::$trait,
+                {
                     self.with_operations()
                 }
             }
