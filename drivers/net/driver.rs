@@ -19,8 +19,8 @@ use crate::{
     features::Features,
     hwtstamp::{
         Capabilities,
-        Stamping,
-        TxStampStats, //
+        Timestamping,
+        TxTimestampStats, //
     },
     napi::Poll,
     rx_mode::RxMode,
@@ -148,35 +148,35 @@ pub trait Driver: Sized + Send + Sync {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// What the device takes timestamps of with a clock of its own; `None` for nothing.
-    fn stamps(&self) -> Option<Capabilities> {
+    /// The timestamps that the device can take with a clock of its own; `None` for none.
+    fn timestamp_capabilities(&self) -> Option<Capabilities> {
         None
     }
 
-    /// What timestamps are taken now (`ndo_hwtstamp_get`).
-    fn stamping(_dev: Locked<'_, Self>, _control: &mut Self::Control) -> Stamping {
-        Stamping::OFF
+    /// The timestamps that are taken now (`ndo_hwtstamp_get`).
+    fn timestamping(_dev: Locked<'_, Self>, _control: &mut Self::Control) -> Timestamping {
+        Timestamping::OFF
     }
 
     /// Takes these timestamps from now on (`ndo_hwtstamp_set`); also while the interface is down.
-    /// Called for a device that has [`Self::stamps`]. Returns what it takes, which may be more
-    /// than was asked for.
+    /// Called for a device that has [`Self::timestamp_capabilities`]. Returns what
+    /// it takes, which may be more than was asked for.
     ///
     /// # Errors
     ///
     /// `ERANGE` if the device cannot; all is as before.
-    fn set_stamping(
+    fn set_timestamping(
         _dev: Locked<'_, Self>,
         _control: &mut Self::Control,
-        _stamping: Stamping,
+        _timestamping: Timestamping,
         _extack: &ExtAck<'_>,
-    ) -> Result<Stamping> {
+    ) -> Result<Timestamping> {
         Err(EOPNOTSUPP)
     }
 
-    /// TX timestamp statistics. Called for a device that has [`Self::stamps`].
-    fn tx_stamp_stats(&self) -> TxStampStats {
-        TxStampStats::default()
+    /// TX timestamp statistics. Called for a device that has [`Self::timestamp_capabilities`].
+    fn tx_timestamp_stats(&self) -> TxTimestampStats {
+        TxTimestampStats::default()
     }
 
     /// Adds up the device's statistics (`ndo_get_stats64`). Called without a lock, at any time:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Hardware time stamps: what users ask of them, and what a driver says it has.
+//! Hardware timestamps: which ones users ask for, and which a device can take.
 //!
-//! A driver stamps frames that it sends if [`TxOffloads::timestamp`](crate::skb::TxOffloads::timestamp) says so, with
-//! [`TxSkb::await_timestamp`](crate::skb::TxSkb::await_timestamp), and frames that it receives with
+//! A driver reports them with [`TxSkb::await_timestamp`](crate::skb::TxSkb::await_timestamp), for
+//! frames whose [`TxOffloads::timestamp`](crate::skb::TxOffloads::timestamp) asks for it, and with
 //! [`RxSkb::set_timestamp`](crate::skb::RxSkb::set_timestamp).
 //!
 //! C header: `include/linux/net_tstamp.h`
@@ -106,14 +106,14 @@ impl TxType {
 
 /// Which frames get timestamps.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Stamping {
+pub struct Timestamping {
     /// Frames that are sent.
     pub tx: TxType,
     /// Frames that are received.
     pub rx: RxFilter,
 }
 
-impl Stamping {
+impl Timestamping {
     /// None.
     pub const OFF: Self = Self {
         tx: TxType::Off,
@@ -171,14 +171,14 @@ impl Capabilities {
     }
 }
 
-/// How it went with frames that were to be stamped when they were sent.
+/// TX timestamp statistics (`struct ethtool_ts_stats`).
 #[derive(Copy, Clone, Default)]
-pub struct TxStampStats {
-    /// Frames that were.
-    pub stamped: u64,
-    /// Frames whose stamp never came.
+pub struct TxTimestampStats {
+    /// Timestamps that were delivered.
+    pub delivered: u64,
+    /// Frames whose timestamp never came.
     pub lost: u64,
-    /// Frames that were sent without, because the device was busy with another.
+    /// Frames that were sent without one, because the device was busy with another.
     pub busy: u64,
 }
 
@@ -186,29 +186,29 @@ pub struct TxStampStats {
 ///
 /// # Invariants
 ///
-/// The pointer is valid, and owns a share in the skb.
-pub struct AwaitingStamp(NonNull<bindings::sk_buff>);
+/// The pointer is valid, and owns a reference to the skb.
+pub struct AwaitingTimestamp(NonNull<bindings::sk_buff>);
 
-// SAFETY: A share in an skb may be used and given back on any thread.
-unsafe impl Send for AwaitingStamp {}
+// SAFETY: A reference to an skb may be used and dropped on any thread.
+unsafe impl Send for AwaitingTimestamp {}
 
-impl AwaitingStamp {
+impl AwaitingTimestamp {
     /// # Safety
     ///
-    /// `skb` must be valid, and a share in it the caller's to give.
+    /// `skb` must be valid, with a reference that the caller passes on.
     pub(crate) unsafe fn new(skb: *mut bindings::sk_buff) -> Self {
         // SAFETY: As this function requires. INVARIANT: As above.
         Self(unsafe { NonNull::new_unchecked(skb) })
     }
 
-    /// Tells the sender that it was at `time`, in nanoseconds of the device's clock.
+    /// Delivers to the sender that it was sent at `time`, in nanoseconds of the device's clock.
     pub fn deliver(self, time: u64) {
         // SAFETY: By the type invariant.
         unsafe { bindings::net_shim_skb_set_tx_timestamp(self.0.as_ptr(), time) };
     }
 }
 
-impl Drop for AwaitingStamp {
+impl Drop for AwaitingTimestamp {
     fn drop(&mut self) {
         // SAFETY: By the type invariant.
         unsafe { bindings::net_shim_skb_consume_any(self.0.as_ptr()) };

@@ -30,7 +30,7 @@ use crate::{
     },
     ethtool::ExtAck,
     features::Features,
-    hwtstamp::Stamping,
+    hwtstamp::Timestamping,
     rx_mode::{
         Addresses,
         RxMode, //
@@ -340,10 +340,10 @@ impl<T: Driver> Table<T> {
         // SAFETY: The core holds the lock, and calls with a valid structure.
         let ((dev, control), config) = unsafe { (Locked::<T>::new(dev), &mut *config) };
 
-        if dev.device().driver().stamps().is_none() {
+        if dev.device().driver().timestamp_capabilities().is_none() {
             return EOPNOTSUPP.to_errno();
         }
-        T::stamping(dev, control).to_config(config);
+        T::timestamping(dev, control).to_config(config);
         0
     }
 
@@ -365,12 +365,12 @@ impl<T: Driver> Table<T> {
         };
 
         from_result(|| {
-            if dev.device().driver().stamps().is_none() {
+            if dev.device().driver().timestamp_capabilities().is_none() {
                 return Err(EOPNOTSUPP);
             }
-            let stamping = Stamping::from_config(config)?;
+            let timestamping = Timestamping::from_config(config)?;
 
-            T::set_stamping(dev, control, stamping, &extack)?.to_config(config);
+            T::set_timestamping(dev, control, timestamping, &extack)?.to_config(config);
             Ok(0)
         })
     }

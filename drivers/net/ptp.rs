@@ -2,7 +2,7 @@
 
 //! Clocks of network devices (`/dev/ptp*`), which the Precision Time Protocol keeps in step.
 //!
-//! A driver implements [`Clock`] and registers it; what it stamps of frames is in [`crate::hwtstamp`].
+//! A driver implements [`Clock`] and registers it; timestamps of frames are in [`crate::hwtstamp`].
 //! The clock belongs to the device, not to the interface: it goes while the interface is down.
 //!
 //! C header: `include/linux/ptp_clock_kernel.h`

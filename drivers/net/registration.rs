@@ -160,7 +160,7 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
         to_result(unsafe {
             bindings::netif_set_real_num_queues(raw, config.tx_in_use, config.rx_in_use)
         })?;
-        // SAFETY: Nobody else knows `dev`; `Device` is a transparent wrapper of `struct device`.
+        // SAFETY: `dev` is not published yet; `Device` is a transparent wrapper of `struct device`.
         unsafe {
             if let Some(parent) = parent {
                 bindings::net_shim_set_netdev_dev(

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The device's clock, and what is stamped with it.
+//! The device's clock, and the timestamps that it takes.
 //!
-//! A stamp of what was received is in its register before the frame is in memory, and NAPI takes it.
-//! A stamp of what was sent comes some time after the frame was given to the device, which has no
-//! interrupt for it: the clock's worker looks for it. There is one register for each, so that one
-//! frame at a time can wait for its stamp; others are sent without.
+//! An RX timestamp is in its register before the frame is in memory, and NAPI reads it. A TX
+//! timestamp comes some time after the frame was posted to the device, which has no interrupt for
+//! it: the clock's worker looks for it. There is one register for each direction, so that one frame
+//! at a time can wait for its timestamp; others are sent without.
 
 use i82576::{
     clock::{
@@ -38,9 +38,9 @@ use kernel::{
 use net::{
     hwtstamp::{
         self,
-        AwaitingStamp,
+        AwaitingTimestamp,
         RxFilter,
-        TxStampStats,
+        TxTimestampStats,
         TxType, //
     },
     ptp::{
@@ -59,11 +59,11 @@ const PERIOD: Msecs = 2000;
 /// The clock counts from another moment after this time.
 const ADVANCE: Delta = Delta::from_secs(1);
 
-/// How often it looks for the stamp of what was sent.
+/// How often it looks for a TX timestamp.
 const SOON: Msecs = 1;
 
-/// A received frame's stamp that nobody has taken for so long is of one that was dropped: longer than
-/// a busy processor lets NAPI wait.
+/// An RX timestamp that NAPI has not read for so long is of a frame that was dropped: longer than a
+/// busy processor lets NAPI wait.
 const LEFT: Delta = Delta::from_secs(5);
 
 /// It gives up after this time. A frame can wait behind pause frames.
@@ -79,20 +79,20 @@ pub(crate) const RX_FILTERS: &[RxFilter] = &[
     RxFilter::PTP_V2_L2_EVENT,
 ];
 
-/// What the device is told to stamp for a user's wish.
+/// The timestamps that the device takes for what a user asks for.
 ///
 /// # Errors
 ///
 /// `ERANGE` if it cannot.
-pub(crate) fn stamping(wish: hwtstamp::Stamping) -> Result<Stamping> {
-    let rx = match wish.rx {
+pub(crate) fn stamping(wanted: hwtstamp::Timestamping) -> Result<Stamping> {
+    let rx = match wanted.rx {
         RxFilter::NONE => Messages::None,
         RxFilter::PTP_V2_L2_SYNC => Messages::Sync,
         RxFilter::PTP_V2_L2_DELAY_REQ => Messages::DelayReq,
         RxFilter::PTP_V2_L2_EVENT => Messages::Event,
         _ => return Err(ERANGE),
     };
-    let tx = match wish.tx {
+    let tx = match wanted.tx {
         TxType::Off => false,
         TxType::On => true,
         TxType::OneStepSync | TxType::OneStepP2p => return Err(ERANGE),
@@ -101,9 +101,9 @@ pub(crate) fn stamping(wish: hwtstamp::Stamping) -> Result<Stamping> {
     Ok(Stamping { tx, rx })
 }
 
-/// What a user sees of what the device stamps.
-pub(crate) fn shown(stamping: &Stamping) -> hwtstamp::Stamping {
-    hwtstamp::Stamping {
+/// The timestamps that the device takes, as a user sees them.
+pub(crate) fn shown(stamping: &Stamping) -> hwtstamp::Timestamping {
+    hwtstamp::Timestamping {
         tx: if stamping.tx { TxType::On } else { TxType::Off },
         rx: match stamping.rx {
             Messages::None => RxFilter::NONE,
@@ -117,13 +117,13 @@ pub(crate) fn shown(stamping: &Stamping) -> hwtstamp::Stamping {
 /// What counts the device's time.
 struct Time {
     counter: Counter,
-    /// When it was told the time last.
+    /// When it was last set.
     since: Instant<Monotonic>,
 }
 
 /// A frame that is being sent.
 struct Waiting {
-    frame: AwaitingStamp,
+    frame: AwaitingTimestamp,
     /// Its TX queue.
     queue: u16,
     since: Instant<Monotonic>,
@@ -135,16 +135,16 @@ pub(crate) struct Clock<'bound> {
     hw: Arc<Hw<'bound>>,
     #[pin]
     time: SpinLockIrq<Time>,
-    /// The frame that waits for its stamp.
+    /// The frame that waits for its timestamp.
     #[pin]
     waiting: SpinLockIrq<Option<Waiting>>,
-    /// Frames are stamped when they are sent.
+    /// Frames get timestamps when they are sent.
     tx: Atomic<bool>,
-    /// Since when there is a stamp of a received frame that nobody has taken, as far as the worker
-    /// has seen. Whoever takes it holds the lock.
+    /// Since when the worker has seen an RX timestamp that was not read. It is read with the lock
+    /// held.
     #[pin]
     rx_left: SpinLockIrq<Option<Instant<Monotonic>>>,
-    stamped: SharedCounter,
+    delivered: SharedCounter,
     lost: SharedCounter,
     busy: SharedCounter,
 }
@@ -167,13 +167,13 @@ impl<'bound> Clock<'bound> {
             waiting <- new_spinlock_irq!(None),
             tx: Atomic::new(false),
             rx_left <- new_spinlock_irq!(None),
-            stamped: SharedCounter::new(),
+            delivered: SharedCounter::new(),
             lost: SharedCounter::new(),
             busy: SharedCounter::new(),
         }? Error)
     }
 
-    /// Goes on after a reset of the device, if there was one, and stamps this from now on.
+    /// Goes on after a reset of the device, if there was one, and takes these timestamps from now on.
     pub(crate) fn start(&self, stamping: &Stamping) {
         let mut time = self.time.lock();
 
@@ -186,14 +186,14 @@ impl<'bound> Clock<'bound> {
         self.set_stamping(stamping);
     }
 
-    /// Stamps this from now on.
+    /// Takes these timestamps from now on.
     pub(crate) fn set_stamping(&self, stamping: &Stamping) {
         self.hw.set_stamping(stamping);
         self.tx.store(stamping.tx, Relaxed);
     }
 
-    /// Has a frame wait for the stamp that the device takes when it is sent. Returns whether it does:
-    /// if so [`Registration::schedule`] has to be called.
+    /// Has a frame wait for its TX timestamp. Returns whether it does: if so
+    /// [`Registration::schedule`] has to be called.
     pub(crate) fn await_stamp(&self, frame: &mut TxSkb, queue: u16) -> bool {
         if !self.tx.load(Relaxed) {
             return false;
@@ -214,7 +214,7 @@ impl<'bound> Clock<'bound> {
         true
     }
 
-    /// Waits for no stamp of TX queue `queue` any more: what was given to the device is not sent.
+    /// Waits for no timestamp of TX queue `queue` any more: what was posted is not sent.
     pub(crate) fn forget(&self, queue: u16) {
         let mut waiting = self.waiting.lock();
 
@@ -227,7 +227,7 @@ impl<'bound> Clock<'bound> {
         }
     }
 
-    /// When the frame was received of which the device says that it has a stamp, in nanoseconds.
+    /// The RX timestamp of the frame of which the device reports that it has one, in nanoseconds.
     pub(crate) fn rx_stamp(&self) -> Option<u64> {
         let mut left = self.rx_left.lock();
         let system = self.hw.take_rx_stamp();
@@ -238,31 +238,31 @@ impl<'bound> Clock<'bound> {
         Some(self.time.lock().counter.at(system))
     }
 
-    /// How it went with frames that were sent.
-    pub(crate) fn tx_stats(&self) -> TxStampStats {
-        TxStampStats {
-            stamped: self.stamped.get(),
+    /// TX timestamp statistics.
+    pub(crate) fn tx_stats(&self) -> TxTimestampStats {
+        TxTimestampStats {
+            delivered: self.delivered.get(),
             lost: self.lost.get(),
             busy: self.busy.get(),
         }
     }
 
-    /// Looks for the stamp of the frame that waits. Returns whether it still does.
+    /// Looks for the timestamp of the frame that waits. Returns whether it still does.
     fn look(&self) -> bool {
         let mut waiting = self.waiting.lock();
         let Some(Waiting { since, .. }) = &*waiting else {
             return false;
         };
-        let stamp = self.hw.take_tx_stamp();
+        let timestamp = self.hw.take_tx_stamp();
 
-        if stamp.is_none() && since.elapsed() < PATIENCE {
+        if timestamp.is_none() && since.elapsed() < PATIENCE {
             return true;
         }
         let done = waiting.take();
 
         drop(waiting);
-        if let (Some(system), Some(Waiting { frame, .. })) = (stamp, done) {
-            self.stamped.add(1);
+        if let (Some(system), Some(Waiting { frame, .. })) = (timestamp, done) {
+            self.delivered.add(1);
             frame.deliver(self.time.lock().counter.at(system));
         } else {
             self.lost.add(1);
@@ -270,7 +270,7 @@ impl<'bound> Clock<'bound> {
         false
     }
 
-    /// Gives up a stamp whose frame was dropped: no other would come.
+    /// Discards an RX timestamp whose frame was dropped: no other would come.
     fn look_after_receive(&self) {
         let mut left = self.rx_left.lock();
 

@@ -37,8 +37,8 @@ use net::{
     features::Features,
     hwtstamp::{
         Capabilities,
-        Stamping,
-        TxStampStats, //
+        Timestamping,
+        TxTimestampStats, //
     },
     irq::Vectors,
     napi::Scheduler,
@@ -235,7 +235,7 @@ impl<'bound> Driver for Adapter<'bound> {
         tx::supported(skb, features)
     }
 
-    fn stamps(&self) -> Option<Capabilities> {
+    fn timestamp_capabilities(&self) -> Option<Capabilities> {
         self.clock.as_ref().map(|clock| Capabilities {
             clock: clock.index(),
             tx: TX_TYPES,
@@ -243,30 +243,30 @@ impl<'bound> Driver for Adapter<'bound> {
         })
     }
 
-    fn stamping(_dev: Locked<'_, Self>, control: &mut Control) -> Stamping {
+    fn timestamping(_dev: Locked<'_, Self>, control: &mut Control) -> Timestamping {
         clock::shown(&control.stamping)
     }
 
-    fn set_stamping(
+    fn set_timestamping(
         dev: Locked<'_, Self>,
         control: &mut Control,
-        stamping: Stamping,
+        timestamping: Timestamping,
         extack: &ExtAck<'_>,
-    ) -> Result<Stamping> {
-        control.stamping = clock::stamping(stamping).inspect_err(|_| {
+    ) -> Result<Timestamping> {
+        control.stamping = clock::stamping(timestamping).inspect_err(|_| {
             extack
                 .set(c"RX timestamps are of PTP v2 over Ethernet only, TX timestamps not one-step")
         })?;
         if let Some(clock) = &dev.device().driver().clock {
             clock.set_stamping(&control.stamping);
         }
-        Ok(stamping)
+        Ok(timestamping)
     }
 
-    fn tx_stamp_stats(&self) -> TxStampStats {
+    fn tx_timestamp_stats(&self) -> TxTimestampStats {
         self.clock
             .as_ref()
-            .map_or_else(TxStampStats::default, |clock| clock.tx_stats())
+            .map_or_else(TxTimestampStats::default, |clock| clock.tx_stats())
     }
 
     fn link_stats(&self) -> LinkStats {

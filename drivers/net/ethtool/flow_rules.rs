@@ -160,7 +160,7 @@ fn used<T: FlowRules>(control: &T::Control) -> impl Iterator<Item = u32> + '_ {
     (0..T::FLOW_PLACES).filter(|place| T::flow_rule(control, *place).is_some())
 }
 
-/// Where a rule shall go, by what the user says.
+/// Where a rule is to go, by what the user asks for.
 fn place<T: FlowRules>(location: u32) -> Result<FlowPlace> {
     match location {
         bindings::RX_CLS_LOC_ANY | bindings::RX_CLS_LOC_FIRST => Ok(FlowPlace::First),

@@ -75,7 +75,7 @@ pub enum Flow {
     Udp4,
     /// UDP over IPv6.
     Udp6,
-    /// Other protocols over IP, as the core tells them apart: SCTP, AH, ESP, and IP as such.
+    /// Other protocols over IP, as the core distinguishes them: SCTP, AH, ESP, and IP as such.
     OtherIp,
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What users see of time stamps (`ethtool -T`). The kernel takes some itself; what the device takes
-//! is [`Driver::stamps`].
+//! Which timestamps there are (`ethtool -T`). The kernel takes some itself; those of the device are
+//! [`Driver::timestamp_capabilities`].
 
 use kernel::prelude::*;
 use net_bindings as bindings;
@@ -25,7 +25,7 @@ impl<T: Driver> Callbacks<T> {
         // SAFETY: The core calls with a device of `T`.
         let driver = unsafe { NetDevice::<T>::from_raw(dev) }.driver();
 
-        if let (0, Some(capabilities)) = (err, driver.stamps()) {
+        if let (0, Some(capabilities)) = (err, driver.timestamp_capabilities()) {
             // SAFETY: As above.
             capabilities.to_info(unsafe { &mut *out });
         }
@@ -42,17 +42,17 @@ impl<T: Driver> Callbacks<T> {
         // SAFETY: The core calls with a device of `T`.
         let driver = unsafe { NetDevice::<T>::from_raw(dev) }.driver();
 
-        if driver.stamps().is_none() {
+        if driver.timestamp_capabilities().is_none() {
             return;
         }
-        let stats = driver.tx_stamp_stats();
+        let stats = driver.tx_timestamp_stats();
 
         // SAFETY: The core calls with a valid structure. The fields are in an anonymous union of the
         // same structure with and without a name.
         unsafe {
             let out = &mut (*out).__bindgen_anon_1.__bindgen_anon_1;
 
-            out.pkts = stats.stamped;
+            out.pkts = stats.delivered;
             out.lost = stats.lost;
             out.err = stats.busy;
         }

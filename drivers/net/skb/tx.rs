@@ -11,7 +11,7 @@ use kernel::prelude::*;
 use net_bindings as bindings;
 
 use super::SkbRef;
-use crate::hwtstamp::AwaitingStamp;
+use crate::hwtstamp::AwaitingTimestamp;
 
 /// What segmentation offload needs to know of a frame.
 pub struct Segmentation {
@@ -100,9 +100,9 @@ impl TxSkb {
     /// [`Self::timestamp`]'s. From here on it is shared, so that it cannot be padded or prepared for
     /// segmentation.
     #[inline]
-    pub fn await_timestamp(&mut self) -> AwaitingStamp {
+    pub fn await_timestamp(&mut self) -> AwaitingTimestamp {
         // SAFETY: The skb is ours, and the function takes a reference.
-        unsafe { AwaitingStamp::new(bindings::net_shim_skb_await_timestamp(self.as_raw())) }
+        unsafe { AwaitingTimestamp::new(bindings::net_shim_skb_await_timestamp(self.as_raw())) }
     }
 
     /// Appends zeroes up to `len` bytes; `None`, and the skb is gone, if there is no memory, or if it

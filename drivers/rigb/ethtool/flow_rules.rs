@@ -56,7 +56,7 @@ impl<'bound> FlowRules for Adapter<'bound> {
         let place = Filter::try_from(&device_rule(rule))
             .and_then(|filter| table.insert(place, filter))
             .map_err(|refusal| {
-                // The core has no way to tell the user.
+                // The core has no extack for this operation.
                 dev_dbg!(adapter.parent, "rule refused: {}\n", refusal.reason());
                 errno(refusal)
             })?;
