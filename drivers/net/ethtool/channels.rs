@@ -31,18 +31,6 @@ pub struct ChannelCounts {
     pub other: u32,
 }
 
-impl ChannelCounts {
-    /// How many RX queues these channels have.
-    pub const fn rx_queues(&self) -> u32 {
-        self.combined + self.rx
-    }
-
-    /// How many TX queues these channels have.
-    pub const fn tx_queues(&self) -> u32 {
-        self.combined + self.tx
-    }
-}
-
 /// A driver that shows its channels.
 #[vtable]
 pub trait Channels: Driver {
@@ -89,6 +77,12 @@ impl<T: Driver> Locked<'_, T> {
         kernel::error::to_result(unsafe {
             bindings::netif_set_real_num_queues(self.device().as_raw(), tx, rx)
         })
+    }
+
+    /// How many RX queues are in use.
+    pub fn rx_queues(&self) -> u32 {
+        // SAFETY: The device is valid, and its lock guards the number.
+        unsafe { (*self.device().as_raw()).real_num_rx_queues }
     }
 
     /// Returns whether a user has set the RSS indirection table.
@@ -148,14 +142,16 @@ impl<T: Channels> Callbacks<T> {
         // The core has checked the maxima, and that there is a queue of each kind.
         from_result(|| T::set_channels(dev, rtnl, control, wanted).map(|()| 0))
     }
+}
 
+impl<T: Driver> Callbacks<T> {
     /// # Safety
     ///
     /// Only the core may call it, as `get_rx_ring_count`.
     pub(super) unsafe extern "C" fn get_rx_ring_count(dev: *mut bindings::net_device) -> u32 {
         // SAFETY: The core holds the lock.
-        let (_, control) = unsafe { Locked::<T>::new(dev) };
+        let (dev, _) = unsafe { Locked::<T>::new(dev) };
 
-        T::channels(control).rx_queues()
+        dev.rx_queues()
     }
 }

@@ -14,11 +14,11 @@ use net_bindings as bindings;
 
 use super::{
     flow_spec,
-    Callbacks,
-    Channels, //
+    Callbacks, //
 };
 use crate::{
     device::{
+        Driver,
         Locked,
         MacAddress, //
     },
@@ -125,7 +125,7 @@ pub enum FlowPlace {
 
 /// A driver with rules. While [`Features::NTUPLE`] is off it has none: turning it off removes them
 /// ([`Driver::set_features`](crate::device::Driver::set_features)).
-pub trait FlowRules: Channels {
+pub trait FlowRules: Driver {
     /// Places of rules. Of the rules that match a packet, the one at the lowest place counts.
     const FLOW_PLACES: u32;
 
@@ -182,7 +182,7 @@ fn insert<T: FlowRules>(
     let rule = flow_spec::decode(spec)?;
 
     match rule.action {
-        FlowAction::Queue(queue) if queue >= T::channels(control).rx_queues() => Err(EINVAL),
+        FlowAction::Queue(queue) if queue >= dev.rx_queues() => Err(EINVAL),
         _ => T::insert_flow_rule(dev, control, place, &rule),
     }
 }

@@ -28,6 +28,7 @@ impl<T: Driver> Table<T> for () {
     const OPS: bindings::ethtool_ops = bindings::ethtool_ops {
         op_needs_rtnl: bindings::NET_SHIM_OPS_NEED_RTNL,
         get_link: Some(bindings::ethtool_op_get_link),
+        get_rx_ring_count: Some(Callbacks::<T>::get_rx_ring_count),
         get_ts_info: Some(Callbacks::<T>::get_ts_info),
         get_ts_stats: Some(Callbacks::<T>::get_ts_stats),
         ..pin_init::zeroed()
@@ -107,7 +108,6 @@ operations! {
     pub fn with_channels() where T: Channels {
         get_channels: Some(Callbacks::<T>::get_channels),
         set_channels: when(T::HAS_SET_CHANNELS, Callbacks::<T>::set_channels),
-        get_rx_ring_count: Some(Callbacks::<T>::get_rx_ring_count),
     }
 
     /// Offers interrupt coalescing.
