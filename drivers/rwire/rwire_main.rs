@@ -75,6 +75,7 @@ struct Transmitter {
 
 impl tx::Transmit for Transmitter {
     fn transmit(&mut self, skb: TxSkb, queue: tx::TxQueue<'_>, more: bool) {
+        skb.timestamp();
         queue.count_sent(skb.len());
         // There is room: the queue is stopped before the wire is full.
         if let Some(vacant) = self.wire.vacant() {

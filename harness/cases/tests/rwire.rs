@@ -4,13 +4,21 @@
 
 use cases::{Driver, Family, Result, Testbed};
 use protocol::{
+    ethtool::{GetDriverStats, GetPause, GetTimestamping},
     kernel::UnloadModule,
     link::ListInterfaces,
     netdev::{ListNapis, ListQueues, QueueKind},
+    rings::GetChannels,
+    stamp::{StampDatagrams, Stamper},
     traffic::Ping,
 };
 
 const MIB: u64 = 1 << 20;
+
+const EOPNOTSUPP: i32 = 95;
+
+/// `SOF_TIMESTAMPING_*`: TX_SOFTWARE, RX_SOFTWARE and SOFTWARE.
+const SOFTWARE_TIMESTAMPS: u32 = 1 << 1 | 1 << 3 | 1 << 4;
 
 fn pair(mtu: u32, name: &str) -> Result<Testbed> {
     Testbed::options().driver(Driver::Rwire).mtu(mtu).boot(name)
@@ -125,6 +133,63 @@ fn a_software_nic_has_a_link_while_both_ends_are_up() -> Result {
         bed.wait_carrier(true)?;
         bed.stream(other, down, Family::V4)
             .transfer(&bed, MIB, &[64 << 10])?;
+    }
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_software_nic_has_software_timestamps_and_no_ethtool_operation_of_its_own() -> Result {
+    let bed = pair(1500, "rwire-ethtool")?;
+    let ns = bed.local.ns;
+    let interface = || bed.local.name();
+
+    let timestamps = bed.guest.call(GetTimestamping {
+        ns,
+        interface: interface(),
+    })?;
+    assert_eq!(
+        (timestamps.sources, timestamps.clock),
+        (SOFTWARE_TIMESTAMPS, None)
+    );
+    for family in Family::BOTH {
+        let timestamps = bed.guest.call(StampDatagrams {
+            ns,
+            to: bed.peer.socket(family, bed.port()),
+            count: 1,
+            size: 64,
+            by: Stamper::Software,
+            timeout_ms: 60_000,
+        })?;
+        assert_eq!(timestamps.len(), 1, "timestamps over {family:?}");
+    }
+
+    let refusals = [
+        bed.guest
+            .call(GetChannels {
+                ns,
+                interface: interface(),
+            })
+            .err(),
+        bed.guest
+            .call(GetPause {
+                ns,
+                interface: interface(),
+            })
+            .err(),
+        bed.guest
+            .call(GetDriverStats {
+                ns,
+                interface: interface(),
+            })
+            .err(),
+    ];
+    for refusal in refusals {
+        assert_eq!(
+            refusal.and_then(|error| error.errno()),
+            Some(EOPNOTSUPP),
+            "what the driver does not implement is not there"
+        );
     }
     bed.finish()?;
     Ok(())
