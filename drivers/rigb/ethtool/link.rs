@@ -124,12 +124,16 @@ impl<'bound> FlowControl for Adapter<'bound> {
         control.pause
     }
 
-    fn set_pause(dev: Locked<'_, Self>, control: &mut Control, pause: Pause) {
+    fn set_pause(dev: Locked<'_, Self>, control: &mut Control, pause: Pause) -> Result {
+        if pause.autoneg {
+            return Err(EOPNOTSUPP);
+        }
         control.pause = pause;
         dev.device()
             .driver()
             .hw
             .set_flow_control(pause.rx, pause.tx);
+        Ok(())
     }
 }
 

@@ -126,6 +126,7 @@ impl Control {
             filter: Filter::NONE,
             five_tuples: five_tuples.then_some(five_tuple::Table::EMPTY),
             pause: Pause {
+                autoneg: false,
                 rx: false,
                 tx: false,
             },
