@@ -99,7 +99,10 @@ const KEEP_BYTES: u32 = 12 << 20;
 
 /// How many pieces of memory of `page_size` a pool keeps whose ring takes `size`.
 const fn keep(size: u32, page_size: PageSize) -> u32 {
-    let most = KEEP_BYTES / page_size.bytes();
+    let most = match KEEP_BYTES.checked_shr(page_size.0.trailing_zeros()) {
+        Some(most) => most,
+        None => 0,
+    };
     let wanted = size.saturating_mul(KEEP);
 
     if wanted <= most {

@@ -180,6 +180,10 @@ impl<'bound> XskRunning<'bound> {
     /// # Errors
     ///
     /// The device did not stop: the ring runs on.
+    #[expect(
+        clippy::result_large_err,
+        reason = "a ring is returned as it is: stopping must not allocate"
+    )]
     pub(super) fn stop(self) -> core::result::Result<XskRing, (Error, Self)> {
         if let Err(error) = self.queue.stop() {
             return Err((error, self));
