@@ -67,6 +67,7 @@ pub struct Options {
     bounce_buffers: bool,
     dma_debugging: bool,
     disk: Option<PathBuf>,
+    rom: Option<PathBuf>,
     snapshot: bool,
 }
 
@@ -88,6 +89,7 @@ impl Default for Options {
             bounce_buffers: false,
             dma_debugging: true,
             disk: None,
+            rom: None,
             snapshot: false,
         }
     }
@@ -206,6 +208,13 @@ impl Options {
         self
     }
 
+    /// Gives the NICs an expansion ROM with this image. It is off until a case maps it.
+    #[must_use]
+    pub fn rom(mut self, image: impl Into<PathBuf>) -> Self {
+        self.rom = Some(image.into());
+        self
+    }
+
     /// Boots a guest with the images that the environment names, and sets both NICs up.
     pub fn boot(self, name: &str) -> Result<Testbed> {
         self.snapshot().boot_images(Images::from_env()?, name)
@@ -238,6 +247,11 @@ impl Options {
         }
         if let Some(disk) = self.disk {
             machine = machine.disk(disk);
+        }
+        if let Some(rom) = self.rom {
+            machine = machine
+                .qemu_argument("-global")
+                .qemu_argument(&format!("igb.romfile={}", rom.display()));
         }
         if self.counted {
             machine = machine.counted().call_timeout(COUNTED_PATIENCE);

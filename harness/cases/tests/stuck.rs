@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A device that neither stops its queues nor comes out of a reset keeps their memory.
+//!
+//! QEMU's does both at once. So its registers are hidden behind its expansion ROM, which is mapped
+//! over them and reads as a device that is stuck. Behind the ROM the device goes on: it knows nothing
+//! of what the driver writes, and fills the buffers that it has.
+
+use std::{fs, path::PathBuf};
+
+use cases::{Family, Result, Testbed};
+use protocol::{
+    Ns, UdpSink, UdpSource,
+    kernel::ReadFile,
+    pci::{ReadRegister, WriteConfig},
+};
+use vm::Images;
+
+const MIB: u64 = 1 << 20;
+
+/// The size of the registers' BAR, in bytes.
+const BAR: usize = 128 << 10;
+
+/// Registers and their bits (82576 datasheet, 8.2.1, 8.2.2, 8.10.10, 8.12.14).
+const CTRL: u32 = 0;
+const RESET: u32 = 1 << 26;
+const STATUS: u32 = 8;
+const LINK_UP: u32 = 1 << 1;
+const RXDCTL: u32 = 0xc028;
+const TXDCTL: u32 = 0xe028;
+const ENABLE: u32 = 1 << 25;
+/// From a queue's registers to the next one's.
+const STRIDE: u32 = 0x40;
+
+/// Where the expansion ROM's address is in the configuration space, and what maps it (PCI
+/// specification, 6.2.5.2).
+const ROM_ADDRESS: u16 = 0x30;
+const ROM_ENABLE: u16 = 1;
+
+/// The image of registers that are stuck.
+fn stuck() -> Vec<u8> {
+    let mut image = vec![0; BAR];
+    let mut set = |register: u32, value: u32| {
+        image[register as usize..][..4].copy_from_slice(&value.to_le_bytes());
+    };
+    set(CTRL, RESET);
+    set(STATUS, LINK_UP);
+    for queue in 0..16 {
+        set(RXDCTL + queue * STRIDE, ENABLE);
+        set(TXDCTL + queue * STRIDE, ENABLE);
+    }
+    image
+}
+
+/// Hides the registers of the NIC under test, whose BAR is at `address`, or shows them again.
+fn hide(bed: &Testbed, device: &str, address: u32, hidden: bool) -> Result {
+    let enable = if hidden { ROM_ENABLE } else { 0 };
+    for (offset, value) in [
+        (ROM_ADDRESS + 2, (address >> 16) as u16),
+        (ROM_ADDRESS, address as u16 | enable),
+    ] {
+        bed.guest.call(WriteConfig {
+            device: device.to_owned(),
+            offset,
+            value,
+        })?;
+    }
+    let ctrl = bed.guest.call(ReadRegister {
+        device: device.to_owned(),
+        offset: CTRL,
+    })?;
+    assert_eq!(ctrl == RESET, hidden, "CTRL reads as {ctrl:#x}");
+    Ok(())
+}
+
+/// Where the first BAR is.
+fn bar_address(bed: &Testbed, device: &str) -> Result<u32> {
+    let resources = bed.guest.call(ReadFile {
+        ns: Ns::Local,
+        path: format!("/sys/bus/pci/devices/{device}/resource"),
+    })?;
+    let start = resources.split_whitespace().next().unwrap_or_default();
+    Ok(u32::from_str_radix(start.trim_start_matches("0x"), 16)?)
+}
+
+#[test]
+fn memory_of_queues_that_do_not_stop_is_never_freed() -> Result {
+    let rom = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("stuck.rom");
+    fs::write(&rom, stuck())?;
+    let bed = Testbed::options()
+        .rom(rom)
+        .boot_images(Images::from_env()?, "stuck")?;
+    let leaked = || bed.statistic(bed.local, "leaked_rings");
+    let inflight = || -> Result<u64> {
+        let pools = bed.page_pools(bed.local)?;
+        Ok(pools.iter().filter_map(|pool| pool.inflight).sum())
+    };
+    let device = bed.pci_device(bed.local)?;
+    let address = bar_address(&bed, &device)?;
+    // The device has something to write all the time.
+    let port = bed.port();
+    let mut sink = bed.guest.start(UdpSink {
+        ns: bed.local.ns,
+        listen: bed.local.socket(Family::V4, port),
+        seed: 5,
+    })?;
+    let source = bed.guest.start(UdpSource {
+        ns: bed.peer.ns,
+        bind: None,
+        connect: bed.local.socket(Family::V4, port),
+        seed: 5,
+        datagrams: None,
+        size: 1000,
+        batch: None,
+        pause_us: 500,
+    })?;
+    sink.wait_bytes(1)?;
+    assert_eq!(leaked()?, 0);
+    let posted = inflight()?;
+
+    // A debug kernel finds what is leaked on purpose.
+    bed.guest.allow_log("unreferenced object 0x");
+    hide(&bed, &device, address, true)?;
+    let changed = bed.set_receive_ring(bed.local, 256);
+    println!("the change: {changed:?}");
+    // Two queue pairs.
+    bed.wait_until(4, leaked)?;
+    bed.wait_logged("not restarted", 1)?;
+    assert!(
+        inflight()? >= posted,
+        "buffers that the device has are out of their pools: {} of {posted}",
+        inflight()?
+    );
+
+    hide(&bed, &device, address, false)?;
+    let before = leaked()?;
+    bed.set_interface(bed.local, false)?;
+    bed.set_interface(bed.local, true)?;
+    bed.wait_carrier(true)?;
+    for (from, to) in [(bed.local, bed.peer), (bed.peer, bed.local)] {
+        bed.stream(from, to, Family::V4)
+            .transfer(&bed, MIB, &[64 << 10])?;
+    }
+    assert_eq!(
+        leaked()?,
+        before,
+        "only rings of the stuck device are leaked"
+    );
+    source.stop()?;
+    sink.stop()?;
+    bed.finish()?;
+    Ok(())
+}
