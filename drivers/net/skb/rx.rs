@@ -244,7 +244,8 @@ impl RxSkb {
     ///
     /// `napi` must be being polled with a budget, and the frame have an Ethernet header in its
     /// linear part.
-    #[inline]
+    // See `Receive::receive`.
+    #[inline(always)]
     pub(crate) unsafe fn hand_up(self, napi: *mut bindings::napi_struct, metadata: &RxMetadata) {
         let verified = match metadata.checksum {
             Checksum::None => false,

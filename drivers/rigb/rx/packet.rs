@@ -142,7 +142,8 @@ impl<'bound> RxBuilder<'_, 'bound> {
 }
 
 /// What the last descriptor of a packet that goes up says of it, beside its `checksum`.
-#[inline]
+// See `Receive::receive`.
+#[inline(always)]
 pub(super) fn metadata(
     skb: &mut RxSkb,
     write_back: &WriteBack,
