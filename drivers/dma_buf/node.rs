@@ -45,7 +45,7 @@ pub trait Node: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// What the program shall see; `ENOTTY` for a command that there is not.
+    /// What the program sees; `ENOTTY` for a command that there is not.
     fn ioctl(this: ArcBorrow<'_, Self>, command: u32, arg: usize) -> Result<isize>;
 }
 

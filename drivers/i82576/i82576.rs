@@ -21,8 +21,8 @@
 //! * [`pci`]: how the device shows on the bus.
 //!
 //! Descriptors are `[u64; 2]` in host order: the values of the two little-endian quadwords of a
-//! descriptor in memory. The conversion to and from little endian belongs to whoever owns that
-//! memory.
+//! descriptor in memory. The conversion to and from little endian is the business of the
+//! memory's owner.
 //!
 //! Sources: "Intel 82576 Gigabit Ethernet Controller Datasheet" and the register headers of the
 //! kernel's `drivers/net/ethernet/intel/igb`. Where the model in QEMU (`hw/net/igb_core.c`) is

@@ -40,7 +40,7 @@ pub const fn l4_by_checksum_offset(offset: u16) -> Option<L4> {
     }
 }
 
-/// The headers of a frame whose transport checksum the device shall fill in.
+/// The headers of a frame whose transport checksum the device must fill in.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Headers {
     /// Where the IP header starts, in bytes from the start of the frame.

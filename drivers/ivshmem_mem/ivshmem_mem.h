@@ -22,7 +22,7 @@
 /**
  * struct ivshmem_mem_alloc - a request for memory
  * @size:   in: how many bytes, a multiple of the page size, not 0
- * @align:  in: what @offset shall be a multiple of: a power of two, the page
+ * @align:  in: what @offset must be a multiple of: a power of two, the page
  *          size or more; 0 is the page size. As a BAR's address is a multiple
  *          of its size, this holds for the memory's address as well.
  * @flags:  in: of the file: O_CLOEXEC, and O_RDWR, O_RDONLY or O_WRONLY;

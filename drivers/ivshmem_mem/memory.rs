@@ -117,7 +117,7 @@ impl Allocation {
         (self.first << PAGE_SHIFT) as u64
     }
 
-    /// Makes a dma-buf of it. Its memory is zero: nobody shall read what another has left there.
+    /// Makes a dma-buf of it. Its memory is zero: no user may read what another has left there.
     ///
     /// # Errors
     ///

@@ -98,7 +98,7 @@ struct Inner<T: Clock> {
 }
 
 impl<T: Clock> Inner<T> {
-    /// What the core is told. `owner` is the driver's module.
+    /// What the core knows of it. `owner` is the driver's module.
     fn info(owner: &'static ThisModule) -> bindings::ptp_clock_info {
         let mut name: [c_char; 32] = [0; 32];
 

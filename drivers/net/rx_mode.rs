@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which frames a device shall receive beside those for its own address.
+//! Which frames a device must receive beside those for its own address.
 //!
 //! C header: `include/linux/netdevice.h`
 

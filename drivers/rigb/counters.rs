@@ -2,8 +2,8 @@
 
 //! The device's own counters, added up: it clears them when they are read.
 //!
-//! They are read when somebody asks. Those of 32 bits stick at their maximum, so that whoever wants
-//! the numbers of a line at full load asks every half an hour.
+//! They are read when somebody asks. Those of 32 bits stick at their maximum: to have the numbers of a
+//! line at full load, ask every half an hour.
 
 use i82576::regs::{
     self,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which frames the device shall receive beside those for its own address.
+//! Which frames the device must receive beside those for its own address.
 
 use i82576::{
     filter::{

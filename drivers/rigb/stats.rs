@@ -41,7 +41,7 @@ pub(crate) struct QueueStats {
     pub(crate) rx_csum_verified: Counter,
     pub(crate) rx_csum_none: Counter,
     pub(crate) rx_csum_bad: Counter,
-    /// Packets that the device had no descriptor for; whoever asks for statistics adds to it.
+    /// Packets that the device had no descriptor for; reading statistics adds to it.
     pub(crate) rx_missed: SharedCounter,
     pub(crate) tx_packets: Counter,
     pub(crate) tx_bytes: Counter,

@@ -106,7 +106,7 @@ enum Frame {
     Xsk {
         /// Bytes on the wire, without Ethernet overhead.
         bytes: u32,
-        /// What the socket is told.
+        /// Entries of the socket that it completes.
         entries: u32,
     },
 }
@@ -212,7 +212,7 @@ pub(crate) struct Transmitter<'bound> {
     parent: &'bound Device<Bound>,
     clock: Option<Arc<clock::Registration<'bound>>>,
     stats: Arc<QueueStats>,
-    /// The tail that the device was told last.
+    /// The tail that was written last.
     rung: u32,
 }
 

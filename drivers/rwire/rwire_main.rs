@@ -3,9 +3,9 @@
 //! A pair of software NICs, joined by wires in memory: the smallest driver on `net`.
 //!
 //! Each NIC has two TX queues, two NAPIs and four RX queues. What one NIC puts on TX queue `i`, NAPI
-//! `i` of the other takes off, copies to a page, and receives on RX queue `2 * i`, or the one after
-//! it if it is IPv6. Then it schedules the sender's NAPI, as an interrupt would say that frames were
-//! sent. Checksums are not computed: the receiver hears that they are still to be filled in.
+//! `i` of the other copies to a page, and receives on RX queue `2 * i`, or the one after it if it is
+//! IPv6. Then it schedules the sender's NAPI, as an interrupt would. Checksums are not computed: the
+//! receiver hears that they are still to be filled in.
 //!
 //! There is no bus, no DMA and no interrupt: this is what a driver cannot do without.
 
@@ -124,7 +124,6 @@ impl napi::Poll for Lane {
             let Some(sent) = self.from.pop() else {
                 break;
             };
-
             // CAST: Queues are few.
             let queue = 2 * napi.index() as u16 + u16::from(sent.protocol() == skb::ETH_P_IPV6);
             if let Ok(skb) = RxSkb::copy_sent(buffer, &sent, napi) {

@@ -82,9 +82,9 @@ pub enum Refusal {
     Vlan,
     /// There is data for another device.
     UserData,
-    /// Packets shall be dropped.
+    /// Packets are to be dropped.
     Drop,
-    /// Packets shall go to a virtual function.
+    /// Packets are to go to a virtual function.
     VirtualFunction,
     /// There is no such queue.
     NoSuchQueue,

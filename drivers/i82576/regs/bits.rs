@@ -86,7 +86,7 @@ pub mod fc {
     pub const ADDRESS_HIGH: u32 = 0x0000_0100;
     /// FCT: the EtherType of MAC control frames.
     pub const ETHERTYPE: u32 = 0x8808;
-    /// FCTTV: for how long the other side shall pause, in units of 512 bits; the longest.
+    /// FCTTV: for how long the other side must pause, in units of 512 bits; the longest.
     pub const PAUSE_TIME: u32 = 0xffff;
     /// FCRTL: end the pause when the packet buffer is below the threshold.
     pub const XONE: u32 = 1 << 31;

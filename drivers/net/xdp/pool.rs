@@ -37,7 +37,7 @@ pub struct XskFrame {
     pub address: u64,
     /// Length in bytes.
     pub len: u32,
-    /// What [`Pool::completed`] has to be told when it was sent.
+    /// What goes to [`Pool::completed`] when it was sent.
     pub entries: u32,
 }
 
@@ -261,7 +261,7 @@ impl Pool {
         }
     }
 
-    /// Returns whether the user waits to be told that the queue needs buffers; otherwise the driver
+    /// Returns whether the user waits for a wakeup when the queue needs buffers; otherwise the driver
     /// has to look for them.
     pub fn needs_wakeup(&self) -> bool {
         // SAFETY: Valid by the type invariant.
