@@ -69,9 +69,12 @@ use self::{
     control::Phase,
     moderation::Moderation, //
 };
-use crate::device::{
-    Driver,
-    NetDevice, //
+use crate::{
+    device::{
+        Driver,
+        NetDevice, //
+    },
+    xdp::Pools, //
 };
 
 /// How a poll ended.
@@ -138,7 +141,8 @@ pub struct Config {
 /// - `phase` and `borrowed` are only accessed with the instance lock held, or when nobody else has
 ///   the device.
 /// - `state` belongs to the poll while `phase` is [`Phase::Enabled`], else to the one guard that
-///   `borrowed` says is out. It is dropped once, by [`Self::close`].
+///   `borrowed` says is out. It is dropped once, by [`Self::close`]. So do `pools`, which are of
+///   its RX queues.
 #[pin_data]
 pub(crate) struct Instance<P: Poll> {
     #[pin]
@@ -146,6 +150,7 @@ pub(crate) struct Instance<P: Poll> {
     #[pin]
     moderation: Moderation,
     state: UnsafeCell<ManuallyDrop<P>>,
+    pools: UnsafeCell<Pools>,
     interrupt: P::Interrupt,
     config: Config,
     index: u32,
@@ -189,6 +194,7 @@ impl<P: Poll> Instance<P> {
             }),
             moderation <- Moderation::new(Self::moderate),
             state: UnsafeCell::new(ManuallyDrop::new(state)),
+            pools: UnsafeCell::new(Pools::new()),
             interrupt,
             config,
             index,

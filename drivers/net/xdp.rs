@@ -36,6 +36,7 @@ use kernel::{
 };
 use net_bindings as bindings;
 
+pub(crate) use self::pool::Pools;
 pub use self::{
     frame::Frame,
     metadata::{

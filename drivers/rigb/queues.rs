@@ -109,7 +109,7 @@ impl<'bound> QueueManagement for Adapter<'bound> {
 
         match running.stop(&napi) {
             Ok(memory) => {
-                if let Some(pool) = &mut napi.state().pool {
+                if let Some(pool) = napi.pool(index) {
                     pool.discard_all();
                 }
                 Ok(memory)

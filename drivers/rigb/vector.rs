@@ -26,8 +26,7 @@ use net::{
         Receive,
         Scheduler, //
     },
-    stats::SharedCounter,
-    xdp::Pool, //
+    stats::SharedCounter, //
 };
 
 use crate::{
@@ -44,15 +43,13 @@ use crate::{
 pub(crate) struct QueuePair<'bound> {
     pub(crate) rx: Option<rx::Queue<'bound>>,
     pub(crate) tx: Option<tx::Completion<'bound>>,
-    /// What AF_XDP sockets have bound to the queues.
-    pub(crate) pool: Option<Pool>,
 }
 
 impl<'bound> QueuePair<'bound> {
     /// Sends what AF_XDP sockets have; returns whether there may be more.
     #[inline]
     fn send_xsk(&mut self, napi: &Receive<'_, Adapter<'bound>>) -> bool {
-        let Some(pool) = &mut self.pool else {
+        let (Some(pool), Some(rx::Queue::Xsk(_))) = (napi.pool(napi.index()), &self.rx) else {
             return false;
         };
         // Without a link nothing would be sent.
@@ -71,7 +68,7 @@ impl<'bound> napi::Poll for QueuePair<'bound> {
 
     fn complete(&mut self, napi: &Completion<'_, Adapter<'bound>>) -> bool {
         match &mut self.tx {
-            Some(tx) => tx.complete(napi, self.pool.as_mut()),
+            Some(tx) => tx.complete(napi),
             None => true,
         }
     }
@@ -85,7 +82,7 @@ impl<'bound> napi::Poll for QueuePair<'bound> {
                 Outcome::Done(0)
             };
         };
-        let (received, starved) = rx.receive(self.pool.as_mut(), napi);
+        let (received, starved) = rx.receive(napi);
 
         if more || received >= napi.budget() {
             Outcome::More

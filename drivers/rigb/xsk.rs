@@ -9,10 +9,7 @@ use i82576::limits;
 use kernel::prelude::*;
 use net::{
     device::Locked,
-    xdp::{
-        Pool,
-        Xsk, //
-    }, //
+    xdp::Xsk, //
 };
 
 use crate::netdev::{
@@ -63,55 +60,50 @@ impl<'bound> Xsk for Adapter<'bound> {
         dev: Locked<'_, Self>,
         control: &mut Control,
         queue: u32,
-        pool: Pool,
-    ) -> core::result::Result<(), (Error, Pool)> {
+        frame_size: u32,
+    ) -> Result {
         let index = match u16::try_from(queue) {
             Ok(index) if index < control.in_use => index,
-            _ => return Err((EINVAL, pool)),
+            _ => return Err(EINVAL),
         };
 
         if control.settings.split {
-            return Err((EBUSY, pool));
+            return Err(EBUSY);
         }
-        let size = pool.frame_size();
-        if !fits(size, control.settings.mtu) {
-            return Err((EINVAL, pool));
+        if !fits(frame_size, control.settings.mtu) {
+            return Err(EINVAL);
         }
 
-        control.xsk.set(index, Some(size));
-        let rings = match rings(dev, control, index) {
-            Ok(rings) => rings,
-            Err(error) => {
-                control.xsk.set(index, None);
-                return Err((error, pool));
-            }
-        };
-        drop(replace_pool(dev, index, Some(pool)));
-        let Err(error) = start(dev, index, rings) else {
-            return Ok(());
-        };
-
-        control.xsk.set(index, None);
-        match replace_pool(dev, index, None) {
-            Some(pool) => Err((error, pool)),
-            None => Ok(()),
-        }
+        control.xsk.set(index, Some(frame_size));
+        rings(dev, control, index)
+            .and_then(|rings| replace(dev, index, rings))
+            .inspect_err(|_| control.xsk.set(index, None))
     }
 
-    fn clear_pool(dev: Locked<'_, Self>, control: &mut Control, queue: u32) -> Option<Pool> {
-        let index = u16::try_from(queue).ok()?;
+    fn clear_pool(dev: Locked<'_, Self>, control: &mut Control, queue: u32) -> Result {
+        let index = u16::try_from(queue)?;
+        let adapter = dev.device().driver();
+        let leaked = adapter.hw.leaked_rings();
 
         control.xsk.set(index, None);
-        let rings = rings(dev, control, index);
-        let pool = replace_pool(dev, index, None);
-
-        if let Err(error) = rings.and_then(|rings| start(dev, index, rings)) {
+        let replaced = match rings(dev, control, index) {
+            Ok(rings) => replace(dev, index, rings),
+            Err(error) => {
+                Adapter::halt_pairs(dev, index..index + 1, Pending::Send);
+                Err(error)
+            }
+        };
+        if let Err(error) = replaced {
             dev_err!(
-                dev.device().driver().parent,
+                adapter.parent,
                 "queue {index} stays down until rings are made anew: {error:?}\n"
             );
         }
-        pool
+        if adapter.hw.leaked_rings() == leaked {
+            Ok(())
+        } else {
+            Err(EIO)
+        }
     }
 
     fn wake(&self, queue: u32) -> Result {
@@ -134,23 +126,13 @@ fn rings<'bound>(
         .transpose()
 }
 
-/// Stops a queue pair and replaces its pool; returns the old one, which nothing uses any more.
-fn replace_pool(dev: Locked<'_, Adapter<'_>>, index: u16, pool: Option<Pool>) -> Option<Pool> {
-    let mut old = pool;
-
-    Adapter::halt_pairs(dev, index..index + 1, Pending::Send);
-    let _ = dev.change_napi(index.into(), |state| {
-        core::mem::swap(&mut state.pool, &mut old)
-    });
-    old
-}
-
-/// Starts a queue pair again, if there are rings for it.
-fn start<'bound>(
+/// Stops a queue pair, and starts it again if there are rings for it.
+fn replace<'bound>(
     dev: Locked<'_, Adapter<'bound>>,
     index: u16,
     rings: Option<Rings<'bound>>,
 ) -> Result {
+    Adapter::halt_pairs(dev, index..index + 1, Pending::Send);
     let Some(rings) = rings else {
         return Ok(());
     };

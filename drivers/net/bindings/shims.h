@@ -138,9 +138,9 @@ void net_shim_ptp_read_system_prets(struct ptp_system_timestamp *sts);
 void net_shim_ptp_read_system_postts(struct ptp_system_timestamp *sts);
 
 /* AF_XDP */
-struct xsk_buff_pool *net_shim_xsk_pool(struct net_device *dev, u16 queue);
 int net_shim_xsk_map(struct xsk_buff_pool *pool, struct net_device *dev);
 void net_shim_xsk_unmap(struct xsk_buff_pool *pool);
+void net_shim_xsk_pin(struct xsk_buff_pool *pool);
 void net_shim_xsk_set_rxq(struct xsk_buff_pool *pool, struct xdp_rxq_info *rxq);
 u32 net_shim_xsk_frame_size(struct xsk_buff_pool *pool);
 struct xdp_buff *net_shim_xsk_alloc(struct xsk_buff_pool *pool, dma_addr_t *dma);

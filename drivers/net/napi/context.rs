@@ -29,6 +29,7 @@ use crate::{
         RxSkb,
         TxSkb, //
     },
+    xdp::Pool, //
 };
 
 /// Proof of running in a NAPI's poll.
@@ -67,6 +68,14 @@ impl<'a, T: Driver> Completion<'a, T> {
     #[inline]
     pub fn index(&self) -> u32 {
         self.napi.index
+    }
+
+    /// The memory of the AF_XDP socket that is bound to RX queue `queue`, one of this NAPI's, and to
+    /// the TX queue of that number.
+    #[inline]
+    pub fn pool(&self, queue: u32) -> Option<&Pool> {
+        // SAFETY: In the NAPI's poll, which this does not outlive.
+        unsafe { self.napi.pool(queue) }
     }
 
     /// Frees a frame that was sent (`napi_consume_skb()`).

@@ -21,7 +21,11 @@ use crate::{
         Driver,
         Locked, //
     },
-    page_pool, //
+    page_pool,
+    xdp::{
+        Pool,
+        Pools, //
+    }, //
 };
 
 /// What state a NAPI is in.
@@ -131,7 +135,57 @@ impl<'a, T: Driver> Locked<'a, T> {
     }
 }
 
+impl<P: Poll> Instance<P> {
+    /// The memory of the AF_XDP socket that is bound to RX queue `queue`, one of this NAPI's.
+    ///
+    /// # Safety
+    ///
+    /// The caller must be the poll, or have the guard while the NAPI is not enabled, for as long as
+    /// it uses the result.
+    #[inline]
+    pub(super) unsafe fn pool(&self, queue: u32) -> Option<&Pool> {
+        // SAFETY: By the type invariant they are the caller's; nobody changes them meanwhile.
+        unsafe { &*self.pools.get() }.get(queue)
+    }
+}
+
 impl<T: Driver> Locked<'_, T> {
+    /// Changes what AF_XDP sockets have bound to the queues of the NAPI that polls RX queue `queue`.
+    /// The NAPI is disabled for that time.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if no NAPI polls that queue.
+    ///
+    /// # Safety
+    ///
+    /// No guard of a NAPI may be in use; one may have been forgotten.
+    pub(crate) unsafe fn change_pools<R>(
+        &self,
+        queue: u32,
+        change: impl FnOnce(&mut Pools) -> R,
+    ) -> Result<R> {
+        let mut napis = (0..).map_while(|index| self.device().napi(index));
+        let instance = napis
+            .find(|napi| napi.config.rx.contains(&queue))
+            .ok_or(EINVAL)?;
+        let enabled = instance.phase.get() == Phase::Enabled;
+
+        if enabled {
+            // SAFETY: The NAPI is enabled and the instance lock is held.
+            unsafe { bindings::napi_disable_locked(instance.as_raw()) };
+        }
+        // SAFETY: It is not polled, and no guard is in use.
+        let result = change(unsafe { &mut *instance.pools.get() });
+        if enabled {
+            instance.moderate_again();
+            // SAFETY: Disabled above.
+            unsafe { bindings::napi_enable_locked(instance.as_raw()) };
+            schedule::schedule(instance.as_raw());
+        }
+        Ok(result)
+    }
+
     /// Lets the kernel's DIM library decide how far apart the interrupts of NAPI `index` are, or
     /// does not any more. The NAPI is disabled for that time.
     ///
@@ -226,6 +280,12 @@ impl<'a, T: Driver> Disabled<'a, T> {
     pub fn state(&mut self) -> &mut T::Napi {
         // SAFETY: It is disabled.
         unsafe { self.0.state() }
+    }
+
+    /// As [`Completion::pool`](super::Completion::pool).
+    pub fn pool(&self, queue: u32) -> Option<&Pool> {
+        // SAFETY: It is disabled, and this does not outlive the guard.
+        unsafe { self.0.instance.pool(queue) }
     }
 
     /// Has the core forget it, and waits until nobody looks at it. Its interrupt may come and does

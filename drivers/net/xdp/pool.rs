@@ -7,7 +7,10 @@
 //!
 //! C header: `include/net/xsk_buff_pool.h`
 
-use core::ptr::NonNull;
+use core::{
+    cell::Cell,
+    ptr::NonNull, //
+};
 
 use kernel::{
     error::to_result,
@@ -41,7 +44,40 @@ pub struct XskFrame {
     pub entries: u32,
 }
 
-/// The pool of a queue. Dropping it ends its DMA: no queue may know of its buffers any more.
+/// The pools of a NAPI's queues, which belong to whom the NAPI's state does.
+pub(crate) struct Pools(KVec<(u32, Pool)>);
+
+impl Pools {
+    pub(crate) const fn new() -> Self {
+        Self(KVec::new())
+    }
+
+    pub(crate) fn get(&self, queue: u32) -> Option<&Pool> {
+        let mut pools = self.0.iter();
+
+        pools.find_map(|(of, pool)| (*of == queue).then_some(pool))
+    }
+
+    /// # Errors
+    ///
+    /// `ENOMEM`; `pool` is dropped.
+    pub(super) fn put(&mut self, queue: u32, pool: Pool) -> Result {
+        Ok(self.0.push((queue, pool), GFP_KERNEL)?)
+    }
+
+    pub(super) fn take(&mut self, queue: u32) -> Option<Pool> {
+        let at = self.0.iter().position(|(of, _)| *of == queue)?;
+
+        self.0.remove(at).ok().map(|(_, pool)| pool)
+    }
+}
+
+/// The memory of an AF_XDP socket, as the queue has it that the socket is bound to.
+///
+/// It belongs to the NAPI that polls the queue: a driver borrows it
+/// ([`Completion::pool`](crate::napi::Completion::pool),
+/// [`Disabled::pool`](crate::napi::Disabled::pool)). Dropping it ends its DMA: no queue may know of
+/// its buffers any more.
 ///
 /// # Invariants
 ///
@@ -52,11 +88,12 @@ pub struct Pool {
     raw: NonNull<bindings::xsk_buff_pool>,
     info: KBox<bindings::xdp_rxq_info>,
     /// What the device may write, by the descriptor.
-    slots: KVVec<*mut bindings::xdp_buff>,
+    slots: KVVec<Cell<*mut bindings::xdp_buff>>,
     /// Of what is to be sent, entries that the device has.
-    in_flight: u32,
+    in_flight: Cell<u32>,
     /// Entries that nobody sends, after those.
-    skipped: u32,
+    skipped: Cell<u32>,
+    leaked: bool,
 }
 
 // SAFETY: A pool may be used by any one thread at a time.
@@ -83,7 +120,7 @@ impl Pool {
         let mut info = KBox::new(pin_init::zeroed::<bindings::xdp_rxq_info>(), GFP_KERNEL)?;
 
         for _ in 0..descriptors {
-            slots.push(core::ptr::null_mut(), GFP_KERNEL)?;
+            slots.push(Cell::new(core::ptr::null_mut()), GFP_KERNEL)?;
         }
         // SAFETY: The device is valid; it outlives what is bound to its queues.
         to_result(unsafe {
@@ -116,42 +153,48 @@ impl Pool {
             raw,
             info,
             slots,
-            in_flight: 0,
-            skipped: 0,
+            in_flight: Cell::new(0),
+            skipped: Cell::new(0),
+            leaked: false,
         })
     }
 
-    pub(super) fn as_raw(&self) -> *mut bindings::xsk_buff_pool {
+    /// Never ends its DMA: the device may go on. The user's memory stays pinned and mapped.
+    pub(super) fn leak(mut self) {
+        self.leaked = true;
+    }
+
+    fn as_raw(&self) -> *mut bindings::xsk_buff_pool {
         self.raw.as_ptr()
     }
 
     /// The longest frame that fits a buffer, in bytes.
-    pub fn frame_size(&self) -> u32 {
+    pub(super) fn frame_size(&self) -> u32 {
         // SAFETY: Valid by the type invariant.
         unsafe { bindings::net_shim_xsk_frame_size(self.as_raw()) }
     }
 
     /// Takes a buffer for descriptor `slot`, and returns its DMA address; `None` if the user has
     /// given none.
-    pub fn alloc(&mut self, slot: u32) -> Option<u64> {
+    pub fn alloc(&self, slot: u32) -> Option<u64> {
         let mut dma = 0;
-        let place = self.slots.get_mut(slot as usize)?;
-        if !place.is_null() {
+        let place = self.slots.get(slot as usize)?;
+        if !place.get().is_null() {
             return None;
         }
-        // SAFETY: Valid by the type invariant, and `&mut self` makes this the only user.
+        // SAFETY: Valid by the type invariant, and this thread is the only user.
         let buffer = unsafe { bindings::net_shim_xsk_alloc(self.raw.as_ptr(), &mut dma) };
         if buffer.is_null() {
             return None;
         }
 
         // INVARIANT: Taken above.
-        *place = buffer;
+        place.set(buffer);
         Some(dma)
     }
 
     /// Gives the buffer of descriptor `slot` back, with whatever is in it.
-    pub fn discard(&mut self, slot: u32) {
+    pub fn discard(&self, slot: u32) {
         if let Some(buffer) = self.take(slot) {
             // SAFETY: By the type invariant it was ours.
             unsafe { bindings::net_shim_xsk_free(buffer.as_ptr()) };
@@ -159,23 +202,23 @@ impl Pool {
     }
 
     /// Takes all buffers from descriptors: the device has stopped to write.
-    pub fn discard_all(&mut self) {
+    pub fn discard_all(&self) {
         // CAST: As many as a ring has.
         for slot in 0..self.slots.len() as u32 {
             self.discard(slot);
         }
     }
 
-    fn take(&mut self, slot: u32) -> Option<NonNull<bindings::xdp_buff>> {
-        let place = self.slots.get_mut(slot as usize)?;
+    fn take(&self, slot: u32) -> Option<NonNull<bindings::xdp_buff>> {
+        let place = self.slots.get(slot as usize)?;
 
-        NonNull::new(core::mem::replace(place, core::ptr::null_mut()))
+        NonNull::new(place.replace(core::ptr::null_mut()))
     }
 
     /// Lets `program` decide on the frame of `len` bytes that the device has written to the buffer of
     /// descriptor `slot`; without one it goes up. What goes up is a copy.
     pub fn receive<T: Xdp>(
-        &mut self,
+        &self,
         slot: u32,
         len: u32,
         program: Option<&Program>,
@@ -269,7 +312,7 @@ impl Pool {
     }
 
     /// Tells the user whether the queue waits for buffers, and to be woken.
-    pub fn set_rx_wakeup(&mut self, wanted: bool) {
+    pub fn set_rx_wakeup(&self, wanted: bool) {
         // SAFETY: Valid by the type invariant.
         unsafe { bindings::net_shim_xsk_set_rx_need_wakeup(self.as_raw(), wanted) };
     }
@@ -278,25 +321,25 @@ impl Pool {
     /// refuse it. Returns how many there were.
     ///
     /// They are to be completed in their order.
-    pub fn transmit(&mut self, max: u32, mut send: impl FnMut(XskFrame) -> bool) -> u32 {
-        // SAFETY: Valid by the type invariant, and `&mut self` makes this the only user.
+    pub fn transmit(&self, max: u32, mut send: impl FnMut(XskFrame) -> bool) -> u32 {
+        // SAFETY: Valid by the type invariant, and this thread is the only user.
         let count = unsafe { bindings::net_shim_xsk_tx_batch(self.as_raw(), max) };
 
         for i in 0..count {
             let mut address = 0;
             // SAFETY: There are so many.
             let len = unsafe { bindings::net_shim_xsk_tx_desc(self.as_raw(), i, &mut address) };
-            let entries = self.skipped + 1;
+            let entries = self.skipped.get() + 1;
 
             if send(XskFrame {
                 address,
                 len,
                 entries,
             }) {
-                self.in_flight += entries;
-                self.skipped = 0;
+                self.in_flight.set(self.in_flight.get() + entries);
+                self.skipped.set(0);
             } else {
-                self.skipped = entries;
+                self.skipped.set(entries);
             }
         }
         self.completed(0);
@@ -304,12 +347,13 @@ impl Pool {
     }
 
     /// Tells sockets that so many entries were sent, those that were given to the device first.
-    pub fn completed(&mut self, entries: u32) {
-        let mut done = entries.min(self.in_flight);
+    pub fn completed(&self, entries: u32) {
+        let in_flight = self.in_flight.get();
+        let mut done = entries.min(in_flight);
 
-        self.in_flight -= done;
-        if self.in_flight == 0 {
-            done += core::mem::take(&mut self.skipped);
+        self.in_flight.set(in_flight - done);
+        if done == in_flight {
+            done += self.skipped.take();
         }
         if done != 0 {
             // SAFETY: Valid by the type invariant; the core has given so many and not got them back.
@@ -318,19 +362,25 @@ impl Pool {
     }
 
     /// Tells sockets that all is sent: the device has stopped to read.
-    pub fn complete_all(&mut self) {
-        self.completed(self.in_flight);
+    pub fn complete_all(&self) {
+        self.completed(self.in_flight.get());
     }
 }
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.discard_all();
-        self.complete_all();
-        // SAFETY: By the type invariant; nobody uses the buffers any more.
+        if self.leaked {
+            // SAFETY: By the type invariant.
+            unsafe { bindings::net_shim_xsk_pin(self.as_raw()) };
+        } else {
+            self.discard_all();
+            self.complete_all();
+            // SAFETY: By the type invariant; the device does not use the buffers any more.
+            unsafe { bindings::net_shim_xsk_unmap(self.as_raw()) };
+        }
+        // SAFETY: By the type invariant; nobody receives into the buffers any more.
         unsafe {
             bindings::net_shim_xsk_set_rxq(self.as_raw(), core::ptr::null_mut());
-            bindings::net_shim_xsk_unmap(self.as_raw());
             bindings::xdp_rxq_info_unreg(&mut *self.info);
         }
     }

@@ -12,11 +12,7 @@ use core::marker::PhantomData;
 
 use kernel::{
     error::from_result,
-    prelude::*,
-    time::{
-        delay::fsleep,
-        Delta, //
-    }, //
+    prelude::*, //
 };
 use net_bindings as bindings;
 
@@ -33,26 +29,33 @@ use crate::device::{
 pub(crate) const FEATURES: u32 = bindings::netdev_xdp_act_NETDEV_XDP_ACT_XSK_ZEROCOPY;
 
 /// A driver whose queues can work on a socket's memory.
+///
+/// The memory belongs to the NAPI that polls the queue, which lends it to the driver as a [`Pool`].
 pub trait Xsk: Xdp {
     /// Descriptors of the longest RX ring.
     const RX_DESCRIPTORS: u32;
 
-    /// Has queue `queue` work on `pool` (`XDP_SETUP_XSK_POOL`); also while the interface is down. It
-    /// has none, and no memory is bound to any queue. A frame of the MTU fits the pool's.
+    /// Has queue `queue` work on the memory that its NAPI has for it from now on
+    /// (`XDP_SETUP_XSK_POOL`); also while the interface is down. It has worked on none, and no memory
+    /// is bound to any queue. Buffers take frames of `frame_size` bytes, at least one of the MTU's.
     ///
     /// # Errors
     ///
-    /// Any: the pool is given back, and all is as before.
+    /// Any: all is as before.
     fn set_pool(
         dev: Locked<'_, Self>,
         control: &mut Self::Control,
         queue: u32,
-        pool: Pool,
-    ) -> core::result::Result<(), (Error, Pool)>;
+        frame_size: u32,
+    ) -> Result;
 
-    /// Gives the pool of queue `queue` back. The device does no more DMA to it. This cannot fail: a
-    /// driver that does not give it back is asked again, for ever.
-    fn clear_pool(dev: Locked<'_, Self>, control: &mut Self::Control, queue: u32) -> Option<Pool>;
+    /// Has queue `queue` work on that memory no more: the device does no DMA to it. It goes in any
+    /// case.
+    ///
+    /// # Errors
+    ///
+    /// The device may go on: the memory is never freed.
+    fn clear_pool(dev: Locked<'_, Self>, control: &mut Self::Control, queue: u32) -> Result;
 
     /// Has the NAPI of queue `queue` poll soon, for there is something to send or to receive into
     /// (`ndo_xsk_wakeup`). In process context, without a lock.
@@ -96,38 +99,37 @@ impl<T: Xsk> Table<T> {
 
         from_result(|| {
             if pool.is_null() {
-                Self::clear(locked, control, queue);
+                Self::clear(locked, control, queue.into());
                 return Ok(0);
             }
+            let index = u32::from(queue);
             // SAFETY: The core calls with a valid pool, which it keeps until it is cleared.
             let pool = unsafe { Pool::new(locked, pool, queue, T::RX_DESCRIPTORS)? };
-            let raw = pool.as_raw();
+            let frame_size = pool.frame_size();
 
-            match T::set_pool(locked, control, queue.into(), pool) {
-                Ok(()) => Ok(0),
-                Err((error, pool)) if pool.as_raw() == raw => Err(error),
-                // Another queue's: neither may go.
-                Err((error, other)) => {
-                    core::mem::forget(other);
-                    wait_for_ever();
-                    Err(error)
-                }
-            }
+            // SAFETY: No guard outlives the callback that got it.
+            unsafe { locked.change_pools(index, |pools| pools.put(index, pool)) }??;
+            T::set_pool(locked, control, index, frame_size)
+                .inspect_err(|_| drop(Self::take(locked, index)))?;
+            Ok(0)
         })
     }
 
-    /// Takes the pool from the driver.
-    fn clear(dev: Locked<'_, T>, control: &mut T::Control, queue: u16) {
-        // SAFETY: The device is valid and locked.
-        let raw = unsafe { bindings::net_shim_xsk_pool(dev.device().as_raw(), queue) };
+    /// Takes the pool from the queue, and from the driver, which has no way to keep it.
+    fn clear(dev: Locked<'_, T>, control: &mut T::Control, queue: u32) {
+        let stopped = T::clear_pool(dev, control, queue);
 
-        match T::clear_pool(dev, control, queue.into()) {
-            Some(pool) if pool.as_raw() == raw => {}
-            other => {
-                core::mem::forget(other);
-                wait_for_ever();
-            }
+        if let (Some(pool), Err(_)) = (Self::take(dev, queue), stopped) {
+            pr_err!("the memory of an AF_XDP socket is leaked: the device may access it\n");
+            pool.leak();
         }
+    }
+
+    fn take(dev: Locked<'_, T>, queue: u32) -> Option<Pool> {
+        // SAFETY: No guard outlives the callback that got it.
+        unsafe { dev.change_pools(queue, |pools| pools.take(queue)) }
+            .ok()
+            .flatten()
     }
 
     /// # Safety
@@ -138,16 +140,5 @@ impl<T: Xsk> Table<T> {
         let dev = unsafe { NetDevice::<T>::from_raw(dev) };
 
         from_result(|| dev.driver().wake(queue).map(|()| 0))
-    }
-}
-
-/// The driver has not given back a pool that the core would free if this returned. It never does; its
-/// callers are not told so, because objtool does not see it.
-#[cold]
-#[inline(never)]
-fn wait_for_ever() {
-    pr_err!("a driver keeps an AF_XDP pool that is gone\n");
-    loop {
-        fsleep(Delta::from_secs(3600));
     }
 }

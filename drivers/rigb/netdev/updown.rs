@@ -282,7 +282,7 @@ impl<'bound> Adapter<'bound> {
             }
             let rx = napi.state().rx.take();
             let stopped = rx.is_none_or(|rx| rx.halt(&napi).is_ok());
-            if let (Some(pool), true) = (&mut napi.state().pool, stopped) {
+            if let (Some(pool), true) = (napi.pool(index.into()), stopped) {
                 pool.discard_all();
                 pool.complete_all();
             }

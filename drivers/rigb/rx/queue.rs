@@ -17,10 +17,7 @@ use net::{
         Receive, //
     },
     queue,
-    xdp::{
-        Pool,
-        Program, //
-    }, //
+    xdp::Program, //
 };
 
 use super::{
@@ -152,18 +149,16 @@ impl<'bound> Queue<'bound> {
         }
     }
 
-    /// Receives up to the budget of packets, a socket's into `pool`. Returns how many, and whether the
-    /// ring is so empty that nobody asks for more.
+    /// Receives up to the budget of packets. Returns how many, and whether the ring is so empty that
+    /// nobody asks for more.
     #[inline]
-    pub(crate) fn receive(
-        &mut self,
-        pool: Option<&mut Pool>,
-        napi: &Receive<'_, Adapter<'bound>>,
-    ) -> (u32, bool) {
-        match (self, pool) {
-            (Self::Pages(running), _) => running.receive(napi),
-            (Self::Xsk(running), Some(pool)) => running.receive(pool, napi),
-            (Self::Xsk(_), None) => (0, false),
+    pub(crate) fn receive(&mut self, napi: &Receive<'_, Adapter<'bound>>) -> (u32, bool) {
+        match self {
+            Self::Pages(running) => running.receive(napi),
+            Self::Xsk(running) => match napi.pool(napi.index()) {
+                Some(pool) => running.receive(pool, napi),
+                None => (0, false),
+            },
         }
     }
 }

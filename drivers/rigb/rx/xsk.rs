@@ -106,7 +106,7 @@ impl XskRing {
     }
 
     /// Gives buffers to all descriptors that the driver has; returns how many were given.
-    fn fill(&mut self, pool: &mut Pool) -> u16 {
+    fn fill(&mut self, pool: &Pool) -> u16 {
         let mut filled = 0;
 
         for _ in 0..self.unposted() {
@@ -217,7 +217,7 @@ impl<'bound> XskRunning<'bound> {
     #[inline(never)]
     pub(super) fn receive(
         &mut self,
-        pool: &mut Pool,
+        pool: &Pool,
         napi: &Receive<'_, Adapter<'bound>>,
     ) -> (u32, bool) {
         let mut packets = 0;
@@ -262,7 +262,7 @@ impl<'bound> XskRunning<'bound> {
         &mut self,
         index: u16,
         write_back: &descriptor::WriteBack,
-        pool: &mut Pool,
+        pool: &Pool,
         napi: &Receive<'_, Adapter<'bound>>,
     ) {
         let (slot, stats) = (u32::from(index), &*self.stats);
@@ -296,7 +296,7 @@ impl<'bound> XskRunning<'bound> {
 
     /// Gives buffers to the device. Returns whether it has too few to go on, and the user does not
     /// say when there are more.
-    fn refill(&mut self, pool: &mut Pool) -> bool {
+    fn refill(&mut self, pool: &Pool) -> bool {
         let wanted = self.ring.unposted();
         let mut filled = self.ring.fill(pool);
 

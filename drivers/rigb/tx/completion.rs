@@ -13,8 +13,7 @@ use kernel::sync::{
 use net::{
     napi,
     spsc,
-    tx::TxCompletion,
-    xdp::Pool, //
+    tx::TxCompletion, //
 };
 
 use super::{
@@ -41,14 +40,11 @@ pub(crate) struct Completion<'bound> {
 }
 
 impl<'bound> Completion<'bound> {
-    /// Frees what was sent, and tells the sockets of `pool`. Returns whether there is no more of it.
+    /// Frees what was sent, and completes what a socket has sent. Returns whether there is no more of
+    /// it.
     // Apart, so that each loop of a poll has the registers.
     #[inline(never)]
-    pub(crate) fn complete(
-        &mut self,
-        napi: &napi::Completion<'_, Adapter<'bound>>,
-        pool: Option<&mut Pool>,
-    ) -> bool {
+    pub(crate) fn complete(&mut self, napi: &napi::Completion<'_, Adapter<'bound>>) -> bool {
         let mut frames = 0;
         let mut packets = 0;
         let mut bytes = 0;
@@ -101,8 +97,10 @@ impl<'bound> Completion<'bound> {
             return true;
         }
         self.slots.release();
-        if let (Some(pool), true) = (pool, entries != 0) {
-            pool.completed(entries);
+        if entries != 0 {
+            if let Some(pool) = napi.pool(self.queue.index.into()) {
+                pool.completed(entries);
+            }
         }
         self.stats.tx_packets.add(u64::from(packets + xdp_packets));
         self.stats.tx_bytes.add(u64::from(bytes + xdp_bytes));

@@ -32,7 +32,7 @@ impl Transmitter<'_> {
     /// Sends what sockets have for the queue; returns whether there may be more.
     // Apart, so that the usual way has the registers.
     #[inline(never)]
-    pub(crate) fn transmit_xsk(&mut self, pool: &mut Pool, queue: TxQueue<'_>) -> bool {
+    pub(crate) fn transmit_xsk(&mut self, pool: &Pool, queue: TxQueue<'_>) -> bool {
         // What is left is enough to wake the core, should it have stopped for want of room.
         let room = self.slots.available().saturating_sub(WAKE).min(BATCH);
         if room == 0 {

@@ -10,8 +10,8 @@ use std::{fs, path::PathBuf};
 
 use cases::{Family, Result, Testbed};
 use protocol::{
-    Ns, UdpSink, UdpSource,
-    kernel::ReadFile,
+    Ns, UdpSink, UdpSource, XdpSocket,
+    kernel::{ReadFile, WriteFile},
     pci::{ReadRegister, WriteConfig},
 };
 use vm::Images;
@@ -83,13 +83,33 @@ fn bar_address(bed: &Testbed, device: &str) -> Result<u32> {
     Ok(u32::from_str_radix(start.trim_start_matches("0x"), 16)?)
 }
 
-#[test]
-fn memory_of_queues_that_do_not_stop_is_never_freed() -> Result {
-    let rom = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("stuck.rom");
+/// Boots a guest whose NICs have those registers as ROM.
+fn boot(name: &str) -> Result<Testbed> {
+    let rom = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.rom"));
     fs::write(&rom, stuck())?;
     let bed = Testbed::options()
         .rom(rom)
-        .boot_images(Images::from_env()?, "stuck")?;
+        .boot_images(Images::from_env()?, name)?;
+    // A debug kernel finds what is leaked on purpose.
+    bed.guest.allow_log("unreferenced object 0x");
+    Ok(bed)
+}
+
+/// Takes the interface down and up, and sees it work.
+fn recover(bed: &Testbed) -> Result {
+    bed.set_interface(bed.local, false)?;
+    bed.set_interface(bed.local, true)?;
+    bed.wait_carrier(true)?;
+    for (from, to) in [(bed.local, bed.peer), (bed.peer, bed.local)] {
+        bed.stream(from, to, Family::V4)
+            .transfer(bed, MIB, &[64 << 10])?;
+    }
+    Ok(())
+}
+
+#[test]
+fn memory_of_queues_that_do_not_stop_is_never_freed() -> Result {
+    let bed = boot("stuck")?;
     let leaked = || bed.statistic(bed.local, "leaked_rings");
     let inflight = || -> Result<u64> {
         let pools = bed.page_pools(bed.local)?;
@@ -118,8 +138,6 @@ fn memory_of_queues_that_do_not_stop_is_never_freed() -> Result {
     assert_eq!(leaked()?, 0);
     let posted = inflight()?;
 
-    // A debug kernel finds what is leaked on purpose.
-    bed.guest.allow_log("unreferenced object 0x");
     hide(&bed, &device, address, true)?;
     let changed = bed.set_receive_ring(bed.local, 256);
     println!("the change: {changed:?}");
@@ -134,13 +152,7 @@ fn memory_of_queues_that_do_not_stop_is_never_freed() -> Result {
 
     hide(&bed, &device, address, false)?;
     let before = leaked()?;
-    bed.set_interface(bed.local, false)?;
-    bed.set_interface(bed.local, true)?;
-    bed.wait_carrier(true)?;
-    for (from, to) in [(bed.local, bed.peer), (bed.peer, bed.local)] {
-        bed.stream(from, to, Family::V4)
-            .transfer(&bed, MIB, &[64 << 10])?;
-    }
+    recover(&bed)?;
     assert_eq!(
         leaked()?,
         before,
@@ -148,6 +160,63 @@ fn memory_of_queues_that_do_not_stop_is_never_freed() -> Result {
     );
     source.stop()?;
     sink.stop()?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn memory_of_a_socket_whose_queue_does_not_stop_stays_pinned() -> Result {
+    const CHUNKS: u64 = 128;
+
+    let bed = boot("stuck-xsk")?;
+    let device = bed.pci_device(bed.local)?;
+    let address = bar_address(&bed, &device)?;
+    // Pages that the kernel has pinned for somebody.
+    let pinned = || -> Result<u64> {
+        // Processors count for themselves.
+        bed.guest.call(WriteFile {
+            ns: Ns::Local,
+            path: "/proc/sys/vm/stat_refresh".to_owned(),
+            contents: "1".to_owned(),
+        })?;
+        let text = bed.guest.call(ReadFile {
+            ns: Ns::Local,
+            path: "/proc/vmstat".to_owned(),
+        })?;
+        let count = |name: &str| -> Result<u64> {
+            let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+            let found = lines.find(|(of, _)| *of == name);
+            Ok(found.map_or("0", |(_, count)| count).parse()?)
+        };
+        Ok(count("nr_foll_pin_acquired")? - count("nr_foll_pin_released")?)
+    };
+    let before = pinned()?;
+    let socket = XdpSocket {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        queue: 0,
+        copy: false,
+        need_wakeup: true,
+        chunk: 4096,
+        chunks: CHUNKS as u32,
+        runts: false,
+    };
+    let first = bed.guest.start(socket.clone())?;
+    assert_eq!(pinned()? - before, CHUNKS);
+
+    hide(&bed, &device, address, true)?;
+    first.stop()?;
+    bed.wait_logged("the memory of an AF_XDP socket is leaked", 1)?;
+    hide(&bed, &device, address, false)?;
+    recover(&bed)?;
+    bed.wait_xsk_gone(bed.local)?;
+    assert_eq!(pinned()? - before, CHUNKS, "the device may still write it");
+
+    // Another socket takes its place, and goes.
+    let next = bed.guest.start(socket)?;
+    next.stop()?;
+    bed.wait_xsk_gone(bed.local)?;
+    bed.wait_until(1, || Ok((pinned()? - before == CHUNKS).into()))?;
     bed.finish()?;
     Ok(())
 }

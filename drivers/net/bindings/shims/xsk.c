@@ -2,28 +2,10 @@
 
 #include <linux/dma-mapping.h>
 #include <linux/skbuff.h>
-#include <net/netdev_rx_queue.h>
 #include <net/xdp_sock_drv.h>
 
 /* Nobody reads what the device wrote before it was synchronised. */
 #define NET_SHIM_XSK_DMA_ATTRS (DMA_ATTR_SKIP_CPU_SYNC | DMA_ATTR_WEAK_ORDERING)
-
-/*
- * The pool that the core has for a queue, or NULL. xsk_get_pool_from_qid() does
- * not know it any more when the device is being unregistered.
- */
-struct xsk_buff_pool *net_shim_xsk_pool(struct net_device *dev, u16 queue)
-{
-	struct xsk_buff_pool *pool = NULL;
-
-#ifdef CONFIG_XDP_SOCKETS
-	if (queue < dev->num_rx_queues)
-		pool = dev->_rx[queue].pool;
-	if (!pool && queue < dev->num_tx_queues)
-		pool = dev->_tx[queue].pool;
-#endif
-	return pool;
-}
 
 int net_shim_xsk_map(struct xsk_buff_pool *pool, struct net_device *dev)
 {
@@ -33,6 +15,12 @@ int net_shim_xsk_map(struct xsk_buff_pool *pool, struct net_device *dev)
 void net_shim_xsk_unmap(struct xsk_buff_pool *pool)
 {
 	xsk_pool_dma_unmap(pool, NET_SHIM_XSK_DMA_ATTRS);
+}
+
+/* Nobody frees the user's memory any more. */
+void net_shim_xsk_pin(struct xsk_buff_pool *pool)
+{
+	refcount_inc(&pool->umem->users);
 }
 
 void net_shim_xsk_set_rxq(struct xsk_buff_pool *pool, struct xdp_rxq_info *rxq)
