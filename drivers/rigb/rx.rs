@@ -326,6 +326,13 @@ impl<'bound> Running<'bound> {
         batch
     }
 
+    /// Returns whether there is something to receive.
+    fn is_pending(&self) -> bool {
+        let next = self.ring.descriptors.get(self.ring.next_to_clean.into());
+
+        self.ring.posted() != 0 && next.is_some_and(|raw| descriptor::is_done(raw.read::<1>()))
+    }
+
     /// Packets and bytes that the queue has received in its life.
     fn received(&self) -> (u64, u64) {
         (self.stats.rx_packets.get(), self.stats.rx_bytes.get())

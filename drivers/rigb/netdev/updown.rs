@@ -8,7 +8,10 @@ use i82576::limits;
 use kernel::prelude::*;
 use net::{
     device::Locked,
-    napi::Napi, //
+    napi::{
+        Disabled,
+        Napi, //
+    }, //
 };
 
 use super::{
@@ -21,14 +24,17 @@ use crate::{
     tx, //
 };
 
-/// What becomes of frames that are on a TX ring when it is stopped.
+/// What becomes of frames that are on the rings of a queue pair when it is stopped.
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub(crate) enum Pending {
-    /// They are sent first, if there is a link.
+    /// They are sent first, if there is a link, and what was received is handed up.
     Send,
     /// They are dropped: the interface goes down, or the device hangs.
     Drop,
 }
+
+/// What a poll receives at least, unless the ring is empty then (`NAPI_POLL_WEIGHT`).
+const POLL_WEIGHT: u16 = 64;
 
 /// Rings of some queue pairs that follow one another, allocated and not started.
 pub(crate) struct Rings<'bound> {
@@ -274,6 +280,10 @@ impl<'bound> Adapter<'bound> {
                 continue;
             };
 
+            if pending == Pending::Send {
+                napi = receive_pending(napi);
+            }
+
             let completion = napi.state().tx.take();
             drop(transmitter);
             drop(completion);
@@ -305,4 +315,23 @@ impl<'bound> Adapter<'bound> {
             dev.retire_tx(index.into());
         }
     }
+}
+
+/// Hands up what the device has received. It must not receive any more, or this takes a ring's
+/// length of it.
+fn receive_pending<'a, 'bound>(
+    mut napi: Disabled<'a, Adapter<'bound>>,
+) -> Disabled<'a, Adapter<'bound>> {
+    for _ in 0..limits::RING_MAX / POLL_WEIGHT {
+        let rx = &napi.state().rx;
+        if !rx.as_ref().is_some_and(rx::Queue::is_pending) {
+            break;
+        }
+
+        let enabled = napi.enable();
+        enabled.schedule();
+        // Waits for the poll.
+        napi = enabled.disable();
+    }
+    napi
 }

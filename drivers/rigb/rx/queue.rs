@@ -141,6 +141,14 @@ impl<'bound> Queue<'bound> {
         }
     }
 
+    /// Returns whether there is something to receive.
+    pub(crate) fn is_pending(&self) -> bool {
+        match self {
+            Self::Pages(running) => running.is_pending(),
+            Self::Xsk(running) => running.is_pending(),
+        }
+    }
+
     /// Packets and bytes that the queue has received in its life.
     pub(crate) fn received(&self) -> (u64, u64) {
         match self {

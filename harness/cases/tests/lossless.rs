@@ -3,10 +3,11 @@
 //! What the stack has given to the interface to be sent is sent, whatever is changed meanwhile.
 //! TCP would hide it; datagrams do not.
 
-use cases::{Family, Result, Testbed};
+use cases::{CaseError, Family, Result, Testbed};
 use protocol::{
     UdpSink, UdpSource, XdpAction, XdpProgram,
     ethtool::TestSelf,
+    pci::WriteRegister,
     rings::{DataSplit, SetChannels, SetRings},
     rss::SetRss,
     xdp::{AttachXdp, DetachXdp},
@@ -176,6 +177,62 @@ fn datagrams_are_sent_while_channels_come_and_go() -> Result {
 #[test]
 fn datagrams_are_sent_while_the_device_tests_itself() -> Result {
     all_are_sent("lossless-test", test_offline, |_| Ok(()))
+}
+
+#[test]
+fn what_the_device_has_received_is_handed_up_before_a_change() -> Result {
+    const DATAGRAMS: u64 = 200;
+    /// Masks the interrupts of vectors (82576 datasheet, 8.8.3), here of all.
+    const EIMC: u32 = 0x1528;
+
+    let bed = Testbed::options().boot("lossless-received")?;
+    let device = bed.pci_device(bed.local)?;
+    let listen = bed.local.socket(Family::V4, bed.port());
+    let source = |datagrams| UdpSource {
+        ns: bed.peer.ns,
+        bind: None,
+        connect: listen,
+        seed: 3,
+        datagrams: Some(datagrams),
+        size: 1000,
+        batch: None,
+        pause_us: 0,
+    };
+    let sink = bed.guest.start(UdpSink {
+        ns: bed.local.ns,
+        listen,
+        seed: 3,
+    })?;
+    // The neighbour is known from here on.
+    let mut read = bed.datagrams_read(bed.local.ns)? + 1;
+    bed.guest.start(source(1))?.join()?;
+    bed.wait_until(read, || bed.datagrams_read(bed.local.ns))?;
+
+    let changes: [(&str, &dyn Fn() -> Result); 4] = [
+        ("rings", &|| bed.set_receive_ring(bed.local, 512)),
+        ("MTU", &|| bed.set_mtu(bed.local, 9000)),
+        ("split", &|| bed.set_header_split(bed.local, DataSplit::On)),
+        ("test", &|| test_offline(&bed)),
+    ];
+    for (what, change) in changes {
+        // Nothing says that there is something to receive.
+        bed.packets_when_quiet()?;
+        bed.guest.call(WriteRegister {
+            device: device.clone(),
+            offset: EIMC,
+            value: u32::MAX,
+        })?;
+        bed.guest.start(source(DATAGRAMS))?.join()?;
+        bed.packets_when_quiet()?;
+        assert_eq!(bed.datagrams_read(bed.local.ns)?, read, "{what}");
+        change()?;
+        read += DATAGRAMS;
+        bed.wait_until(read, || bed.datagrams_read(bed.local.ns))
+            .map_err(|error| CaseError::new(format!("{what}: {error}")))?;
+    }
+    sink.stop()?;
+    bed.finish()?;
+    Ok(())
 }
 
 /// Runs the self-tests that interrupt traffic; all of them pass.
