@@ -18,7 +18,7 @@ use protocol::{
     },
     kernel::{ReadFile, UnloadModule},
     link::ListInterfaces,
-    pci::ReadRegister,
+    pci::{ReadRegister, WriteRegister},
     stamp::{StampDatagrams, Stamper},
 };
 
@@ -178,6 +178,38 @@ fn the_link_is_negotiated_and_what_is_offered_is_the_users_choice() -> Result {
     assert_eq!(register(&bed, CTRL)? >> 27 & 3, 2);
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, MIB, &[64 << 10])?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn the_phy_is_left_alone_while_the_firmware_has_it() -> Result {
+    /// Who uses what the ports and the firmware share (82576 datasheet, 4.7): the PHY of port 0, and
+    /// the same of the firmware.
+    const SW_FW_SYNC: u32 = 0x5b5c;
+    const PHY: u32 = 1 << 1;
+    const FIRMWARE_PHY: u32 = PHY << 16;
+    /// The last access to the PHY.
+    const MDIC: u32 = 0x20;
+
+    let bed = Testbed::options().boot("device-phy")?;
+    let modes = link_modes(&bed)?.modes;
+    assert_eq!(register(&bed, SW_FW_SYNC)? & PHY, 0, "it is released");
+
+    let set = |offset, value| {
+        bed.guest.call(WriteRegister {
+            device: device(&bed).expect("it is a PCI device"),
+            offset,
+            value,
+        })
+    };
+    set(SW_FW_SYNC, FIRMWARE_PHY)?;
+    let before = register(&bed, MDIC)?;
+    let refused = link_modes(&bed);
+    assert!(refused.is_err(), "{refused:?}");
+    assert_eq!(register(&bed, MDIC)?, before, "it is not accessed");
+    set(SW_FW_SYNC, 0)?;
+    assert_eq!(link_modes(&bed)?.modes, modes);
     bed.finish()?;
     Ok(())
 }

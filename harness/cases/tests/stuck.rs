@@ -12,6 +12,7 @@ use cases::{Family, Result, Testbed};
 use protocol::{
     Ns, UdpSink, UdpSource, XdpSocket,
     kernel::{ReadFile, WriteFile},
+    netdev::QueueKind,
     pci::{ReadRegister, WriteConfig},
 };
 use vm::Images;
@@ -27,8 +28,11 @@ const RESET: u32 = 1 << 26;
 const STATUS: u32 = 8;
 const LINK_UP: u32 = 1 << 1;
 const RXDCTL: u32 = 0xc028;
+const RQDPC: u32 = 0xc030;
 const TXDCTL: u32 = 0xe028;
 const ENABLE: u32 = 1 << 25;
+/// Packets that a queue has missed since it was asked last, whenever that was.
+const MISSED: u32 = 7;
 /// From a queue's registers to the next one's.
 const STRIDE: u32 = 0x40;
 
@@ -47,6 +51,7 @@ fn stuck() -> Vec<u8> {
     set(STATUS, LINK_UP);
     for queue in 0..16 {
         set(RXDCTL + queue * STRIDE, ENABLE);
+        set(RQDPC + queue * STRIDE, MISSED);
         set(TXDCTL + queue * STRIDE, ENABLE);
     }
     image
@@ -160,6 +165,25 @@ fn memory_of_queues_that_do_not_stop_is_never_freed() -> Result {
     );
     source.stop()?;
     sink.stop()?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn statistics_of_the_interface_read_no_register() -> Result {
+    let bed = boot("stuck-statistics")?;
+    let device = bed.pci_device(bed.local)?;
+    let address = bar_address(&bed, &device)?;
+    let missed = || -> Result<u64> { Ok(bed.link_stats(bed.local)?.rx_missed_errors) };
+
+    hide(&bed, &device, address, true)?;
+    assert_eq!((missed()?, missed()?), (0, 0));
+    // Those of queues have it, and the interface's know it from there.
+    let queues = bed.queue_stats(bed.local, QueueKind::Rx, "rx-hw-drop-overruns")?;
+    assert_eq!(queues, [u64::from(MISSED); 2]);
+    assert_eq!(missed()?, queues.iter().sum::<u64>());
+    hide(&bed, &device, address, false)?;
+    recover(&bed)?;
     bed.finish()?;
     Ok(())
 }
