@@ -118,9 +118,6 @@ fn try_run(
             &format!("kselftest-{}-{}", driver.name(), test.name),
         )?;
     found.logs = Some(bed.guest.directory().to_owned());
-    for pattern in test.provokes {
-        bed.guest.allow_log(pattern);
-    }
     if let Some(combined) = test.channels {
         bed.guest.call(SetChannels {
             ns: bed.local.ns,
