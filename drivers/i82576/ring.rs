@@ -51,12 +51,7 @@ impl Ring {
     /// The index after `i`.
     #[inline]
     pub const fn next(self, i: u16) -> u16 {
-        let n = i.wrapping_add(1);
-        if n >= self.len {
-            0
-        } else {
-            n
-        }
+        self.after(i, 1)
     }
 
     /// The index `n` slots after `i`.
@@ -66,6 +61,29 @@ impl Ring {
         match (i as u32 + n as u32).checked_rem(self.len as u32) {
             Some(index) => index as u16,
             None => 0,
+        }
+    }
+
+    /// How many of `n` slots from `i` on come before the end of the ring; the others are at its
+    /// start.
+    #[inline]
+    pub const fn contiguous(self, i: u16, n: u16) -> u16 {
+        let left = self.len.saturating_sub(i);
+        if n < left {
+            n
+        } else {
+            left
+        }
+    }
+
+    /// The index `n` slots after `i`, where all of them are [`contiguous`](Self::contiguous).
+    #[inline]
+    pub const fn after(self, i: u16, n: u16) -> u16 {
+        let n = i.wrapping_add(n);
+        if n >= self.len {
+            0
+        } else {
+            n
         }
     }
 

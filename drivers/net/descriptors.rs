@@ -59,6 +59,21 @@ impl<const N: usize> Descriptors<N> {
         Some(Descriptor(first, PhantomData))
     }
 
+    /// The descriptors from `start` on, `count` of them or as many as there are.
+    #[inline]
+    pub fn run(&self, start: u32, count: u32) -> impl Iterator<Item = Descriptor<'_, N>> {
+        // CAST: `new` takes the length as `u32`.
+        let len = self.0.len() as u32;
+        let start = start.min(len);
+        let end = start + count.min(len - start);
+        let first = self.0.as_mut_ptr().cast::<u64>();
+
+        (start..end).map(move |index| {
+            // SAFETY: `index` is less than the length. INVARIANT: As in `get`.
+            Descriptor(unsafe { first.add(index as usize * N) }, PhantomData)
+        })
+    }
+
     /// Writes a descriptor, the first quadword first; nothing outside of the ring.
     #[inline]
     pub fn write(&self, index: u32, value: [u64; N]) {
@@ -89,7 +104,7 @@ impl<const N: usize> Drop for Descriptors<N> {
 /// # Invariants
 ///
 /// The pointer is aligned and valid for volatile access to `N` quadwords for `'a`.
-pub struct Descriptor<'a, const N: usize>(*mut u64, PhantomData<&'a Descriptors<N>>);
+pub struct Descriptor<'a, const N: usize = 2>(*mut u64, PhantomData<&'a Descriptors<N>>);
 
 impl<const N: usize> Descriptor<'_, N> {
     /// Reads a quadword.

@@ -119,7 +119,7 @@ impl<T: Driver> NetDevice<T> {
     /// The features in use now.
     pub fn features(&self) -> Features {
         // SAFETY: By the type invariant the device is valid.
-        Features::from_raw(unsafe { bindings::net_shim_features(self.as_raw()) })
+        unsafe { Features::of(self.as_raw()) }
     }
 
     /// The MAC address.

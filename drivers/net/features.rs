@@ -61,6 +61,17 @@ impl Features {
         Self(self.0 & !other.0)
     }
 
+    /// Those that `dev` has on now.
+    ///
+    /// # Safety
+    ///
+    /// `dev` must be valid.
+    #[inline]
+    pub(crate) unsafe fn of(dev: *const bindings::net_device) -> Self {
+        // SAFETY: As this function requires. Others may change them (`READ_ONCE()`).
+        Self(unsafe { (&raw const (*dev).features).read_volatile() })
+    }
+
     pub(crate) const fn from_raw(raw: u64) -> Self {
         Self(raw)
     }

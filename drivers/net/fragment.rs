@@ -38,19 +38,24 @@ use crate::{
 /// Pages are at least as many times as large as a fragment, so that little of them is left over.
 const MIN_FRAGMENTS: u32 = 3;
 
+/// As many share a page, and the work to get and recycle it, where it need not be larger than
+/// [`USUAL_PAGE`] for that.
+const USUAL_FRAGMENTS: u32 = 8;
+
+/// What the core takes for parts of pages, too, in bytes (`SKB_FRAG_PAGE_ORDER`).
+const USUAL_PAGE: u32 = 32 << 10;
+
 /// The size of a fragment that was made from a page, in bytes; no part of one has it.
 // CAST: A page is small.
 const WHOLE: u32 = PAGE_SIZE as u32;
 
 /// A page that is being handed out in parts.
+#[derive(Copy, Clone)]
 struct Page {
     raw: NonZero<bindings::netmem_ref>,
-    dma: u64,
     address: NonNull<u8>,
     /// Where the next fragment starts.
     offset: u32,
-    /// Fragments that were not handed out.
-    left: u32,
 }
 
 /// A pool of readable memory in fragments of one size, that one RX queue's device may write.
@@ -58,13 +63,15 @@ struct Page {
 ///
 /// # Invariants
 ///
-/// `size` is not [`WHOLE`]; `size * per_page` is not more than a page of `pool`. Of `page`, `left`
-/// references are ours, and nobody uses it from `offset` on.
+/// `size` is not [`WHOLE`]; `used` is a multiple of it that is not more than a page of
+/// `pool`. Of `page`, one reference for each `size` bytes from `offset` to `used` is ours, at least one,
+/// and nobody uses those bytes.
 pub struct FragmentPool<T: Driver> {
     page: Option<Page>,
     pool: PagePool<T>,
-    size: u32,
-    per_page: u32,
+    size: NonZero<u32>,
+    /// Bytes of a page that are handed out.
+    used: u32,
 }
 
 // SAFETY: A pool may be used by any one thread at a time, and the page is ours.
@@ -93,10 +100,10 @@ impl<T: Driver> FragmentPool<T> {
             })
             .and_then(NonZero::new)
             .ok_or(EINVAL)?;
-        let page_size = size
-            .get()
-            .checked_mul(MIN_FRAGMENTS)
-            .and_then(PageSize::at_least)
+        let fragments = |count| size.get().checked_mul(count);
+        let page_size = fragments(MIN_FRAGMENTS)
+            .zip(fragments(USUAL_FRAGMENTS))
+            .and_then(|(least, usual)| PageSize::at_least(least.max(usual.min(USUAL_PAGE))))
             .ok_or(EINVAL)?;
         let per_page = NonZero::new(page_size.bytes() / size).ok_or(EINVAL)?;
         let pool = PagePool::new(
@@ -114,8 +121,8 @@ impl<T: Driver> FragmentPool<T> {
         Ok(Self {
             page: None,
             pool,
-            size: size.get(),
-            per_page: per_page.get(),
+            size,
+            used: size.get() * per_page.get(),
         })
     }
 
@@ -152,7 +159,7 @@ impl<T: Driver> FragmentPool<T> {
             pages,
             page: &mut self.page,
             size: self.size,
-            per_page: self.per_page,
+            used: self.used,
         })
     }
 }
@@ -165,44 +172,50 @@ impl<T: Driver> FragmentPool<T> {
 pub struct FragmentAllocator<'a> {
     pages: Allocator<'a>,
     page: &'a mut Option<Page>,
-    size: u32,
-    per_page: u32,
+    size: NonZero<u32>,
+    used: u32,
 }
 
 impl FragmentAllocator<'_> {
     /// Takes a fragment; `None` if there is no memory.
     #[inline]
     pub fn alloc(&mut self) -> Option<Fragment> {
-        if self.page.is_none() {
-            let (raw, dma, address) = self.pages.alloc_shared(self.per_page)?;
-
-            *self.page = Some(Page {
-                raw,
-                dma,
-                address,
-                offset: 0,
-                left: self.per_page,
-            });
-        }
-        let page = self.page.as_mut()?;
-        let offset = page.offset;
-
-        // SAFETY: One of our references goes to the fragment.
-        let netmem = unsafe { Netmem::from_raw(page.raw, page.dma) };
-        // SAFETY: By the type invariant there is room for a fragment at `offset`.
-        let address = unsafe { page.address.add(offset as usize) };
-
-        page.offset += self.size;
-        page.left -= 1;
-        if page.left == 0 {
-            *self.page = None;
-        }
-        // INVARIANT: These bytes are handed out once, and `size` is not `WHOLE`.
-        Some(Fragment {
-            netmem,
+        let Page {
+            raw,
             address,
             offset,
-            size: self.size,
+        } = match *self.page {
+            Some(page) => page,
+            None => self.next_page()?,
+        };
+        let next = offset + self.size.get();
+
+        *self.page = (next != self.used).then_some(Page {
+            raw,
+            address,
+            offset: next,
+        });
+        // INVARIANT: These bytes are handed out once, and `size` is not `WHOLE`.
+        Some(Fragment {
+            // SAFETY: One of our references goes to the fragment.
+            netmem: unsafe { Netmem::from_raw(raw) },
+            // SAFETY: By the type invariant there is room for a fragment at `offset`.
+            address: unsafe { address.add(offset as usize) },
+            offset,
+            size: self.size.get(),
+        })
+    }
+
+    // Apart, so that the usual way has the registers.
+    #[cold]
+    #[inline(never)]
+    fn next_page(&mut self) -> Option<Page> {
+        let (raw, address) = self.pages.alloc_shared(self.used / self.size)?;
+
+        Some(Page {
+            raw,
+            address,
+            offset: 0,
         })
     }
 }
@@ -215,7 +228,7 @@ impl<T: Driver> Drop for FragmentPool<T> {
                 bindings::net_shim_pp_put_fragments(
                     self.pool.as_raw(),
                     page.raw.get(),
-                    page.left as c_long,
+                    ((self.used - page.offset) / self.size) as c_long,
                 );
             }
         }

@@ -36,7 +36,8 @@ use crate::{
     },
     napi::{
         Attachment,
-        Disabled, //
+        Disabled,
+        Receive, //
     },
 };
 
@@ -307,89 +308,104 @@ impl Allocator<'_> {
     /// Takes one piece of memory; `None` if there is none.
     #[inline]
     pub fn alloc(&mut self) -> Option<Netmem> {
-        let mut dma = 0;
         // SAFETY: By the type invariants.
-        let raw = unsafe { bindings::net_shim_pp_alloc(self.0.as_ptr(), &mut dma) };
+        let raw = unsafe { bindings::page_pool_alloc_netmems(self.0.as_ptr(), GFP) };
 
         // INVARIANT: A reference from a pool, which is ours.
-        NonZero::new(raw).map(|raw| Netmem { raw, dma })
+        NonZero::new(raw).map(Netmem)
     }
 
-    /// Takes one piece of readable memory with `count` references: those, where the device sees it,
-    /// and where the CPU does.
-    #[inline]
+    /// Takes one piece of readable memory with `count` references: those, and where the CPU sees it.
     pub(crate) fn alloc_shared(
         &mut self,
         count: u32,
-    ) -> Option<(NonZero<bindings::netmem_ref>, u64, NonNull<u8>)> {
-        let mut dma = 0;
-        let mut address = core::ptr::null_mut();
-        // SAFETY: By the type invariants. CAST: A page has few fragments.
-        let raw = unsafe {
-            bindings::net_shim_pp_alloc_fragments(
-                self.0.as_ptr(),
-                count as c_long,
-                &mut dma,
-                &mut address,
-            )
-        };
+    ) -> Option<(NonZero<bindings::netmem_ref>, NonNull<u8>)> {
+        let netmem = self.alloc()?;
+        // A pool without a provider has pages only.
+        let address = netmem.address()?;
 
-        Some((NonZero::new(raw)?, dma, NonNull::new(address.cast())?))
+        // SAFETY: The memory is nobody else's yet (`page_pool_fragment_netmem()`). CAST: A page has
+        // few fragments.
+        unsafe {
+            (&raw mut (*netmem.descriptor()).pp_ref_count.counter).write_volatile(count.into());
+        }
+        Some((NonZero::new(netmem.into_raw())?, address))
     }
 }
+
+/// Without waiting, and without a complaint where there is none.
+const GFP: bindings::gfp_t = bindings::NET_SHIM_GFP_POOL;
 
 /// A piece of memory from a pool: pages, or a `net_iov` of device memory.
 ///
 /// # Invariants
 ///
-/// Holds one reference, which is recycled on drop. `dma` is where the device sees it.
-pub struct Netmem {
-    raw: NonZero<bindings::netmem_ref>,
-    dma: u64,
-}
+/// Holds one reference to what has a `struct netmem_desc`, which is recycled on drop.
+pub struct Netmem(NonZero<bindings::netmem_ref>);
 
 impl Netmem {
-    /// The address as the device sees it.
+    /// Pages and net_iovs begin with the same fields (`netmem_to_nmdesc()`).
+    #[inline]
+    fn descriptor(&self) -> *mut bindings::netmem_desc {
+        (self.0.get() & !NET_IOV) as *mut _
+    }
+
+    /// The address as the device sees it (`page_pool_get_dma_addr_netmem()`, on 64-bit).
     #[inline]
     pub fn dma_address(&self) -> u64 {
-        self.dma
+        // SAFETY: Valid by the type invariant. CAST: Of the same size.
+        unsafe { (*self.descriptor()).dma_addr as u64 }
     }
 
     /// # Safety
     ///
-    /// `raw` must be a reference from a pool that the caller gives away, and `dma` where the device
-    /// sees that memory.
+    /// `raw` must be a reference from a pool that the caller gives away.
     #[inline]
-    pub(crate) unsafe fn from_raw(raw: NonZero<bindings::netmem_ref>, dma: u64) -> Self {
+    pub(crate) unsafe fn from_raw(raw: NonZero<bindings::netmem_ref>) -> Self {
         // INVARIANT: As this function requires.
-        Self { raw, dma }
+        Self(raw)
     }
 
     /// Makes what the device wrote visible to the CPU, of `len` bytes at `offset`; does nothing for
     /// unreadable memory, or if they do not lie in it.
-    #[inline]
     pub fn sync_for_cpu(&self, offset: u32, len: u32) {
         // SAFETY: Valid by the type invariant.
-        unsafe { bindings::net_shim_netmem_sync_for_cpu(self.raw.get(), offset, len) };
+        unsafe { bindings::net_shim_netmem_sync_for_cpu(self.as_raw(), offset, len) };
+    }
+
+    /// As [`Self::sync_for_cpu`], in a poll: where no device needs it, for nothing.
+    #[inline]
+    pub(crate) fn sync_received<T: Driver>(&self, offset: u32, len: u32, _napi: &Receive<'_, T>) {
+        // SAFETY: Valid by the type invariant; so is the pool. A poll is an RCU reader, for which
+        // page_pool_destroy() waits before it unmaps.
+        let needed = unsafe {
+            let pool = (*self.descriptor()).pp;
+
+            (*pool).dma_sync() && needs_sync((*pool).p.dev)
+        };
+
+        if needed {
+            self.sync_for_cpu(offset, len);
+        }
     }
 
     /// Lets the device write `len` bytes at `offset` that were made visible to the CPU, for memory
     /// that is posted again; does nothing for unreadable memory, or if they do not lie in it.
     pub fn sync_for_device(&self, offset: u32, len: u32) {
         // SAFETY: Valid by the type invariant.
-        unsafe { bindings::net_shim_netmem_sync_for_device(self.raw.get(), offset, len) };
+        unsafe { bindings::net_shim_netmem_sync_for_device(self.as_raw(), offset, len) };
     }
 
     /// Where the CPU reads it; `None` for device memory.
     #[inline]
     pub fn address(&self) -> Option<NonNull<u8>> {
         // SAFETY: Valid by the type invariant.
-        NonNull::new(unsafe { bindings::net_shim_netmem_address(self.raw.get()) }.cast())
+        NonNull::new(unsafe { bindings::net_shim_netmem_address(self.as_raw()) }.cast())
     }
 
     #[inline]
     pub(crate) fn as_raw(&self) -> bindings::netmem_ref {
-        self.raw.get()
+        self.0.get()
     }
 
     /// Gives the reference away.
@@ -402,9 +418,36 @@ impl Netmem {
     }
 }
 
+/// Set in a `netmem_ref` of a net_iov.
+const NET_IOV: bindings::netmem_ref = 1;
+
+/// Whether memory that is mapped for `dev` may need to be synced (`dma_dev_need_sync()`).
+///
+/// # Safety
+///
+/// `dev` must be valid.
+#[inline]
+unsafe fn needs_sync(dev: *const bindings::device) -> bool {
+    if cfg!(CONFIG_DMA_API_DEBUG) {
+        return true;
+    }
+    #[cfg(CONFIG_DMA_NEED_SYNC)]
+    {
+        let skip = kernel::bindings::struct_device_flags_DEV_FLAG_DMA_SKIP_SYNC;
+        // SAFETY: As this function requires. The core changes single bits.
+        let flags = unsafe { (&raw const (*dev).flags[0]).read_volatile() };
+
+        flags & (1 << skip) == 0
+    }
+    #[cfg(not(CONFIG_DMA_NEED_SYNC))]
+    {
+        false
+    }
+}
+
 impl Drop for Netmem {
     fn drop(&mut self) {
         // SAFETY: Valid by the type invariant. From any context: in hard interrupts it is put off.
-        unsafe { bindings::net_shim_pp_put(self.raw.get()) };
+        unsafe { bindings::net_shim_pp_put(self.as_raw()) };
     }
 }

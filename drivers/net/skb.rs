@@ -52,6 +52,9 @@ pub const ETH_P_IP: u16 = 0x0800;
 /// Ethertype of IPv6.
 pub const ETH_P_IPV6: u16 = 0x86dd;
 
+/// The fields of an skb that are copied with it.
+type Fields = bindings::sk_buff__bindgen_ty_4__bindgen_ty_1;
+
 /// A view of an skb that is somebody else's.
 pub struct SkbRef<'a>(NonNull<bindings::sk_buff>, PhantomData<&'a ()>);
 
@@ -132,9 +135,15 @@ impl SkbRef<'_> {
 
     /// The fields that are copied with an skb, which bindgen has in a union.
     #[inline]
-    fn fields(&self) -> *const bindings::sk_buff__bindgen_ty_4__bindgen_ty_1 {
+    fn fields(&self) -> *const Fields {
         // SAFETY: The skb is valid; only computes a place in it.
         unsafe { (&raw const (*self.as_raw()).__bindgen_anon_4).cast() }
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    fn fields_mut(&self) -> *mut Fields {
+        self.fields().cast_mut()
     }
 
     /// Bytes before the frame in its buffer.

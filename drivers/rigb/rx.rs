@@ -125,9 +125,10 @@ fn timestamp(write_back: &WriteBack, clock: Option<&clock::Registration<'_>>) ->
 /// What was received at once.
 #[derive(Default)]
 struct Batch {
-    descriptors: u16,
     packets: u32,
     bytes: u64,
+    /// There may be more.
+    more: bool,
 }
 
 /// A ring that the device fills.
@@ -249,7 +250,7 @@ impl<'bound> Running<'bound> {
             packets += batch.packets;
             bytes += batch.bytes;
             exhausted |= self.ring.posted() == 0;
-            if batch.descriptors < REFILL_BATCH {
+            if !batch.more {
                 break;
             }
             self.refill(napi);
@@ -269,7 +270,8 @@ impl<'bound> Running<'bound> {
         (packets, starved)
     }
 
-    /// Takes what the device has filled, up to a batch and `budget` packets, and hands it up.
+    /// Takes what the device has filled, up to a batch, `budget` packets and the end of the ring, and
+    /// hands it up.
     #[inline]
     fn clean(&mut self, napi: &Receive<'_, Adapter<'bound>>, budget: u32) -> Batch {
         let Running {
@@ -283,20 +285,20 @@ impl<'bound> Running<'bound> {
             features: napi.device().features(),
             queue: ring.index,
         };
-        let limit = ring.posted().min(REFILL_BATCH);
+        let start = ring.next_to_clean;
+        let limit = (ring.len).contiguous(start, ring.posted().min(REFILL_BATCH));
+        let slots = usize::from(start)..usize::from(start) + usize::from(limit);
         let mut batch = Batch::default();
+        let Some(slots) = ring.slots.get_mut(slots) else {
+            return batch;
+        };
+        let descriptors = ring.descriptors.run(start.into(), limit.into());
+        let mut cleaned = 0;
 
-        while batch.descriptors < limit && batch.packets < budget {
-            let index = ring.next_to_clean;
-            let (Some(raw), Some(slot)) = (
-                ring.descriptors.get(u32::from(index)),
-                ring.slots.get_mut(usize::from(index)),
-            ) else {
-                break;
-            };
+        for (slot, raw) in slots.iter_mut().zip(descriptors) {
             let hi = raw.read::<1>();
 
-            if !descriptor::is_done(hi) {
+            if batch.packets == budget || !descriptor::is_done(hi) {
                 break;
             }
             // The rest of the descriptor, and the buffers, are read after DD.
@@ -305,8 +307,7 @@ impl<'bound> Running<'bound> {
             let write_back = WriteBack::from_raw(lo, hi);
             let timestamp = timestamp(&write_back, clock.as_deref());
 
-            ring.next_to_clean = ring.len.next(index);
-            batch.descriptors += 1;
+            cleaned += 1;
             let skb = match core::mem::replace(&mut ring.packet, Packet::Between) {
                 Packet::Between => builder.start(slot, &write_back, timestamp),
                 Packet::Assembling(skb) => builder.add(skb, slot, &write_back),
@@ -323,6 +324,8 @@ impl<'bound> Running<'bound> {
             }
         }
 
+        ring.next_to_clean = ring.len.after(start, cleaned);
+        batch.more = cleaned != 0 && cleaned == limit;
         batch
     }
 

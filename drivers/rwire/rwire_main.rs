@@ -117,16 +117,14 @@ impl napi::Poll for Lane {
         let mut starved = false;
 
         while received < napi.budget() && self.from.peek().is_some() {
-            let Some(buffer) = pool.alloc() else {
-                starved = true;
-                break;
-            };
-            let Some(sent) = self.from.pop() else {
+            let mut buffer = pool.alloc();
+            let Some(sent) = buffer.as_ref().and_then(|_| self.from.pop()) else {
+                starved = buffer.is_none();
                 break;
             };
             // CAST: Queues are few.
             let queue = 2 * napi.index() as u16 + u16::from(sent.protocol() == skb::ETH_P_IPV6);
-            if let Ok(skb) = RxSkb::copy_sent(buffer, &sent, napi) {
+            if let Some(skb) = RxSkb::copy_sent(&mut buffer, &sent, napi) {
                 napi.device().count_received(skb.len());
                 napi.receive(skb, &RxMetadata::of_sent(queue, &sent));
             }

@@ -67,6 +67,19 @@ proptest! {
     }
 
     #[test]
+    fn contiguous_slots_and_those_from_the_start_on_are_all_that_were_asked_for(
+        (ring, start) in ring_and_index(),
+        n: prop::sample::Index,
+    ) {
+        let n = n.index(ring.len().into()) as u16;
+        let first = ring.contiguous(start, n);
+        prop_assert!(start + first <= ring.len());
+        let next = ring.after(start, first);
+        prop_assert_eq!(next, ring.advance(start, first));
+        prop_assert_eq!(first + ring.contiguous(next, n - first), n);
+    }
+
+    #[test]
     fn slots_are_used_or_unused_but_for_the_one_that_stays_empty(
         (ring, clean) in ring_and_index(),
         n: prop::sample::Index,

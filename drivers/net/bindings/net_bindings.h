@@ -22,6 +22,8 @@ static const unsigned int NET_PP_FLAG_DMA_MAP = PP_FLAG_DMA_MAP;
 static const unsigned int NET_PP_FLAG_DMA_SYNC_DEV = PP_FLAG_DMA_SYNC_DEV;
 static const unsigned int NET_PP_FLAG_ALLOW_UNREADABLE_NETMEM =
 	PP_FLAG_ALLOW_UNREADABLE_NETMEM;
+/* As page_pool_dev_alloc_netmems() has it. */
+static const gfp_t NET_SHIM_GFP_POOL = GFP_ATOMIC | __GFP_NOWARN;
 static const u64 NET_SHIM_F_SG = NETIF_F_SG;
 static const u64 NET_SHIM_F_HW_CSUM = NETIF_F_HW_CSUM;
 static const u64 NET_SHIM_F_IP_CSUM = NETIF_F_IP_CSUM;

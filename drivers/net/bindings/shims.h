@@ -37,7 +37,6 @@ void net_shim_eth_hw_addr_set(struct net_device *dev, const u8 *addr);
 void net_shim_eth_hw_addr_random(struct net_device *dev);
 bool net_shim_is_valid_ether_addr(const u8 *addr);
 void net_shim_set_mtu(struct net_device *dev, unsigned int mtu);
-u64 net_shim_features(const struct net_device *dev);
 void net_shim_set_carrier(struct net_device *dev, bool up);
 
 void net_shim_log_link(const struct net_device *dev, bool up);
@@ -65,16 +64,11 @@ void net_shim_napi_schedule(struct napi_struct *napi);
 
 /* sk_buff */
 void net_shim_skb_free_any(struct sk_buff *skb);
-struct sk_buff *net_shim_skb_build(netmem_ref netmem, void *address, u32 offset, u32 size,
-				   u32 headroom, u32 len);
 bool net_shim_skb_add_rx_frag(struct sk_buff *skb, netmem_ref netmem, u32 off, u32 size,
 			      u32 truesize);
 u32 net_shim_skb_offloads(const struct sk_buff *skb);
 u16 net_shim_skb_vlan_tag(const struct sk_buff *skb);
 void net_shim_skb_set_vlan_tag(struct sk_buff *skb, u16 tag);
-void net_shim_skb_set_csum(struct sk_buff *skb, u32 sum);
-void net_shim_skb_receive(struct napi_struct *napi, struct sk_buff *skb, u16 queue,
-			  bool csum_verified, u32 hash, u32 hash_type);
 int net_shim_skb_pad_min(struct sk_buff *skb, unsigned int len);
 u16 net_shim_skb_protocol(const struct sk_buff *skb);
 unsigned int net_shim_skb_tcp_hdrlen(const struct sk_buff *skb);
@@ -99,9 +93,6 @@ void net_shim_skb_frags_dma_map(struct device *dev, const struct sk_buff *skb, u
 void net_shim_dma_unmap_page(struct device *dev, dma_addr_t addr, size_t size);
 
 /* page_pool and netmem */
-netmem_ref net_shim_pp_alloc(struct page_pool *pool, dma_addr_t *dma);
-netmem_ref net_shim_pp_alloc_fragments(struct page_pool *pool, long count, dma_addr_t *dma,
-				       void **address);
 void net_shim_pp_put_fragments(struct page_pool *pool, netmem_ref netmem, long count);
 void net_shim_pp_put(netmem_ref netmem);
 void net_shim_netmem_sync_for_cpu(netmem_ref netmem, u32 offset, u32 size);

@@ -7,7 +7,7 @@ include!("nic.rs");
 
 /// What a transmit path does.
 pub fn transmit(
-    netmem: net::page_pool::Netmem,
+    netmem: &mut Option<net::page_pool::Netmem>,
     #[cfg(not(fixed))] skb: &mut TxSkb,
     #[cfg(fixed)] skb: &mut net::skb::RxSkb,
     napi: &Receive<'_, Nic>,

@@ -7,7 +7,7 @@ include!("nic.rs");
 
 /// What a poll does that completes transmits.
 pub fn complete(
-    buffer: net::fragment::Fragment,
+    buffer: &mut Option<net::fragment::Fragment>,
     #[cfg(not(fixed))] napi: &Completion<'_, Nic>,
     #[cfg(fixed)] napi: &Receive<'_, Nic>,
 ) {

@@ -154,7 +154,7 @@ impl<T: Driver> DeviceRef<T> {
     #[inline]
     pub fn features(&self) -> Features {
         // SAFETY: The memory is valid.
-        Features::from_raw(unsafe { bindings::net_shim_features(self.as_raw()) })
+        unsafe { Features::of(self.as_raw()) }
     }
 }
 

@@ -24,7 +24,6 @@ use crate::{
     },
     page_pool,
     skb::{
-        self,
         RxMetadata,
         RxSkb,
         TxSkb, //
@@ -126,15 +125,11 @@ impl<'a, T: Driver> Receive<'a, T> {
         self.budget.get()
     }
 
-    /// Hands a frame to generic receive offload (`napi_gro_receive()`); drops it if its linear
-    /// part has no Ethernet header.
+    /// Hands a frame to generic receive offload (`napi_gro_receive()`).
     // For each packet: what a driver does not say of its packets costs nothing.
     #[inline(always)]
     pub fn receive(&self, skb: RxSkb, metadata: &RxMetadata) {
-        if skb.head_len() < skb::ETH_HLEN {
-            return;
-        }
-        // SAFETY: The NAPI is being polled with a budget, and the skb has an Ethernet header.
+        // SAFETY: The NAPI is being polled with a budget.
         unsafe { skb.hand_up(self.as_raw(), metadata) };
     }
 

@@ -3,8 +3,9 @@
 //! Frames that were received.
 
 use core::{
-    mem::ManuallyDrop,
-    ops::Deref, //
+    marker::PhantomData,
+    ops::Deref,
+    ptr::NonNull, //
 };
 
 use net_bindings as bindings;
@@ -12,6 +13,7 @@ use net_bindings as bindings;
 use super::{
     SkbRef,
     TxSkb,
+    ETH_HLEN,
     HEADROOM,
     TAILROOM, //
 };
@@ -128,7 +130,7 @@ impl RxMetadata {
 ///
 /// # Invariants
 ///
-/// Owns the skb, which is not shared.
+/// Owns the skb, which is not shared. Its linear part has an Ethernet header.
 pub struct RxSkb(SkbRef<'static>);
 
 // SAFETY: An skb may be used by any one thread at a time.
@@ -144,69 +146,77 @@ impl Deref for RxSkb {
 }
 
 impl RxSkb {
-    /// `None` for a null pointer.
+    /// `None` for a null pointer, and for a frame without an Ethernet header, which is dropped.
     ///
     /// # Safety
     ///
     /// The caller must own `skb`, which is not shared, and gives it away.
     #[inline]
     pub(crate) unsafe fn from_raw(skb: *mut bindings::sk_buff) -> Option<Self> {
-        // SAFETY: As this function requires. INVARIANT: As this function requires.
-        unsafe { SkbRef::from_raw(skb) }.map(Self)
-    }
+        // SAFETY: As this function requires. INVARIANT: As this function requires; the header is
+        // looked for before it is used.
+        let skb = unsafe { SkbRef::from_raw(skb) }.map(Self)?;
 
-    #[inline]
-    pub(crate) fn into_raw(self) -> *mut bindings::sk_buff {
-        ManuallyDrop::new(self).as_raw()
+        (skb.head_len() >= ETH_HLEN).then_some(skb)
     }
 
     /// Makes an skb around a buffer that holds `len` bytes of a frame from `headroom` on,
     /// at least [`HEADROOM`], which the device has written.
     ///
-    /// Nothing is copied; the buffer is recycled with the skb. Returns the buffer if there is no
-    /// memory or it is too small.
+    /// Nothing is copied; the buffer is taken, and recycled with the skb. Where there is no memory,
+    /// or the buffer is too small, or the frame has no Ethernet header, it stays.
     #[inline]
     pub fn build<T: Driver>(
-        buffer: Fragment,
+        buffer: &mut Option<Fragment>,
         headroom: u32,
         len: u32,
-        _napi: &Receive<'_, T>,
-    ) -> core::result::Result<Self, Fragment> {
-        if u64::from(headroom) + u64::from(len) + u64::from(TAILROOM) > u64::from(buffer.size()) {
-            return Err(buffer);
+        napi: &Receive<'_, T>,
+    ) -> Option<Self> {
+        let fragment = buffer.as_ref()?;
+
+        if len < ETH_HLEN
+            || u64::from(headroom) + u64::from(len) + u64::from(TAILROOM)
+                > u64::from(fragment.size())
+        {
+            return None;
         }
-        // SAFETY: The buffer is valid for its size, which has room for all three and is from a
-        // pool; in a poll with a budget, as the skb cache wants.
-        let raw = unsafe {
-            bindings::net_shim_skb_build(
-                buffer.netmem().as_raw(),
-                buffer.as_ptr().cast(),
-                buffer.offset(),
-                buffer.size(),
-                headroom,
-                len,
-            )
-        };
-        // SAFETY: Just made, and owned by nobody else.
-        let Some(skb) = (unsafe { Self::from_raw(raw) }) else {
-            return Err(buffer);
-        };
+        fragment
+            .netmem()
+            .sync_received(fragment.offset() + headroom, len, napi);
+        // SAFETY: The buffer is valid for its size, which has room for all three; in a poll with a
+        // budget, as the skb cache wants.
+        let skb = NonNull::new(unsafe {
+            bindings::napi_build_skb(fragment.as_ptr().cast(), fragment.size())
+        })?;
 
         // The skb's head holds the reference from here on.
-        let _ = buffer.into_raw();
-        Ok(skb)
+        if let Some(fragment) = buffer.take() {
+            let _ = fragment.into_raw();
+        }
+        // SAFETY: The skb is new and ours, empty, at the start of the buffer, which is from a pool and
+        // has room (`skb_mark_for_recycle()`, `skb_reserve()`, `__skb_put()`).
+        unsafe {
+            let skb = skb.as_ptr();
+
+            (*skb).set_pp_recycle(1);
+            (*skb).data = (*skb).data.add(headroom as usize);
+            (*skb).tail = headroom + len;
+            (*skb).len = len;
+        }
+        // INVARIANT: Made above, with an Ethernet header.
+        Some(Self(SkbRef(skb, PhantomData)))
     }
 
     /// Makes an skb around a buffer that `len` bytes from the start of `from` are copied to, behind
     /// [`HEADROOM`]; else as [`Self::build`].
     pub fn copy<T: Driver>(
-        buffer: Fragment,
+        buffer: &mut Option<Fragment>,
         from: &Fragment,
         len: u32,
         napi: &Receive<'_, T>,
-    ) -> core::result::Result<Self, Fragment> {
+    ) -> Option<Self> {
         if len > from.size() {
-            return Err(buffer);
+            return None;
         }
         let skb = Self::build(buffer, HEADROOM, len, napi)?;
 
@@ -216,53 +226,54 @@ impl RxSkb {
         unsafe {
             core::ptr::copy_nonoverlapping(from.as_ptr(), (*skb.as_raw()).data, len as usize);
         }
-        Ok(skb)
+        Some(skb)
     }
 
     /// Makes an skb around a buffer that a whole frame is copied to, which was given to a device to
-    /// be sent: how software receives. Returns the buffer if it is too small, if there is no memory,
-    /// or if the CPU cannot read the frame.
+    /// be sent: how software receives. As [`Self::build`]; also not if the CPU cannot read the frame.
     pub fn copy_sent<T: Driver>(
-        buffer: Fragment,
+        buffer: &mut Option<Fragment>,
         sent: &TxSkb,
         napi: &Receive<'_, T>,
-    ) -> core::result::Result<Self, Fragment> {
+    ) -> Option<Self> {
         let len = sent.len();
-        let Some(to) = buffer.room(HEADROOM, len + TAILROOM) else {
-            return Err(buffer);
-        };
+        let to = buffer.as_ref()?.room(HEADROOM, len + TAILROOM)?;
 
         if sent.copy_to(to, len) != len {
-            return Err(buffer);
+            return None;
         }
         Self::build(buffer, HEADROOM, len, napi)
     }
 
-    /// Hands the frame to generic receive offload, with what the device says of it.
+    /// Hands the frame to generic receive offload, with what the device says of it
+    /// (`napi_gro_receive()`).
     ///
     /// # Safety
     ///
-    /// `napi` must be being polled with a budget, and the frame have an Ethernet header in its
-    /// linear part.
+    /// `napi` must be being polled with a budget.
     // See `Receive::receive`.
     #[inline(always)]
     pub(crate) unsafe fn hand_up(self, napi: *mut bindings::napi_struct, metadata: &RxMetadata) {
-        let verified = match metadata.checksum {
-            Checksum::None => false,
-            Checksum::Unnecessary => true,
-            Checksum::Complete(sum) => {
-                // SAFETY: The skb is ours.
-                unsafe { bindings::net_shim_skb_set_csum(self.as_raw(), sum) };
-                false
-            }
+        let skb = self.as_raw();
+
+        match metadata.checksum {
+            Checksum::None => {}
+            // SAFETY: The skb is ours.
+            Checksum::Unnecessary => unsafe {
+                (*self.fields_mut()).set_ip_summed(bindings::CHECKSUM_UNNECESSARY as u8);
+            },
+            // SAFETY: The skb is ours.
+            Checksum::Complete(sum) => unsafe {
+                (*self.fields_mut()).set_ip_summed(bindings::CHECKSUM_COMPLETE as u8);
+                (*self.fields_mut()).__bindgen_anon_1.csum = sum;
+            },
             Checksum::Partial { start, offset } => {
                 // SAFETY: The skb is ours.
-                if !unsafe { bindings::skb_partial_csum_set(self.as_raw(), start, offset) } {
+                if !unsafe { bindings::skb_partial_csum_set(skb, start, offset) } {
                     return;
                 }
-                false
             }
-        };
+        }
         if let Some(merged) = metadata.merged {
             let kind = match (merged.udp, merged.ipv6) {
                 (true, _) => bindings::NET_SHIM_GSO_UDP_L4,
@@ -278,39 +289,47 @@ impl RxSkb {
                 (*info).gso_segs = merged.segments;
             }
         }
-        let (hash, hash_type) = match metadata.hash {
-            Hash::None => (0, bindings::pkt_hash_types_PKT_HASH_TYPE_NONE),
-            Hash::L3(hash) => (hash, bindings::pkt_hash_types_PKT_HASH_TYPE_L3),
-            Hash::L4(hash) => (hash, bindings::pkt_hash_types_PKT_HASH_TYPE_L4),
+        let (hash, l4) = match metadata.hash {
+            Hash::None => (None, false),
+            Hash::L3(hash) => (Some(hash), false),
+            Hash::L4(hash) => (Some(hash), true),
         };
+        if let Some(hash) = hash {
+            // SAFETY: The skb is ours (`skb_set_hash()`).
+            unsafe {
+                (*self.fields_mut()).hash = hash;
+                (*self.fields_mut()).set_l4_hash(l4.into());
+                (*self.fields_mut()).set_sw_hash(0);
+            }
+        }
 
-        // SAFETY: As this function requires; we own the skb.
+        // SAFETY: As this function requires; we own the skb, whose linear part has an Ethernet header.
         unsafe {
-            bindings::net_shim_skb_receive(
-                napi,
-                self.into_raw(),
-                metadata.queue,
-                verified,
-                hash,
-                hash_type,
-            );
+            // `skb_record_rx_queue()`
+            (*skb).queue_mapping = metadata.queue + 1;
+            (*self.fields_mut()).protocol = bindings::eth_type_trans(skb, (*napi).dev);
+            core::mem::forget(self);
+            bindings::gro_receive_skb(&raw mut (*napi).gro, skb);
         }
     }
 
-    /// Adds `len` bytes, which the device has written at `offset` of `netmem`, which takes
+    /// Adds `len` bytes, which the device has written at `offset` of `memory`, which takes
     /// `truesize` bytes of memory.
     ///
-    /// Returns the memory if the skb has no room for another fragment, or the bytes do not lie in
-    /// it.
+    /// Takes the memory; it stays if the skb has no room for another fragment, or the bytes do not
+    /// lie in it. Returns whether it was taken.
     #[inline]
     pub fn add_fragment<T: Driver>(
         &mut self,
-        netmem: Netmem,
+        memory: &mut Option<Netmem>,
         offset: u32,
         len: u32,
         truesize: u32,
         _napi: &Receive<'_, T>,
-    ) -> core::result::Result<(), Netmem> {
+    ) -> bool {
+        let Some(netmem) = memory else {
+            return false;
+        };
         // SAFETY: The skb is ours, and the memory is a pool's; the skb takes the reference if it
         // has room and the bytes are in the memory. In a poll, as syncing the memory wants.
         let added = unsafe {
@@ -322,12 +341,11 @@ impl RxSkb {
                 truesize,
             )
         };
-        if !added {
-            return Err(netmem);
-        }
 
-        let _ = netmem.into_raw();
-        Ok(())
+        if added {
+            core::mem::forget(memory.take());
+        }
+        added
     }
 
     /// Takes note of the VLAN tag, priority and DEI included, that the device has stripped.

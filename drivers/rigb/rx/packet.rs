@@ -212,35 +212,26 @@ impl<'bound> RxBuilder<'_, 'bound> {
     pub(super) fn head(&self, slot: &mut Slot, len: u32) -> Option<RxSkb> {
         let pools = self.pools;
 
-        self.linear(slot, len, |head| {
-            RxSkb::build(head, pools.headroom, len, self.napi)
-        })
+        let skb = RxSkb::build(&mut slot.head, pools.headroom, len, self.napi);
+
+        if skb.is_none() {
+            self.keep_head(slot, len);
+        }
+        skb
     }
 
-    /// Starts an skb whose linear part has `len` bytes, which `build` makes of the slot's head
-    /// buffer.
-    #[inline]
-    fn linear(
-        &self,
-        slot: &mut Slot,
-        len: u32,
-        build: impl FnOnce(Fragment) -> Result<RxSkb, Fragment>,
-    ) -> Option<RxSkb> {
+    /// Takes note of a packet that is dropped, as no skb with `len` linear bytes could be built.
+    #[cold]
+    #[inline(never)]
+    fn keep_head(&self, slot: &Slot, len: u32) {
         if len < limits::ETHERNET_HEADER {
             self.stats.rx_errors.add(1);
-            return None;
+        } else {
+            self.stats.rx_alloc_dropped.add(1);
         }
-        let head = slot.head.take()?;
-
-        match build(head) {
-            Ok(skb) => Some(skb),
-            Err(head) => {
-                // It is posted again.
-                head.sync_for_device();
-                slot.head = Some(head);
-                self.stats.rx_alloc_dropped.add(1);
-                None
-            }
+        // It is posted again.
+        if let Some(head) = &slot.head {
+            head.sync_for_device();
         }
     }
 
@@ -260,8 +251,11 @@ impl<'bound> RxBuilder<'_, 'bound> {
             }
         };
         let pull = page.header_len(self.napi.device(), len.min(HEADER_SIZE));
-        let skb = self.linear(slot, pull, |head| RxSkb::copy(head, &page, pull, self.napi));
+        let skb = RxSkb::copy(&mut slot.head, &page, pull, self.napi);
 
+        if skb.is_none() {
+            self.keep_head(slot, pull);
+        }
         slot.payload = page.into_page().ok();
         let skb = match skb {
             Some(skb) if len > pull => self.payload(skb, slot, payloads, pull, len - pull),
@@ -298,16 +292,17 @@ impl<'bound> RxBuilder<'_, 'bound> {
         offset: u32,
         len: u32,
     ) -> Option<RxSkb> {
-        let payload = slot.payload.take()?;
-
-        match skb.add_fragment(payload, offset, len, payloads.size.bytes(), self.napi) {
-            Ok(()) => Some(skb),
-            Err(payload) => {
-                slot.payload = Some(payload);
-                self.stats.rx_alloc_dropped.add(1);
-                None
-            }
+        if skb.add_fragment(
+            &mut slot.payload,
+            offset,
+            len,
+            payloads.size.bytes(),
+            self.napi,
+        ) {
+            return Some(skb);
         }
+        self.stats.rx_alloc_dropped.add(1);
+        None
     }
 }
 

@@ -16,7 +16,10 @@ use kernel::{
     prelude::*, //
 };
 use net::{
-    descriptors::Descriptors,
+    descriptors::{
+        Descriptor,
+        Descriptors, //
+    },
     device::Locked,
     fragment::{
         Fragment,
@@ -222,10 +225,30 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
+    /// Posts `slots` with the buffers that they lack, as `descriptors`, and returns how many: fewer if
+    /// memory is short.
+    // Apart, so that the loop has the registers.
+    #[inline(never)]
+    fn post<'d>(
+        &mut self,
+        slots: &mut [Slot],
+        descriptors: impl Iterator<Item = Descriptor<'d>>,
+    ) -> u16 {
+        let mut posted = 0;
+
+        for (slot, descriptor) in slots.iter_mut().zip(descriptors) {
+            let Some(raw) = self.fill(slot) else {
+                break;
+            };
+            descriptor.write(raw);
+            posted += 1;
+        }
+        posted
+    }
+
     /// Gives `slot` the buffers that it lacks, and returns its descriptor; `None` if memory is
     /// short. What is there stays.
-    // For each packet: as a call it would store as much as the packet's descriptors have.
-    #[inline(always)]
+    #[inline]
     fn fill(&mut self, slot: &mut Slot) -> Option<descriptor::Raw> {
         if slot.head.is_none() {
             slot.head = self.heads.alloc();
@@ -338,23 +361,28 @@ impl<'bound> Ring<'bound> {
 
     /// Gives buffers to all descriptors that the driver has; returns how many were given.
     pub(super) fn fill(&mut self, context: &impl page_pool::Context) -> u16 {
-        let unposted = self.unposted();
+        let wanted = self.unposted();
         let Some(mut filler) = self.pools.filler(context) else {
             return 0;
         };
         let mut filled = 0;
 
-        for _ in 0..unposted {
-            let Some(slot) = self.slots.get_mut(usize::from(self.next_to_use)) else {
+        // Up to the end of the ring, and on from its start.
+        while filled < wanted {
+            let start = self.next_to_use;
+            let count = self.len.contiguous(start, wanted - filled);
+            let slots = usize::from(start)..usize::from(start) + usize::from(count);
+            let Some(slots) = self.slots.get_mut(slots) else {
                 break;
             };
-            let Some(raw) = filler.fill(slot) else {
-                break;
-            };
+            let descriptors = self.descriptors.run(start.into(), count.into());
+            let posted = filler.post(slots, descriptors);
 
-            self.descriptors.write(u32::from(self.next_to_use), raw);
-            self.next_to_use = self.len.next(self.next_to_use);
-            filled += 1;
+            filled += posted;
+            self.next_to_use = self.len.after(start, posted);
+            if posted < count {
+                break;
+            }
         }
         filled
     }

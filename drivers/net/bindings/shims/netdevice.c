@@ -73,11 +73,6 @@ void net_shim_set_mtu(struct net_device *dev, unsigned int mtu)
 	WRITE_ONCE(dev->mtu, mtu);
 }
 
-u64 net_shim_features(const struct net_device *dev)
-{
-	return READ_ONCE(dev->features);
-}
-
 void net_shim_log_link(const struct net_device *dev, bool up)
 {
 	netdev_info(dev, "link is %s\n", up ? "up" : "down");

@@ -23,29 +23,6 @@ static __always_inline void sync_netmem_for_cpu(netmem_ref netmem, u32 offset, u
 		page_pool_dma_sync_netmem_for_cpu(pool, netmem, offset, size);
 }
 
-netmem_ref net_shim_pp_alloc(struct page_pool *pool, dma_addr_t *dma)
-{
-	netmem_ref netmem = page_pool_dev_alloc_netmems(pool);
-
-	if (likely(netmem))
-		*dma = page_pool_get_dma_addr_netmem(netmem);
-	return netmem;
-}
-
-/* Readable memory with @count references. */
-netmem_ref net_shim_pp_alloc_fragments(struct page_pool *pool, long count, dma_addr_t *dma,
-				       void **address)
-{
-	netmem_ref netmem = page_pool_dev_alloc_netmems(pool);
-
-	if (likely(netmem)) {
-		page_pool_fragment_netmem(netmem, count);
-		*dma = page_pool_get_dma_addr_netmem(netmem);
-		*address = netmem_address(netmem);
-	}
-	return netmem;
-}
-
 void net_shim_pp_put_fragments(struct page_pool *pool, netmem_ref netmem, long count)
 {
 	if (page_pool_unref_netmem(netmem, count) == 0)

@@ -13,23 +13,6 @@ void net_shim_skb_free_any(struct sk_buff *skb)
 	dev_kfree_skb_any(skb);
 }
 
-/* An skb around @size bytes of a pool's memory, with @len bytes behind @headroom. */
-struct sk_buff *net_shim_skb_build(netmem_ref netmem, void *address, u32 offset, u32 size,
-				   u32 headroom, u32 len)
-{
-	struct sk_buff *skb;
-
-	sync_netmem_for_cpu(netmem, offset + headroom, len);
-	skb = napi_build_skb(address, size);
-	if (unlikely(!skb))
-		return NULL;
-
-	skb_mark_for_recycle(skb);
-	skb_reserve(skb, headroom);
-	__skb_put(skb, len);
-	return skb;
-}
-
 /* False if @skb has no room for it, or it does not lie in @netmem. */
 bool net_shim_skb_add_rx_frag(struct sk_buff *skb, netmem_ref netmem, u32 off, u32 size,
 			      u32 truesize)
@@ -60,25 +43,6 @@ u16 net_shim_skb_vlan_tag(const struct sk_buff *skb)
 void net_shim_skb_set_vlan_tag(struct sk_buff *skb, u16 tag)
 {
 	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), tag);
-}
-
-void net_shim_skb_set_csum(struct sk_buff *skb, u32 sum)
-{
-	skb->ip_summed = CHECKSUM_COMPLETE;
-	skb->csum = (__force __wsum)sum;
-}
-
-/* Hands up a frame with what the device says of it. */
-void net_shim_skb_receive(struct napi_struct *napi, struct sk_buff *skb, u16 queue,
-			  bool csum_verified, u32 hash, u32 hash_type)
-{
-	if (csum_verified)
-		skb->ip_summed = CHECKSUM_UNNECESSARY;
-	if (hash_type != PKT_HASH_TYPE_NONE)
-		skb_set_hash(skb, hash, hash_type);
-	skb_record_rx_queue(skb, queue);
-	skb->protocol = eth_type_trans(skb, napi->dev);
-	napi_gro_receive(napi, skb);
 }
 
 /* Frees the skb on failure, as skb_put_padto() does. */
