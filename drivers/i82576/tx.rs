@@ -60,6 +60,12 @@ pub const fn is_done(hi: u64) -> bool {
     hi & DD != 0
 }
 
+/// A data descriptor made the last of its packet: `end_of_packet` and `report_status` of [`Data`].
+#[inline]
+pub const fn ended(raw: Raw) -> Raw {
+    [raw[0], raw[1] | EOP | RS]
+}
+
 /// A descriptor's second quadword as the device writes it back.
 #[inline]
 pub const fn write_back() -> u64 {

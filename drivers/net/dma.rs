@@ -14,6 +14,7 @@ use kernel::{
 use net_bindings as bindings;
 
 use crate::{
+    page_pool::net_iov,
     skb::TxSkb,
     xdp::Frame, //
 };
@@ -21,25 +22,17 @@ use crate::{
 /// `DMA_MAPPING_ERROR`.
 const MAPPING_ERROR: u64 = u64::MAX;
 
-/// How a mapping was made, and so how it is undone.
-#[derive(Copy, Clone)]
-enum Kind {
-    Single,
-    Page,
-    /// Device memory: the binding owns the mapping.
-    NetIov,
-}
-
 /// A part of a frame that the device may read until this is dropped.
 ///
 /// # Invariants
 ///
-/// `addr` is a mapping of `len` bytes for `dev`, made as `kind` says.
+/// `addr` is a mapping of `len` bytes for `dev`, of this type's, unless `net_iov`: device memory is
+/// mapped by its binding.
 pub struct TxMapping<'bound> {
     dev: &'bound Device<Bound>,
     addr: u64,
     len: u32,
-    kind: Kind,
+    net_iov: bool,
 }
 
 fn as_raw(dev: &Device<Bound>) -> *mut bindings::device {
@@ -66,7 +59,7 @@ impl<'bound> TxMapping<'bound> {
             )
         };
 
-        Self::checked(dev, addr, len, Kind::Single)
+        Self::checked(dev, addr, len)
     }
 
     /// Maps `frame`.
@@ -86,11 +79,43 @@ impl<'bound> TxMapping<'bound> {
             bindings::net_shim_dma_map_single(as_raw(dev), frame.data().cast(), len as usize)
         };
 
-        Self::checked(dev, addr, len, Kind::Single)
+        Self::checked(dev, addr, len)
+    }
+
+    /// Maps `len` bytes at `offset` of `page` and those after it.
+    ///
+    /// # Safety
+    ///
+    /// They must be memory of a frame, for as long as the mapping lasts.
+    #[inline]
+    unsafe fn page(
+        dev: &'bound Device<Bound>,
+        page: *mut bindings::page,
+        offset: u32,
+        len: u32,
+    ) -> Result<Self> {
+        // SAFETY: As this function requires; the device is bound.
+        let addr = unsafe {
+            bindings::dma_map_page_attrs(
+                as_raw(dev),
+                page,
+                offset as usize,
+                len as usize,
+                bindings::dma_data_direction::DMA_TO_DEVICE,
+                0,
+            )
+        };
+
+        #[cfg(CONFIG_DMA_API_DEBUG)]
+        // SAFETY: The device is valid; says that the result is looked at (`dma_mapping_error()`).
+        unsafe {
+            bindings::debug_dma_mapping_error(as_raw(dev), addr);
+        }
+        Self::checked(dev, addr, len)
     }
 
     #[inline]
-    fn checked(dev: &'bound Device<Bound>, addr: u64, len: u32, kind: Kind) -> Result<Self> {
+    fn checked(dev: &'bound Device<Bound>, addr: u64, len: u32) -> Result<Self> {
         if addr == MAPPING_ERROR {
             return Err(ENOMEM);
         }
@@ -100,7 +125,7 @@ impl<'bound> TxMapping<'bound> {
             dev,
             addr,
             len,
-            kind,
+            net_iov: false,
         })
     }
 
@@ -119,7 +144,7 @@ impl<'bound> TxMapping<'bound> {
     /// Returns whether this is device memory.
     #[inline]
     pub fn is_net_iov(&self) -> bool {
-        matches!(self.kind, Kind::NetIov)
+        self.net_iov
     }
 
     /// Returns whether there is nothing mapped.
@@ -132,21 +157,18 @@ impl<'bound> TxMapping<'bound> {
 impl Drop for TxMapping<'_> {
     #[inline]
     fn drop(&mut self) {
+        if self.net_iov {
+            return;
+        }
         // SAFETY: By the type invariant, and the device is bound as long as `'bound` lasts.
         unsafe {
-            match self.kind {
-                Kind::Single => bindings::net_shim_dma_unmap_single(
-                    as_raw(self.dev),
-                    self.addr,
-                    self.len as usize,
-                ),
-                Kind::Page => bindings::net_shim_dma_unmap_page(
-                    as_raw(self.dev),
-                    self.addr,
-                    self.len as usize,
-                ),
-                Kind::NetIov => {}
-            }
+            bindings::dma_unmap_page_attrs(
+                as_raw(self.dev),
+                self.addr,
+                self.len as usize,
+                bindings::dma_data_direction::DMA_TO_DEVICE,
+                0,
+            );
         }
     }
 }
@@ -160,7 +182,7 @@ pub struct TxMappings<'skb, 'bound> {
     skb: &'skb TxSkb,
     max: u32,
     /// The next fragment; `None` for the linear part.
-    next: Option<u32>,
+    next: Option<usize>,
 }
 
 impl<'skb, 'bound> TxMappings<'skb, 'bound> {
@@ -186,28 +208,45 @@ impl<'bound> Iterator for TxMappings<'_, 'bound> {
             self.next = Some(0);
             return Some(TxMapping::head(self.dev, self.skb));
         };
-        let mut mapped: bindings::net_shim_mapped = pin_init::zeroed();
+        let fragments = self.skb.fragment_list().get(index..)?;
+        let (first, others) = fragments.split_first()?;
 
-        // SAFETY: The skb is valid, and the device is bound.
-        unsafe {
-            bindings::net_shim_skb_frags_dma_map(
-                as_raw(self.dev),
-                self.skb.as_raw(),
-                index,
-                self.max,
-                &mut mapped,
-            );
-        }
-        if mapped.frags == 0 {
-            return None;
-        }
-        let kind = if mapped.net_iov {
-            Kind::NetIov
-        } else {
-            Kind::Page
+        let Some(addr) = net_iov_address(first) else {
+            // SAFETY: The fragment is of pages, and as long as the skb. CAST: So it is a page's
+            // address.
+            self.next = Some(index + 1);
+            return Some(unsafe {
+                TxMapping::page(self.dev, first.netmem as *mut _, first.offset, first.len)
+            });
         };
+        let (mut len, mut taken) = (first.len, 1);
 
-        self.next = Some(index + mapped.frags);
-        Some(TxMapping::checked(self.dev, mapped.addr, mapped.len, kind))
+        for other in others {
+            let adjoins = net_iov_address(other) == Some(addr + u64::from(len));
+
+            if !adjoins || len + other.len > self.max {
+                break;
+            }
+            len += other.len;
+            taken += 1;
+        }
+        self.next = Some(index + taken);
+        // INVARIANT: A net_iov's address is its binding's.
+        Some(Ok(TxMapping {
+            dev: self.dev,
+            addr,
+            len,
+            net_iov: true,
+        }))
     }
+}
+
+/// Where the device sees a fragment of device memory; `None` if it is of pages
+/// (`__skb_frag_dma_map()`).
+#[inline]
+fn net_iov_address(fragment: &bindings::skb_frag) -> Option<u64> {
+    let netmem = net_iov(fragment.netmem)?;
+
+    // SAFETY: The net_iov is valid as long as the skb that the fragment is of.
+    Some(unsafe { (*netmem).dma_addr } as u64 + u64::from(fragment.offset))
 }

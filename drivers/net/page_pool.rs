@@ -357,6 +357,27 @@ impl Netmem {
         unsafe { (*self.descriptor()).dma_addr as u64 }
     }
 
+    #[inline]
+    fn pool(&self) -> *const bindings::page_pool {
+        // SAFETY: Valid by the type invariant.
+        unsafe { (*self.descriptor()).pp }
+    }
+
+    /// Returns whether `len` bytes at `offset` lie in it.
+    #[inline]
+    pub(crate) fn has(&self, offset: u32, len: u32) -> bool {
+        // SAFETY: The pool is valid as long as memory of it is out.
+        let order = unsafe { (*self.pool()).p.order };
+
+        u64::from(offset) + u64::from(len) <= (PAGE_SIZE as u64) << (order & 31)
+    }
+
+    /// Returns whether it is a `net_iov`.
+    #[inline]
+    pub(crate) fn is_net_iov(&self) -> bool {
+        net_iov(self.as_raw()).is_some()
+    }
+
     /// # Safety
     ///
     /// `raw` must be a reference from a pool that the caller gives away.
@@ -379,7 +400,7 @@ impl Netmem {
         // SAFETY: Valid by the type invariant; so is the pool. A poll is an RCU reader, for which
         // page_pool_destroy() waits before it unmaps.
         let needed = unsafe {
-            let pool = (*self.descriptor()).pp;
+            let pool = self.pool();
 
             (*pool).dma_sync() && needs_sync((*pool).p.dev)
         };
@@ -420,6 +441,12 @@ impl Netmem {
 
 /// Set in a `netmem_ref` of a net_iov.
 const NET_IOV: bindings::netmem_ref = 1;
+
+/// What a net_iov begins with; `None` for a page (`netmem_is_net_iov()`).
+#[inline]
+pub(crate) fn net_iov(netmem: bindings::netmem_ref) -> Option<*const bindings::netmem_desc> {
+    (netmem & NET_IOV != 0).then_some((netmem & !NET_IOV) as *const _)
+}
 
 /// Whether memory that is mapped for `dev` may need to be synced (`dma_dev_need_sync()`).
 ///

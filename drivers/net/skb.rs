@@ -106,6 +106,18 @@ impl SkbRef<'_> {
         unsafe { (*self.shared_info()).nr_frags }.into()
     }
 
+    /// Those fragments.
+    #[inline]
+    pub(crate) fn fragment_list(&self) -> &[bindings::skb_frag] {
+        // SAFETY: The skb is valid, and so many are initialised.
+        unsafe {
+            core::slice::from_raw_parts(
+                (&raw const (*self.shared_info()).frags).cast(),
+                self.fragments() as usize,
+            )
+        }
+    }
+
     /// The queue that the core chose.
     #[inline]
     pub fn queue(&self) -> u16 {
@@ -122,15 +134,14 @@ impl SkbRef<'_> {
     /// What the device must do to the frame.
     #[inline]
     pub fn offloads(&self) -> TxOffloads {
-        // SAFETY: The skb is valid.
-        unsafe { TxOffloads::of(self.as_raw()) }
+        TxOffloads::of(self)
     }
 
     /// The VLAN tag to insert, priority and DEI included, if [`TxOffloads::vlan_tag`].
     #[inline]
     pub fn vlan_tag(&self) -> u16 {
-        // SAFETY: The skb is valid.
-        unsafe { bindings::net_shim_skb_vlan_tag(self.as_raw()) }
+        // SAFETY: The skb is valid; both parts of the union are plain data.
+        unsafe { (*self.fields()).__bindgen_anon_2.__bindgen_anon_1.vlan_tci }
     }
 
     /// The fields that are copied with an skb, which bindgen has in a union.
@@ -201,18 +212,33 @@ impl SkbRef<'_> {
         u32::from(start).wrapping_sub(self.headroom())
     }
 
-    /// Length of the TCP header in bytes, for TCP frames; 0 if it is not in the linear part.
+    /// Length of the TCP header in bytes, for TCP frames that need a checksum; 0 if it is not in the
+    /// linear part.
     #[inline]
     pub fn tcp_header_len(&self) -> u32 {
-        // SAFETY: The skb is valid.
-        unsafe { bindings::net_shim_skb_tcp_hdrlen(self.as_raw()) }
+        /// Where the length is, in words in the upper half, and bytes without options.
+        const DOFF: u32 = 12;
+        const LEN: u32 = 20;
+        let start = self.transport_offset();
+
+        if start.saturating_add(LEN) > self.head_len() {
+            return 0;
+        }
+        // SAFETY: The skb is valid, and so many bytes are in its linear part.
+        let doff = unsafe { *(*self.as_raw()).data.add((start + DOFF) as usize) };
+
+        u32::from(doff >> 4) * 4
     }
 
     /// The ethertype in the frame, behind VLAN tags if there are any.
     #[inline]
     pub fn protocol(&self) -> u16 {
         // SAFETY: The skb is valid.
-        unsafe { bindings::net_shim_skb_protocol(self.as_raw()) }
+        match u16::from_be(unsafe { (*self.fields()).protocol }) {
+            protocol @ (ETH_P_IP | ETH_P_IPV6) => protocol,
+            // SAFETY: The skb is valid.
+            _ => unsafe { bindings::net_shim_skb_protocol(self.as_raw()) },
+        }
     }
 
     /// Copies the first `len` bytes of the frame to `to`, or as many as either has. Returns how

@@ -306,20 +306,21 @@ impl<'bound> Transmitter<'bound> {
             for piece in pieces {
                 let raw = offload.data(piece, paylen, false).encode();
 
-                last = Some((self.push(mapping.take(), raw)?, piece));
+                last = Some((self.push(mapping.take(), raw)?, raw));
             }
         }
 
         // Only now it is known to be the last.
-        let (last, piece) = last.ok_or(EINVAL)?;
-        let raw = offload.data(piece, paylen, true).encode();
+        let (last, raw) = last.ok_or(EINVAL)?;
 
-        self.queue.descriptors.write(last, raw);
+        self.queue.descriptors.write(last, descriptor::ended(raw));
         self.stats.tx_net_iovs.add(net_iovs);
         Ok(last)
     }
 
     /// Fills the next descriptor and its slot; returns which it is.
+    // For each piece: as a call it would copy what is moved into the slot.
+    #[inline(always)]
     fn push(&mut self, mapping: Option<TxMapping<'bound>>, raw: descriptor::Raw) -> Result<u32> {
         let index = self.slots.next_index();
         let vacant = self.slots.vacant().ok_or(ENOSPC)?;

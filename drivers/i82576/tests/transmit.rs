@@ -3,7 +3,7 @@
 //! Transmit descriptors: the words the kernel's igb driver would write, and round trips.
 
 use i82576::limits::{MAX_IP_LEN, MAX_MAC_LEN, MAX_PAYLEN, MAX_TX_FRAGMENT};
-use i82576::tx::{is_done, write_back, Context, Data, IpVersion, L4};
+use i82576::tx::{ended, is_done, write_back, Context, Data, IpVersion, L4};
 use proptest::prelude::*;
 
 fn words([lo, hi]: [u64; 2]) -> [u32; 4] {
@@ -260,6 +260,12 @@ proptest! {
         let wide = Data { paylen, queue_index: index, ..data };
         let cut = Data { paylen: paylen & 0x3ffff, queue_index: index & 7, ..data };
         prop_assert_eq!(Data::decode(wide.encode()), Some(cut));
+    }
+
+    #[test]
+    fn a_descriptor_made_the_last_says_so_and_is_the_same_otherwise(data in data()) {
+        let last = Data { end_of_packet: true, report_status: true, ..data };
+        prop_assert_eq!(ended(data.encode()), last.encode());
     }
 
     #[test]

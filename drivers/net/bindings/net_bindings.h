@@ -2,6 +2,7 @@
 /* What bindgen reads: see bindgen_parameters for what it takes from it. */
 
 #include <linux/dim.h>
+#include <linux/dma-mapping.h>
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
 #include <linux/net_tstamp.h>
@@ -42,6 +43,7 @@ static const u64 NET_SHIM_F_VLAN_FILTER = NETIF_F_HW_VLAN_CTAG_FILTER;
 static const u64 NET_SHIM_F_NTUPLE = NETIF_F_NTUPLE;
 static const unsigned int NET_SHIM_SHARED_INFO =
 	SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
+static const u8 NET_SHIM_TX_TIMESTAMP = SKBTX_HW_TSTAMP;
 static const unsigned int NET_SHIM_MAX_SKB_FRAGS = MAX_SKB_FRAGS;
 static const unsigned int NET_SHIM_RSS_HASH_TOP = ETH_RSS_HASH_TOP;
 static const unsigned int NET_SHIM_RSS_HASH_XOR = ETH_RSS_HASH_XOR;

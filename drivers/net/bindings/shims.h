@@ -21,8 +21,6 @@ enum { NET_SHIM_SKB_PAD = L1_CACHE_BYTES > 32 ? L1_CACHE_BYTES : 32 };
 
 enum { NET_SHIM_CACHE_BYTES = SMP_CACHE_BYTES };
 
-enum { NET_SHIM_SKB_CHECKSUM = 1 << 0, NET_SHIM_SKB_VLAN = 1 << 1, NET_SHIM_SKB_TIMESTAMP = 1 << 2 };
-
 /* net_device */
 void *net_shim_netdev_priv(const struct net_device *dev);
 void net_shim_set_netdev_dev(struct net_device *dev, struct device *parent);
@@ -64,14 +62,9 @@ void net_shim_napi_schedule(struct napi_struct *napi);
 
 /* sk_buff */
 void net_shim_skb_free_any(struct sk_buff *skb);
-bool net_shim_skb_add_rx_frag(struct sk_buff *skb, netmem_ref netmem, u32 off, u32 size,
-			      u32 truesize);
-u32 net_shim_skb_offloads(const struct sk_buff *skb);
-u16 net_shim_skb_vlan_tag(const struct sk_buff *skb);
 void net_shim_skb_set_vlan_tag(struct sk_buff *skb, u16 tag);
 int net_shim_skb_pad_min(struct sk_buff *skb, unsigned int len);
 u16 net_shim_skb_protocol(const struct sk_buff *skb);
-unsigned int net_shim_skb_tcp_hdrlen(const struct sk_buff *skb);
 int net_shim_skb_tso_prepare(struct sk_buff *skb);
 void net_shim_skb_tx_timestamp(struct sk_buff *skb);
 struct sk_buff *net_shim_skb_await_timestamp(struct sk_buff *skb);
@@ -81,16 +74,6 @@ void net_shim_skb_set_rx_timestamp(struct sk_buff *skb, u64 ns);
 
 /* DMA */
 dma_addr_t net_shim_dma_map_single(struct device *dev, void *ptr, size_t size);
-void net_shim_dma_unmap_single(struct device *dev, dma_addr_t addr, size_t size);
-struct net_shim_mapped {
-	dma_addr_t addr;
-	u32 len;
-	u32 frags;
-	bool net_iov;
-};
-void net_shim_skb_frags_dma_map(struct device *dev, const struct sk_buff *skb, unsigned int i,
-				u32 max, struct net_shim_mapped *mapped);
-void net_shim_dma_unmap_page(struct device *dev, dma_addr_t addr, size_t size);
 
 /* page_pool and netmem */
 void net_shim_pp_put_fragments(struct page_pool *pool, netmem_ref netmem, long count);
@@ -98,6 +81,7 @@ void net_shim_pp_put(netmem_ref netmem);
 void net_shim_netmem_sync_for_cpu(netmem_ref netmem, u32 offset, u32 size);
 void net_shim_netmem_sync_for_device(netmem_ref netmem, u32 offset, u32 size);
 bool net_shim_pp_is_unreadable(struct page_pool *pool);
+bool net_shim_netmem_is_pfmemalloc(netmem_ref netmem);
 void *net_shim_netmem_address(netmem_ref netmem);
 
 /* DIM */

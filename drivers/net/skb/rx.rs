@@ -15,6 +15,7 @@ use super::{
     TxSkb,
     ETH_HLEN,
     HEADROOM,
+    MAX_FRAGMENTS,
     TAILROOM, //
 };
 use crate::{
@@ -325,27 +326,42 @@ impl RxSkb {
         offset: u32,
         len: u32,
         truesize: u32,
-        _napi: &Receive<'_, T>,
+        napi: &Receive<'_, T>,
     ) -> bool {
         let Some(netmem) = memory else {
             return false;
         };
-        // SAFETY: The skb is ours, and the memory is a pool's; the skb takes the reference if it
-        // has room and the bytes are in the memory. In a poll, as syncing the memory wants.
-        let added = unsafe {
-            bindings::net_shim_skb_add_rx_frag(
-                self.as_raw(),
-                netmem.as_raw(),
-                offset,
-                len,
-                truesize,
-            )
-        };
+        let index = self.fragments() as usize;
 
-        if added {
-            core::mem::forget(memory.take());
+        if index >= MAX_FRAGMENTS as usize || !netmem.has(offset, len) {
+            return false;
         }
-        added
+        netmem.sync_received(offset, len, napi);
+        // SAFETY: The skb is ours and has room for the fragment (`skb_add_rx_frag_netmem()`).
+        unsafe {
+            let (skb, info) = (self.as_raw(), self.shared_info().cast_mut());
+            let fragment = (&raw mut (*info).frags)
+                .cast::<bindings::skb_frag>()
+                .add(index);
+
+            fragment.write(bindings::skb_frag {
+                netmem: netmem.as_raw(),
+                len,
+                offset,
+            });
+            (*info).nr_frags += 1;
+            (*skb).len += len;
+            (*skb).data_len += len;
+            (*skb).truesize += truesize;
+            if netmem.is_net_iov() {
+                (*self.fields_mut()).set_unreadable(1);
+            } else if bindings::net_shim_netmem_is_pfmemalloc(netmem.as_raw()) {
+                (*skb).set_pfmemalloc(1);
+            }
+        }
+        // The skb has the reference.
+        core::mem::forget(memory.take());
+        true
     }
 
     /// Takes note of the VLAN tag, priority and DEI included, that the device has stripped.

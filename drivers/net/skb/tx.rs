@@ -23,40 +23,47 @@ pub struct Segmentation {
 
 /// What a device must do to a frame that it sends.
 #[derive(Copy, Clone)]
-pub struct TxOffloads(u32);
+pub struct TxOffloads {
+    checksum: bool,
+    vlan_tag: bool,
+    timestamp: bool,
+}
 
 impl TxOffloads {
-    /// # Safety
-    ///
-    /// `skb` must be valid.
     #[inline]
-    pub(super) unsafe fn of(skb: *mut bindings::sk_buff) -> Self {
-        // SAFETY: As this function requires.
-        Self(unsafe { bindings::net_shim_skb_offloads(skb) })
+    pub(super) fn of(skb: &SkbRef<'_>) -> Self {
+        // SAFETY: The skb is valid; both parts of the union are plain data.
+        unsafe {
+            Self {
+                checksum: (*skb.fields()).ip_summed() == bindings::CHECKSUM_PARTIAL as u8,
+                vlan_tag: (*skb.fields()).__bindgen_anon_2.vlan_all != 0,
+                timestamp: (*skb.shared_info()).tx_flags & bindings::NET_SHIM_TX_TIMESTAMP != 0,
+            }
+        }
     }
 
     /// Nothing.
     #[inline]
     pub fn is_empty(self) -> bool {
-        self.0 == 0
+        !(self.checksum || self.vlan_tag || self.timestamp)
     }
 
     /// Fill in a TCP or UDP checksum; segment, perhaps.
     #[inline]
     pub fn checksum(self) -> bool {
-        self.0 & bindings::NET_SHIM_SKB_CHECKSUM != 0
+        self.checksum
     }
 
     /// Take a timestamp when it goes out.
     #[inline]
     pub fn timestamp(self) -> bool {
-        self.0 & bindings::NET_SHIM_SKB_TIMESTAMP != 0
+        self.timestamp
     }
 
     /// Insert a VLAN tag.
     #[inline]
     pub fn vlan_tag(self) -> bool {
-        self.0 & bindings::NET_SHIM_SKB_VLAN != 0
+        self.vlan_tag
     }
 }
 

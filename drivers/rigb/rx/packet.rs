@@ -283,7 +283,8 @@ impl<'bound> RxBuilder<'_, 'bound> {
     }
 
     /// Adds `len` bytes at `offset` of the slot's payload buffer.
-    #[inline]
+    // For each packet with a payload: as a call it would store as much as it adds.
+    #[inline(always)]
     fn payload(
         &self,
         mut skb: RxSkb,

@@ -86,3 +86,9 @@ void *net_shim_netmem_address(netmem_ref netmem)
 {
 	return netmem_address(netmem);
 }
+
+/* A page from the reserves for emergencies: what is in it may be dropped. */
+bool net_shim_netmem_is_pfmemalloc(netmem_ref netmem)
+{
+	return page_is_pfmemalloc(netmem_to_page(netmem));
+}

@@ -13,33 +13,6 @@ void net_shim_skb_free_any(struct sk_buff *skb)
 	dev_kfree_skb_any(skb);
 }
 
-/* False if @skb has no room for it, or it does not lie in @netmem. */
-bool net_shim_skb_add_rx_frag(struct sk_buff *skb, netmem_ref netmem, u32 off, u32 size,
-			      u32 truesize)
-{
-	u8 i = skb_shinfo(skb)->nr_frags;
-
-	if (unlikely(i >= MAX_SKB_FRAGS || !lies_in_netmem(netmem, off, size)))
-		return false;
-
-	sync_netmem_for_cpu(netmem, off, size);
-	skb_add_rx_frag_netmem(skb, i, netmem, off, size, truesize);
-	return true;
-}
-
-/* What the device has to do to @skb beside sending it: NET_SHIM_SKB_*. */
-u32 net_shim_skb_offloads(const struct sk_buff *skb)
-{
-	return (skb->ip_summed == CHECKSUM_PARTIAL ? NET_SHIM_SKB_CHECKSUM : 0) |
-	       (skb_vlan_tag_present(skb) ? NET_SHIM_SKB_VLAN : 0) |
-	       (skb_shinfo(skb)->tx_flags & SKBTX_HW_TSTAMP ? NET_SHIM_SKB_TIMESTAMP : 0);
-}
-
-u16 net_shim_skb_vlan_tag(const struct sk_buff *skb)
-{
-	return skb_vlan_tag_get(skb);
-}
-
 void net_shim_skb_set_vlan_tag(struct sk_buff *skb, u16 tag)
 {
 	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), tag);
@@ -66,14 +39,6 @@ static bool transport_header_is_linear(const struct sk_buff *skb, unsigned int l
 {
 	return skb_transport_header_was_set(skb) &&
 	       skb_transport_offset(skb) + len <= skb_headlen(skb);
-}
-
-/* 0 if there is none in the linear part. */
-unsigned int net_shim_skb_tcp_hdrlen(const struct sk_buff *skb)
-{
-	if (unlikely(!transport_header_is_linear(skb, sizeof(struct tcphdr))))
-		return 0;
-	return tcp_hdrlen(skb);
 }
 
 static void udp_segmentation_prepare(struct sk_buff *skb)
