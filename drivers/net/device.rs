@@ -4,6 +4,7 @@
 //!
 //! C header: `include/linux/netdevice.h`
 
+pub(crate) mod fields;
 mod reference;
 
 use core::{
@@ -71,7 +72,7 @@ impl<T: Driver> NetDevice<T> {
 
     fn private(&self) -> *mut Private<T> {
         // SAFETY: By the type invariant the device has a private area for `Private<T>`.
-        unsafe { bindings::net_shim_netdev_priv(self.as_raw()) }.cast()
+        unsafe { fields::private(self.as_raw()) }
     }
 
     /// The driver's shared state.
@@ -131,7 +132,7 @@ impl<T: Driver> NetDevice<T> {
     /// Says whether the link is up: while it is, the core sends.
     pub fn set_carrier(&self, up: bool) {
         // SAFETY: By the type invariant the device is valid.
-        unsafe { bindings::net_shim_set_carrier(self.as_raw(), up) };
+        unsafe { fields::set_carrier(self.as_raw(), up) };
     }
 
     /// Counts a packet of `len` bytes that was received, for a device with
@@ -144,7 +145,7 @@ impl<T: Driver> NetDevice<T> {
     /// Returns whether the link is up.
     pub fn has_carrier(&self) -> bool {
         // SAFETY: By the type invariant the device is valid.
-        unsafe { bindings::net_shim_carrier_ok(self.as_raw()) }
+        unsafe { fields::has_carrier(self.as_raw()) }
     }
 }
 
@@ -191,7 +192,7 @@ impl<'a, T: Driver> Locked<'a, T> {
     /// Returns whether the interface is up.
     pub fn is_running(&self) -> bool {
         // SAFETY: The device is valid.
-        unsafe { bindings::net_shim_netif_running(self.dev.as_raw()) }
+        unsafe { fields::is_running(self.dev.as_raw()) }
     }
 
     /// Takes the device out of the core's sight, for when it can't be accessed

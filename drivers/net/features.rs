@@ -6,6 +6,8 @@
 
 use net_bindings as bindings;
 
+use crate::once::read_once;
+
 /// Offload features of a device (`NETIF_F_*`), as a set.
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub struct Features(u64);
@@ -68,8 +70,8 @@ impl Features {
     /// `dev` must be valid.
     #[inline]
     pub(crate) unsafe fn of(dev: *const bindings::net_device) -> Self {
-        // SAFETY: As this function requires. Others may change them (`READ_ONCE()`).
-        Self(unsafe { (&raw const (*dev).features).read_volatile() })
+        // SAFETY: As this function requires.
+        Self(unsafe { read_once(&raw const (*dev).features) })
     }
 
     pub(crate) const fn from_raw(raw: u64) -> Self {

@@ -54,6 +54,7 @@ pub mod stats;
 pub mod tx;
 pub mod xdp;
 
+mod once;
 mod ops;
 
 /// Fills `bytes` with random ones, such as for an RSS key.

@@ -31,6 +31,7 @@ use crate::{
     ethtool::ExtAck,
     features::Features,
     hwtstamp::Timestamping,
+    once::write_once,
     rx_mode::{
         Addresses,
         RxMode, //
@@ -325,7 +326,7 @@ impl<T: Driver> Table<T> {
 
             T::change_mtu(dev, control, mtu)?;
             // SAFETY: The device is valid.
-            unsafe { bindings::net_shim_set_mtu(raw, mtu) };
+            unsafe { write_once(&raw mut (*raw).mtu, mtu) };
             Ok(0)
         })
     }

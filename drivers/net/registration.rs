@@ -17,6 +17,7 @@ use kernel::{
         Device, //
     },
     error::to_result,
+    ffi::c_ulong,
     prelude::*,
     sync::Arc, //
 };
@@ -24,6 +25,7 @@ use net_bindings as bindings;
 
 use crate::{
     device::{
+        fields,
         Allocation,
         DeviceRef,
         Driver,
@@ -116,6 +118,27 @@ impl Config {
             software_stats: false,
         }
     }
+
+    fn set_flags(&self, dev: &mut bindings::net_device) {
+        // SAFETY: All of the union is plain data.
+        let flags = unsafe { &mut dev.__bindgen_anon_1.__bindgen_anon_1 };
+
+        if self.netmem_tx {
+            // CAST: Values of small enumerations, here and below.
+            flags.set_netmem_tx(bindings::netmem_tx_mode_NETMEM_TX_DMA as c_ulong);
+        }
+        for (set, flag) in [
+            (self.unicast_filter, bindings::netdev_priv_flags_IFF_UNICAST_FLT),
+            (self.live_address_change, bindings::netdev_priv_flags_IFF_LIVE_ADDR_CHANGE),
+        ] {
+            if set {
+                flags.set_priv_flags(flags.priv_flags() | flag as c_ulong);
+            }
+        }
+        if self.software_stats {
+            dev.set_pcpu_stat_type(bindings::netdev_stat_type_NETDEV_PCPU_STAT_TSTATS);
+        }
+    }
 }
 
 /// A net device that the core does not know yet.
@@ -163,10 +186,7 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
         // SAFETY: `dev` is not published yet; `Device` is a transparent wrapper of `struct device`.
         unsafe {
             if let Some(parent) = parent {
-                bindings::net_shim_set_netdev_dev(
-                    raw,
-                    core::ptr::from_ref(parent).cast_mut().cast(),
-                );
+                (*raw).dev.parent = core::ptr::from_ref(parent).cast_mut().cast();
             }
             (*raw).netdev_ops = ops::Table::<T>::NETDEV;
             (*raw).request_ops_lock = true;
@@ -181,20 +201,10 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
                 .without(Features::VLAN_FILTER)
                 .as_raw();
             (*raw).features = features.as_raw();
-            bindings::net_shim_set_flags(
-                raw,
-                config.netmem_tx,
-                config.unicast_filter,
-                config.live_address_change,
-                config.software_stats,
-            );
+            config.set_flags(&mut *raw);
             // The core says of a link only that it changed: up is a change from down.
-            bindings::net_shim_set_carrier(raw, false);
-            if bindings::net_shim_is_valid_ether_addr(config.mac_address.as_ptr()) {
-                bindings::net_shim_eth_hw_addr_set(raw, config.mac_address.as_ptr());
-            } else {
-                bindings::net_shim_eth_hw_addr_random(raw);
-            }
+            fields::set_carrier(raw, false);
+            fields::set_address(raw, config.mac_address);
         }
 
         Ok(Self {
@@ -322,13 +332,11 @@ impl<'bound, T: Driver + 'bound, E> Unregistered<'bound, T, E> {
         // SAFETY: The private area is large enough for `Private<T>` by the type invariant,
         // aligned as it needs, and written once. INVARIANT: `allocation` is the device's.
         unsafe {
-            bindings::net_shim_netdev_priv(raw)
-                .cast::<Private<T>>()
-                .write(Private {
-                    driver,
-                    control: UnsafeCell::new(control),
-                    allocation,
-                });
+            fields::private(raw).write(Private {
+                driver,
+                control: UnsafeCell::new(control),
+                allocation,
+            });
         }
 
         // From here on dropping `registration` undoes what was done.
@@ -422,8 +430,6 @@ impl<T: Driver> Drop for Registration<'_, T> {
         // Polls use what the private area has.
         self.owner.close();
         // SAFETY: By the type invariant; nothing uses it any more.
-        unsafe {
-            core::ptr::drop_in_place(bindings::net_shim_netdev_priv(raw).cast::<Private<T>>());
-        }
+        unsafe { core::ptr::drop_in_place(fields::private::<T>(raw)) };
     }
 }

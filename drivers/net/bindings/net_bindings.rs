@@ -27,8 +27,10 @@
 )]
 
 pub use kernel::bindings::{
+    cpumask_local_spread,
     device,
     dma_buf,
+    irq_set_affinity,
     module,
     pci_dev,
     pci_driver, //

@@ -22,22 +22,8 @@ enum { NET_SHIM_SKB_PAD = L1_CACHE_BYTES > 32 ? L1_CACHE_BYTES : 32 };
 enum { NET_SHIM_CACHE_BYTES = SMP_CACHE_BYTES };
 
 /* net_device */
-void *net_shim_netdev_priv(const struct net_device *dev);
-void net_shim_set_netdev_dev(struct net_device *dev, struct device *parent);
-void net_shim_set_flags(struct net_device *dev, bool netmem_tx, bool unicast_filter,
-			bool live_address_change, bool software_stats);
 void net_shim_count_rx(struct net_device *dev, unsigned int len);
 void net_shim_count_tx(struct net_device *dev, unsigned int len);
-void net_shim_spread_irq(const struct net_device *dev, unsigned int irq, unsigned int index);
-bool net_shim_netif_running(const struct net_device *dev);
-bool net_shim_carrier_ok(const struct net_device *dev);
-void net_shim_eth_hw_addr_set(struct net_device *dev, const u8 *addr);
-void net_shim_eth_hw_addr_random(struct net_device *dev);
-bool net_shim_is_valid_ether_addr(const u8 *addr);
-void net_shim_set_mtu(struct net_device *dev, unsigned int mtu);
-void net_shim_set_carrier(struct net_device *dev, bool up);
-
-void net_shim_log_link(const struct net_device *dev, bool up);
 
 /* TX queues */
 void net_shim_tx_lock_bh(struct netdev_queue *txq);

@@ -15,7 +15,10 @@ use kernel::{
 };
 use net_bindings as bindings;
 
-use super::Driver;
+use super::{
+    fields,
+    Driver, //
+};
 use crate::{
     features::Features,
     napi::{
@@ -135,19 +138,27 @@ impl<T: Driver> DeviceRef<T> {
     /// May be called from any context, also before the device is registered.
     pub fn set_carrier(&self, up: bool) {
         // SAFETY: The memory is valid; nothing is done to a device that is not registered any more.
-        unsafe { bindings::net_shim_set_carrier(self.as_raw(), up) };
+        unsafe { fields::set_carrier(self.as_raw(), up) };
     }
 
     /// Returns whether the interface is up, or is being brought up.
     pub fn is_running(&self) -> bool {
         // SAFETY: The memory is valid.
-        unsafe { bindings::net_shim_netif_running(self.as_raw()) }
+        unsafe { fields::is_running(self.as_raw()) }
     }
 
     /// Logs whether the link is up. May be called from any context.
     pub fn log_link(&self, up: bool) {
-        // SAFETY: The memory is valid.
-        unsafe { bindings::net_shim_log_link(self.as_raw(), up) };
+        let state = if up { c"up" } else { c"down" };
+
+        // SAFETY: The memory is valid; the format takes one string.
+        unsafe {
+            bindings::netdev_info(
+                self.as_raw(),
+                c"link is %s\n".as_char_ptr(),
+                state.as_char_ptr(),
+            );
+        }
     }
 
     /// The features in use now.
@@ -207,7 +218,7 @@ impl<T: Driver> Owner<T> {
         napis.reserve(1, GFP_KERNEL)?;
         if let Some(irq) = config.irq {
             // SAFETY: The device is valid.
-            unsafe { bindings::net_shim_spread_irq(raw, irq, index) };
+            unsafe { fields::spread_irq(raw, irq, index) }?;
         }
         // SAFETY: It becomes part of the device's memory.
         let napi = KBox::pin_init(
