@@ -71,6 +71,7 @@ use self::{
 };
 use crate::{
     device::{
+        fields,
         Driver,
         NetDevice, //
     },
@@ -271,12 +272,12 @@ impl<P: Poll> Instance<P> {
             // SAFETY: The device's memory is valid. By the type invariant the NAPI is listed, and
             // enabled if the phase says so.
             unsafe {
-                bindings::net_shim_netdev_lock(self.dev);
+                fields::lock(self.dev);
                 if self.phase.get() == Phase::Enabled {
                     bindings::napi_disable_locked(self.as_raw());
                 }
                 control::delete(self);
-                bindings::net_shim_netdev_unlock(self.dev);
+                fields::unlock(self.dev);
             }
         }
         // The NAPI is not polled any more: nothing starts the work again.

@@ -399,7 +399,7 @@ impl<T: Driver> Registration<'_, T> {
         // SAFETY: May sleep; the device is registered as long as `self` is borrowed.
         unsafe {
             bindings::rtnl_lock();
-            bindings::net_shim_netdev_lock(raw);
+            fields::lock(raw);
         }
         let result = {
             // SAFETY: By the type invariant the private area is written; the lock is held, and the
@@ -411,7 +411,7 @@ impl<T: Driver> Registration<'_, T> {
         };
         // SAFETY: Taken above, by this thread.
         unsafe {
-            bindings::net_shim_netdev_unlock(raw);
+            fields::unlock(raw);
             bindings::rtnl_unlock();
         }
         result

@@ -20,6 +20,7 @@ use core::{
 };
 
 use kernel::{
+    ffi::c_ulong,
     prelude::*,
     sync::{
         atomic::{
@@ -43,6 +44,11 @@ use crate::{
         Locked, //
     },
     napi::Completion,
+    once::{
+        read_once,
+        test_bit,
+        write_once, //
+    },
     skb::TxSkb, //
 };
 
@@ -123,14 +129,47 @@ impl RawQueue {
         unsafe { bindings::netif_tx_wake_queue(self.0) };
     }
 
-    fn used(self) {
+    /// `netif_tx_queue_stopped()`.
+    #[inline]
+    fn is_stopped(self) -> bool {
+        let bit = bindings::netdev_queue_state_t___QUEUE_STATE_DRV_XOFF;
+
         // SAFETY: The queue is valid by the type invariant.
-        unsafe { bindings::net_shim_tx_used(self.0) };
+        unsafe { test_bit(bit, &raw const (*self.0).state) }
     }
 
+    /// `netif_tx_start_queue()`.
+    fn start(self) {
+        self.clear(bindings::netdev_queue_state_t___QUEUE_STATE_DRV_XOFF);
+    }
+
+    fn clear(self, bit: u32) {
+        // SAFETY: The queue is valid by the type invariant. CAST: A small number.
+        unsafe { bindings::clear_bit(bit as c_ulong, &raw mut (*self.0).state) };
+    }
+
+    /// `txq_trans_cond_update()`.
+    fn used(self) {
+        // SAFETY: The queue is valid by the type invariant; the time is always there.
+        unsafe {
+            let now = read_once(&raw const bindings::jiffies);
+            let last = &raw mut (*self.0).trans_start;
+
+            if read_once(last) != now {
+                write_once(last, now);
+            }
+        }
+    }
+
+    /// `netdev_tx_reset_queue()`.
     fn reset(self) {
-        // SAFETY: The queue is valid by the type invariant.
-        unsafe { bindings::net_shim_tx_reset(self.0) };
+        #[cfg(CONFIG_BQL)]
+        {
+            self.clear(bindings::netdev_queue_state_t___QUEUE_STATE_STACK_XOFF);
+            // SAFETY: The queue is valid by the type invariant; nothing is sent or completed while
+            // it is reset.
+            unsafe { bindings::dql_reset(&raw mut (*self.0).dql) };
+        }
     }
 }
 
@@ -238,9 +277,7 @@ impl<T: Driver> TxCompletion<T> {
             // SAFETY: The queue is valid, and this is its only completion. Has a full barrier.
             unsafe { bindings::net_shim_tx_completed(queue.0, packets, bytes) };
         }
-        // SAFETY: The queue is valid.
-        let wake =
-            available() >= wake_at && unsafe { bindings::net_shim_tx_queue_stopped(queue.0) };
+        let wake = available() >= wake_at && queue.is_stopped();
         if wake {
             queue.wake();
         }
@@ -329,8 +366,7 @@ impl<T: Driver> Locked<'_, T> {
             // SAFETY: The queue's lock is held inside this closure.
             if unsafe { slot.state() }.is_none() && !slot.completing.load(Acquire) {
                 queue.reset();
-                // SAFETY: The queue is valid.
-                unsafe { bindings::net_shim_tx_start_queue(queue.0) };
+                queue.start();
             }
         });
     }

@@ -31,6 +31,7 @@ mod xsk;
 use core::marker::PhantomData;
 
 use kernel::{
+    cpu::CpuId,
     error::from_result,
     prelude::*, //
 };
@@ -64,6 +65,7 @@ use crate::{
     },
     ethtool::ExtAck,
     napi::Receive,
+    once::read_once,
     ops,
     tx::{
         self,
@@ -192,8 +194,9 @@ impl<T: Xdp> Table<T> {
         if flags & !bindings::NET_SHIM_XDP_XMIT_FLAGS != 0 {
             return EINVAL.to_errno();
         }
-        // SAFETY: The device is valid.
-        let index = unsafe { bindings::net_shim_this_tx_queue(dev) };
+        // SAFETY: The device is valid; it has a TX queue.
+        let queues = unsafe { read_once(&raw const (*dev).real_num_tx_queues) }.max(1);
+        let index = CpuId::current().as_u32() % queues;
         // SAFETY: The core calls with a device of `T`.
         let dev = unsafe { NetDevice::<T>::from_raw(dev) };
         // SAFETY: The core calls with a registered device.

@@ -27,11 +27,15 @@
 )]
 
 pub use kernel::bindings::{
+    clear_bit,
     cpumask_local_spread,
     device,
     dma_buf,
     irq_set_affinity,
+    jiffies,
     module,
+    mutex_lock,
+    mutex_unlock,
     pci_dev,
     pci_driver, //
 };

@@ -28,23 +28,14 @@ void net_shim_count_tx(struct net_device *dev, unsigned int len);
 /* TX queues */
 void net_shim_tx_lock_bh(struct netdev_queue *txq);
 void net_shim_tx_unlock_bh(struct netdev_queue *txq);
-void net_shim_tx_start_queue(struct netdev_queue *txq);
 void net_shim_tx_stop_queue(struct netdev_queue *txq);
-bool net_shim_tx_queue_stopped(const struct netdev_queue *txq);
 bool net_shim_tx_sent(struct netdev_queue *txq, unsigned int bytes, bool xmit_more);
 void net_shim_tx_completed(struct netdev_queue *txq, unsigned int pkts, unsigned int bytes);
-void net_shim_tx_reset(struct netdev_queue *txq);
 bool net_shim_xmit_more(void);
-void net_shim_tx_used(struct netdev_queue *txq);
-unsigned int net_shim_this_tx_queue(const struct net_device *dev);
 
 /* NAPI */
-void net_shim_netdev_lock(struct net_device *dev);
-void net_shim_netdev_unlock(struct net_device *dev);
 void net_shim_napi_add(struct net_device *dev, struct napi_struct *napi,
 		       int (*poll)(struct napi_struct *, int), unsigned int index);
-void net_shim_napi_del(struct napi_struct *napi);
-void net_shim_napi_schedule(struct napi_struct *napi);
 
 /* sk_buff */
 void net_shim_skb_free_any(struct sk_buff *skb);

@@ -145,3 +145,23 @@ unsafe fn node(_dev: *mut bindings::net_device) -> c_int {
     }
     bindings::NUMA_NO_NODE
 }
+
+/// Takes the instance lock (`netdev_lock()`).
+///
+/// # Safety
+///
+/// `dev` must be valid. In a context that may sleep.
+pub(crate) unsafe fn lock(dev: *mut bindings::net_device) {
+    // SAFETY: As this function requires.
+    unsafe { bindings::mutex_lock((&raw mut (*dev).lock).cast()) };
+}
+
+/// Releases the instance lock (`netdev_unlock()`).
+///
+/// # Safety
+///
+/// `dev` must be valid, and this thread hold the lock.
+pub(crate) unsafe fn unlock(dev: *mut bindings::net_device) {
+    // SAFETY: As this function requires.
+    unsafe { bindings::mutex_unlock((&raw mut (*dev).lock).cast()) };
+}

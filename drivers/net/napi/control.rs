@@ -406,7 +406,9 @@ pub(super) unsafe fn delete<P: Poll>(instance: &Instance<P>) {
     // after the NAPI was disabled.
     unsafe {
         bindings::netif_napi_set_irq_locked(napi, -1);
-        bindings::net_shim_napi_del(napi);
+        bindings::__netif_napi_del_locked(napi);
+        // Readers of the core's may have found it.
+        bindings::synchronize_net();
         schedule::cancel_timer(napi);
     }
     // INVARIANT: The core does not know it.

@@ -59,7 +59,11 @@ impl<T: Driver> Scheduler<T> {
 pub(super) fn schedule(napi: *mut bindings::napi_struct) {
     // SAFETY: Called with a valid NAPI; a disabled one, and one that was not added, counts as
     // scheduled.
-    unsafe { bindings::net_shim_napi_schedule(napi) };
+    unsafe {
+        if bindings::napi_schedule_prep(napi) {
+            bindings::__napi_schedule(napi);
+        }
+    }
 }
 
 /// Polls again after a while. Uses the core's own timer of the NAPI, whose function schedules it:

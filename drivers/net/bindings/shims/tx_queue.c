@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
 #include <linux/netdevice.h>
-#include <linux/smp.h>
 #include <net/netdev_queues.h>
 
 void net_shim_tx_lock_bh(struct netdev_queue *txq)
@@ -14,19 +13,9 @@ void net_shim_tx_unlock_bh(struct netdev_queue *txq)
 	__netif_tx_unlock_bh(txq);
 }
 
-void net_shim_tx_start_queue(struct netdev_queue *txq)
-{
-	netif_tx_start_queue(txq);
-}
-
 void net_shim_tx_stop_queue(struct netdev_queue *txq)
 {
 	netif_tx_stop_queue(txq);
-}
-
-bool net_shim_tx_queue_stopped(const struct netdev_queue *txq)
-{
-	return netif_tx_queue_stopped(txq);
 }
 
 bool net_shim_tx_sent(struct netdev_queue *txq, unsigned int bytes, bool xmit_more)
@@ -46,24 +35,7 @@ void net_shim_tx_completed(struct netdev_queue *txq, unsigned int pkts, unsigned
 	netdev_txq_completed_mb(txq, pkts, bytes);
 }
 
-void net_shim_tx_reset(struct netdev_queue *txq)
-{
-	netdev_tx_reset_queue(txq);
-}
-
 bool net_shim_xmit_more(void)
 {
 	return netdev_xmit_more();
-}
-
-/* For what is sent past the core, or stopped on purpose: the watchdog need not bite. */
-void net_shim_tx_used(struct netdev_queue *txq)
-{
-	txq_trans_cond_update(txq);
-}
-
-/* This processor's TX queue. */
-unsigned int net_shim_this_tx_queue(const struct net_device *dev)
-{
-	return raw_smp_processor_id() % READ_ONCE(dev->real_num_tx_queues);
 }
