@@ -31,7 +31,9 @@ use kernel::{
     prelude::*,
     time::{
         msecs_to_jiffies,
-        Msecs, //
+        ClockSource,
+        Msecs,
+        RealTime, //
     },
     types::Opaque, //
 };
@@ -67,8 +69,8 @@ pub trait Clock: Send + Sync {
 
 /// The system's time in nanoseconds since 1970, with which a clock begins.
 pub fn system_time() -> u64 {
-    // SAFETY: May be called from any context but an NMI.
-    unsafe { bindings::net_shim_real_time() }
+    // CAST: It is after 1970.
+    RealTime::ktime_get() as u64
 }
 
 /// Takes the system's time before and after the device's is read, if somebody wants to know both.

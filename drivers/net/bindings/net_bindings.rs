@@ -31,13 +31,16 @@ pub use kernel::bindings::{
     cpumask_local_spread,
     device,
     dma_buf,
+    init_work_with_key,
     irq_set_affinity,
     jiffies,
     module,
+    mutex,
     mutex_lock,
     mutex_unlock,
     pci_dev,
-    pci_driver, //
+    pci_driver,
+    work_struct, //
 };
 
 #[allow(non_camel_case_types, reason = "C names")]

@@ -12,8 +12,6 @@
 #include "shims/page_pool.c"
 #include "shims/skbuff.c"
 #include "shims/dma.c"
-#include "shims/dim.c"
 #include "shims/xdp.c"
-#include "shims/ethtool.c"
 #include "shims/ptp.c"
 #include "shims/xsk.c"

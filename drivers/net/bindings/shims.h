@@ -8,7 +8,6 @@
 #ifndef NOBOUNCE_NET_SHIMS_H
 #define NOBOUNCE_NET_SHIMS_H
 
-#include <linux/dim.h>
 #include <linux/netdevice.h>
 #include <linux/ptp_clock_kernel.h>
 #include <linux/skbuff.h>
@@ -61,11 +60,6 @@ bool net_shim_pp_is_unreadable(struct page_pool *pool);
 bool net_shim_netmem_is_pfmemalloc(netmem_ref netmem);
 void *net_shim_netmem_address(netmem_ref netmem);
 
-/* DIM */
-void net_shim_dim_init(struct dim *dim, void (*work)(struct work_struct *));
-void net_shim_dim_sample(struct dim *dim, u16 events, u64 packets, u64 bytes);
-u16 net_shim_dim_rx_usec(const struct dim *dim);
-
 /* XDP */
 void net_shim_prog_inc(struct bpf_prog *prog);
 void net_shim_prog_put(struct bpf_prog *prog);
@@ -77,15 +71,11 @@ void net_shim_xdp_return_frame(struct xdp_frame *frame);
 struct xdp_frame *net_shim_xdp_to_frame(struct xdp_buff *xdp);
 void net_shim_xdp_failed(const struct net_device *dev, const struct bpf_prog *prog, u32 act);
 
-/* ethtool */
-void net_shim_ethtool_puts(u8 **data, const char *str);
-
 /* PTP clocks */
 struct ptp_clock *net_shim_ptp_register(struct ptp_clock_info *info, struct device *parent);
 void net_shim_ptp_unregister(struct ptp_clock *ptp);
 int net_shim_ptp_index(struct ptp_clock *ptp);
 void net_shim_ptp_schedule_worker(struct ptp_clock *ptp);
-u64 net_shim_real_time(void);
 void net_shim_ptp_read_system_prets(struct ptp_system_timestamp *sts);
 void net_shim_ptp_read_system_postts(struct ptp_system_timestamp *sts);
 

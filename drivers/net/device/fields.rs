@@ -153,7 +153,7 @@ unsafe fn node(_dev: *mut bindings::net_device) -> c_int {
 /// `dev` must be valid. In a context that may sleep.
 pub(crate) unsafe fn lock(dev: *mut bindings::net_device) {
     // SAFETY: As this function requires.
-    unsafe { bindings::mutex_lock((&raw mut (*dev).lock).cast()) };
+    unsafe { bindings::mutex_lock(&raw mut (*dev).lock) };
 }
 
 /// Releases the instance lock (`netdev_unlock()`).
@@ -163,5 +163,5 @@ pub(crate) unsafe fn lock(dev: *mut bindings::net_device) {
 /// `dev` must be valid, and this thread hold the lock.
 pub(crate) unsafe fn unlock(dev: *mut bindings::net_device) {
     // SAFETY: As this function requires.
-    unsafe { bindings::mutex_unlock((&raw mut (*dev).lock).cast()) };
+    unsafe { bindings::mutex_unlock(&raw mut (*dev).lock) };
 }

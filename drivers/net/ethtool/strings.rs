@@ -63,7 +63,7 @@ impl<T, S: StringSet<T>, Rest: Table<T>> Strings<T, S, Rest> {
         if set == S::SET {
             for name in S::NAMES {
                 // SAFETY: The core has room for as many strings as `get_sset_count` says.
-                unsafe { bindings::net_shim_ethtool_puts(&mut data, name.as_char_ptr()) };
+                unsafe { bindings::ethtool_puts(&mut data, name.as_char_ptr()) };
             }
         } else if let Some(strings) = Rest::OPS.get_strings {
             // SAFETY: As this function requires.

@@ -10,9 +10,14 @@ use core::cell::Cell;
 use kernel::{
     container_of,
     prelude::*,
+    static_lock_class,
     sync::atomic::{
         Atomic,
         Relaxed, //
+    },
+    time::{
+        ClockSource,
+        Monotonic, //
     },
     types::Opaque, //
 };
@@ -42,13 +47,43 @@ pub(super) struct Moderation {
     events: Cell<u16>,
 }
 
+/// Makes a `struct dim` whose decisions `work` carries out.
+///
+/// # Safety
+///
+/// `dim` must be memory that can be written, and stay where it is.
+unsafe fn init(dim: *mut bindings::dim, work: WorkFn) {
+    // SAFETY: As this function requires; zeroes are a `struct dim`.
+    unsafe {
+        dim.write_bytes(0, 1);
+        (*dim).mode = bindings::dim_cq_period_mode_DIM_CQ_PERIOD_MODE_START_FROM_EQE as u8;
+        bindings::init_work_with_key(
+            &raw mut (*dim).work,
+            Some(work),
+            false,
+            c"dim".as_char_ptr(),
+            static_lock_class!().as_ptr(),
+        );
+    }
+}
+
+/// The interval of the profile that was decided on, in microseconds.
+///
+/// # Safety
+///
+/// `dim` must be initialised, and the library not be changing it.
+unsafe fn rx_usec(dim: *const bindings::dim) -> u16 {
+    // SAFETY: As this function requires.
+    unsafe { bindings::net_dim_get_rx_moderation((*dim).mode, (*dim).profile_ix.into()).usec }
+}
+
 impl Moderation {
     pub(super) fn new(work: WorkFn) -> impl PinInit<Self> {
         // INVARIANT: Initialised here.
         pin_init!(Self {
             dim <- Opaque::ffi_init(|dim| {
-                // SAFETY: The memory is that of a `struct dim`, pinned from here on.
-                unsafe { bindings::net_shim_dim_init(dim, Some(work)) }
+                // SAFETY: The memory is that of a `struct dim`, pinned from here on; zeroes are one.
+                unsafe { init(dim, work) }
             }),
             decided: Atomic::new(false),
             enabled: Cell::new(false),
@@ -79,9 +114,17 @@ impl Moderation {
         let events = self.events.get().wrapping_add(1);
 
         self.events.set(events);
+        // CAST: The library wants the counters' low bits (`dim_update_sample()`).
+        let sample = bindings::dim_sample {
+            time: Monotonic::ktime_get(),
+            pkt_ctr: packets as u32,
+            byte_ctr: bytes as u32,
+            event_ctr: events,
+            ..pin_init::zeroed()
+        };
         // SAFETY: Initialised by the type invariant; called by the poll, so that there is one
         // sample at a time.
-        unsafe { bindings::net_shim_dim_sample(self.dim.get(), events, packets, bytes) };
+        unsafe { bindings::net_dim(self.dim.get(), &sample) };
     }
 
     /// The interval that was decided last, if any was.
@@ -89,7 +132,7 @@ impl Moderation {
         let decided = self.enabled.get() && self.decided.load(Relaxed);
 
         // SAFETY: Initialised by the type invariant.
-        decided.then(|| unsafe { bindings::net_shim_dim_rx_usec(self.dim.get()) })
+        decided.then(|| unsafe { rx_usec(self.dim.get()) })
     }
 }
 
@@ -110,7 +153,7 @@ impl<P: Poll> Instance<P> {
         };
 
         // SAFETY: The library does not look at `dim` before the state says so.
-        let us = unsafe { bindings::net_shim_dim_rx_usec(dim) };
+        let us = unsafe { rx_usec(dim) };
         this.moderation.decided.store(true, Relaxed);
         this.interrupt.set_interval(us);
         // SAFETY: As above. Measure again.

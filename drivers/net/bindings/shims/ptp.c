@@ -23,11 +23,6 @@ void net_shim_ptp_schedule_worker(struct ptp_clock *ptp)
 	ptp_schedule_worker(ptp, 0);
 }
 
-u64 net_shim_real_time(void)
-{
-	return ktime_get_real_ns();
-}
-
 /* @sts may be NULL. */
 void net_shim_ptp_read_system_prets(struct ptp_system_timestamp *sts)
 {
