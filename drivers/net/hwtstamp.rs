@@ -171,6 +171,16 @@ impl Capabilities {
     }
 }
 
+/// A timestamp of a device's, in nanoseconds, as an skb has it.
+pub(crate) fn to_raw(time: u64) -> bindings::skb_shared_hwtstamps {
+    bindings::skb_shared_hwtstamps {
+        __bindgen_anon_1: bindings::skb_shared_hwtstamps__bindgen_ty_1 {
+            // CAST: As `ns_to_ktime()` does.
+            hwtstamp: time as i64,
+        },
+    }
+}
+
 /// TX timestamp statistics (`struct ethtool_ts_stats`).
 #[derive(Copy, Clone, Default)]
 pub struct TxTimestampStats {
@@ -203,14 +213,21 @@ impl AwaitingTimestamp {
 
     /// Delivers to the sender that it was sent at `time`, in nanoseconds of the device's clock.
     pub fn deliver(self, time: u64) {
+        let mut timestamps = to_raw(time);
+
         // SAFETY: By the type invariant.
-        unsafe { bindings::net_shim_skb_set_tx_timestamp(self.0.as_ptr(), time) };
+        unsafe { bindings::skb_tstamp_tx(self.0.as_ptr(), &mut timestamps) };
     }
 }
 
 impl Drop for AwaitingTimestamp {
     fn drop(&mut self) {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::net_shim_skb_consume_any(self.0.as_ptr()) };
+        // SAFETY: By the type invariant (`dev_consume_skb_any()`).
+        unsafe {
+            bindings::dev_kfree_skb_any_reason(
+                self.0.as_ptr(),
+                bindings::skb_drop_reason_SKB_CONSUMED,
+            );
+        }
     }
 }

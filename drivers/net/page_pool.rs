@@ -226,8 +226,9 @@ impl<T: Driver> PagePool<T> {
 
     /// Returns whether the CPU cannot read this pool's memory.
     pub fn is_unreadable(&self) -> bool {
-        // SAFETY: The pool is valid by the type invariant.
-        unsafe { bindings::net_shim_pp_is_unreadable(self.as_raw()) }
+        // SAFETY: The pool is valid by the type invariant; its provider never changes
+        // (`page_pool_is_unreadable()`).
+        unsafe { !(*self.as_raw()).mp_ops.is_null() }
     }
 
     /// Makes the polls of `napi` the pool's consumer, until [`Self::detach`].

@@ -40,6 +40,7 @@ pub use kernel::bindings::{
     mutex_unlock,
     pci_dev,
     pci_driver,
+    refcount_inc,
     work_struct, //
 };
 

@@ -37,16 +37,8 @@ void net_shim_napi_add(struct net_device *dev, struct napi_struct *napi,
 		       int (*poll)(struct napi_struct *, int), unsigned int index);
 
 /* sk_buff */
-void net_shim_skb_free_any(struct sk_buff *skb);
-void net_shim_skb_set_vlan_tag(struct sk_buff *skb, u16 tag);
-int net_shim_skb_pad_min(struct sk_buff *skb, unsigned int len);
 u16 net_shim_skb_protocol(const struct sk_buff *skb);
 int net_shim_skb_tso_prepare(struct sk_buff *skb);
-void net_shim_skb_tx_timestamp(struct sk_buff *skb);
-struct sk_buff *net_shim_skb_await_timestamp(struct sk_buff *skb);
-void net_shim_skb_set_tx_timestamp(struct sk_buff *skb, u64 ns);
-void net_shim_skb_consume_any(struct sk_buff *skb);
-void net_shim_skb_set_rx_timestamp(struct sk_buff *skb, u64 ns);
 
 /* DMA */
 dma_addr_t net_shim_dma_map_single(struct device *dev, void *ptr, size_t size);
@@ -56,7 +48,6 @@ void net_shim_pp_put_fragments(struct page_pool *pool, netmem_ref netmem, long c
 void net_shim_pp_put(netmem_ref netmem);
 void net_shim_netmem_sync_for_cpu(netmem_ref netmem, u32 offset, u32 size);
 void net_shim_netmem_sync_for_device(netmem_ref netmem, u32 offset, u32 size);
-bool net_shim_pp_is_unreadable(struct page_pool *pool);
 bool net_shim_netmem_is_pfmemalloc(netmem_ref netmem);
 void *net_shim_netmem_address(netmem_ref netmem);
 

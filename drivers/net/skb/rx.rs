@@ -13,6 +13,7 @@ use net_bindings as bindings;
 use super::{
     SkbRef,
     TxSkb,
+    ETH_P_8021Q,
     ETH_HLEN,
     HEADROOM,
     MAX_FRAGMENTS,
@@ -21,6 +22,7 @@ use super::{
 use crate::{
     device::Driver,
     fragment::Fragment,
+    hwtstamp,
     napi::Receive,
     page_pool::Netmem, //
 };
@@ -367,21 +369,32 @@ impl RxSkb {
     /// Takes note of the VLAN tag, priority and DEI included, that the device has stripped.
     #[inline]
     pub fn set_vlan_tag(&mut self, tag: u16) {
-        // SAFETY: The skb is ours.
-        unsafe { bindings::net_shim_skb_set_vlan_tag(self.as_raw(), tag) };
+        // SAFETY: The skb is ours; both parts of the union are plain data
+        // (`__vlan_hwaccel_put_tag()`).
+        let vlan = unsafe { &mut (*self.fields_mut()).__bindgen_anon_2.__bindgen_anon_1 };
+
+        vlan.vlan_proto = ETH_P_8021Q.to_be();
+        vlan.vlan_tci = tag;
     }
 
     /// Takes note of when the device has received the frame, in nanoseconds of its clock.
     #[inline]
     pub fn set_timestamp(&mut self, time: u64) {
+        let timestamps = hwtstamp::to_raw(time);
+
         // SAFETY: The skb is ours.
-        unsafe { bindings::net_shim_skb_set_rx_timestamp(self.as_raw(), time) };
+        unsafe { (*self.shared_info().cast_mut()).__bindgen_anon_1.hwtstamps = timestamps };
     }
 }
 
 impl Drop for RxSkb {
     fn drop(&mut self) {
-        // SAFETY: We own the skb.
-        unsafe { bindings::net_shim_skb_free_any(self.as_raw()) };
+        // SAFETY: We own the skb (`dev_kfree_skb_any()`).
+        unsafe {
+            bindings::dev_kfree_skb_any_reason(
+                self.as_raw(),
+                bindings::skb_drop_reason_SKB_DROP_REASON_NOT_SPECIFIED,
+            );
+        }
     }
 }

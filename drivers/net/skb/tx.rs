@@ -11,7 +11,10 @@ use kernel::prelude::*;
 use net_bindings as bindings;
 
 use super::SkbRef;
-use crate::hwtstamp::AwaitingTimestamp;
+use crate::{
+    hwtstamp::AwaitingTimestamp,
+    once::read_once, //
+};
 
 /// What segmentation offload needs to know of a frame.
 pub struct Segmentation {
@@ -108,24 +111,39 @@ impl TxSkb {
     /// segmentation.
     #[inline]
     pub fn await_timestamp(&mut self) -> AwaitingTimestamp {
-        // SAFETY: The skb is ours, and the function takes a reference.
-        unsafe { AwaitingTimestamp::new(bindings::net_shim_skb_await_timestamp(self.as_raw())) }
+        let skb = self.as_raw();
+
+        // SAFETY: The skb is ours; a reference is taken for the result (`skb_get()`). CAST: The
+        // kernel crate has a name of its own for the counter's type, and a flag is a byte's.
+        unsafe {
+            (*self.shared_info().cast_mut()).tx_flags |= bindings::SKBTX_IN_PROGRESS as u8;
+            bindings::refcount_inc((&raw mut (*skb).users).cast());
+            AwaitingTimestamp::new(skb)
+        }
     }
 
     /// Appends zeroes up to `len` bytes; `None`, and the skb is gone, if there is no memory, or if it
     /// is shared.
     #[inline]
     pub fn pad_to(self, len: u32) -> Option<Self> {
-        if self.len() >= len {
+        let missing = len.saturating_sub(self.len());
+
+        if missing == 0 {
             return Some(self);
         }
-        let raw = self.into_raw();
-        // SAFETY: We own the skb; the function frees it on failure.
-        if unsafe { bindings::net_shim_skb_pad_min(raw, len) } != 0 {
+        if self.is_shared() {
             return None;
         }
-        // SAFETY: Still ours.
-        unsafe { Self::from_raw(raw) }
+        let raw = self.into_raw();
+        // SAFETY: We own the skb, and nobody shares it; the first function frees it on failure, and
+        // leaves room for the second one. CAST: Only short frames are padded.
+        unsafe {
+            if bindings::__skb_pad(raw, missing as c_int, true) != 0 {
+                return None;
+            }
+            bindings::skb_put(raw, missing);
+            Self::from_raw(raw)
+        }
     }
 
     /// Writes the headers as segmentation offload wants them: no lengths, no IP checksum, and a
@@ -144,14 +162,35 @@ impl TxSkb {
     /// Takes a software timestamp if one was asked for: just before the doorbell.
     #[inline]
     pub fn timestamp(&self) {
+        #[cfg(CONFIG_NETWORK_PHY_TIMESTAMPING)]
         // SAFETY: The skb is ours.
-        unsafe { bindings::net_shim_skb_tx_timestamp(self.as_raw()) };
+        unsafe {
+            bindings::skb_clone_tx_timestamp(self.as_raw());
+        }
+        // SAFETY: The skb is ours.
+        let flags = u32::from(unsafe { (*self.shared_info()).tx_flags });
+
+        if flags & (bindings::SKBTX_SW_TSTAMP | bindings::SKBTX_BPF) != 0 {
+            // SAFETY: As above; no timestamp is the system's.
+            unsafe { bindings::skb_tstamp_tx(self.as_raw(), core::ptr::null_mut()) };
+        }
+    }
+
+    /// Returns whether somebody else has a reference, too (`skb_shared()`).
+    fn is_shared(&self) -> bool {
+        // SAFETY: The skb is ours.
+        unsafe { read_once(&raw const (*self.as_raw()).users.refs.counter) != 1 }
     }
 }
 
 impl Drop for TxSkb {
     fn drop(&mut self) {
-        // SAFETY: We own the skb.
-        unsafe { bindings::net_shim_skb_free_any(self.as_raw()) };
+        // SAFETY: We own the skb (`dev_kfree_skb_any()`).
+        unsafe {
+            bindings::dev_kfree_skb_any_reason(
+                self.as_raw(),
+                bindings::skb_drop_reason_SKB_DROP_REASON_NOT_SPECIFIED,
+            );
+        }
     }
 }

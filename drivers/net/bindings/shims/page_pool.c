@@ -77,11 +77,6 @@ void net_shim_netmem_sync_for_device(netmem_ref netmem, u32 offset, u32 size)
 						 offset, size, pool->p.dma_dir);
 }
 
-bool net_shim_pp_is_unreadable(struct page_pool *pool)
-{
-	return page_pool_is_unreadable(pool);
-}
-
 void *net_shim_netmem_address(netmem_ref netmem)
 {
 	return netmem_address(netmem);

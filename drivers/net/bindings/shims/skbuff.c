@@ -8,26 +8,6 @@
 #include <net/ip6_checksum.h>
 #include <net/page_pool/helpers.h>
 
-void net_shim_skb_free_any(struct sk_buff *skb)
-{
-	dev_kfree_skb_any(skb);
-}
-
-void net_shim_skb_set_vlan_tag(struct sk_buff *skb, u16 tag)
-{
-	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), tag);
-}
-
-/* Frees the skb on failure, as skb_put_padto() does. */
-int net_shim_skb_pad_min(struct sk_buff *skb, unsigned int len)
-{
-	if (unlikely(skb_shared(skb))) {
-		kfree_skb(skb);
-		return -EBUSY;
-	}
-	return skb_put_padto(skb, len);
-}
-
 /* The protocol in or behind VLAN tags, in host order. */
 u16 net_shim_skb_protocol(const struct sk_buff *skb)
 {
@@ -93,34 +73,4 @@ int net_shim_skb_tso_prepare(struct sk_buff *skb)
 		return -EINVAL;
 	}
 	return 0;
-}
-
-void net_shim_skb_tx_timestamp(struct sk_buff *skb)
-{
-	skb_tx_timestamp(skb);
-}
-
-/* A reference to @skb, whose sender waits for a timestamp from the device. */
-struct sk_buff *net_shim_skb_await_timestamp(struct sk_buff *skb)
-{
-	skb_shinfo(skb)->tx_flags |= SKBTX_IN_PROGRESS;
-	return skb_get(skb);
-}
-
-void net_shim_skb_set_tx_timestamp(struct sk_buff *skb, u64 ns)
-{
-	struct skb_shared_hwtstamps hwtstamps = { .hwtstamp = ns_to_ktime(ns) };
-
-	skb_tstamp_tx(skb, &hwtstamps);
-}
-
-/* Drops a reference to a frame that was sent. */
-void net_shim_skb_consume_any(struct sk_buff *skb)
-{
-	dev_consume_skb_any(skb);
-}
-
-void net_shim_skb_set_rx_timestamp(struct sk_buff *skb, u64 ns)
-{
-	skb_hwtstamps(skb)->hwtstamp = ns_to_ktime(ns);
 }
