@@ -15,7 +15,7 @@
 //! * [`five_tuple`]: filters that send packets to a queue.
 //! * [`frame`]: how long a padded frame really is.
 //! * [`clock`]: nanoseconds, made of the system time.
-//! * [`stamping`]: which frames are stamped with it.
+//! * [`timestamping`]: which frames get a timestamp of it.
 //! * [`udp_probe`]: whether a device segments UDP.
 //! * [`limits`]: the bounds of the device.
 //! * [`pci`]: how the device shows on the bus.
@@ -48,6 +48,6 @@ pub mod regs;
 pub mod ring;
 pub mod rss;
 pub mod rx;
-pub mod stamping;
+pub mod timestamping;
 pub mod tx;
 pub mod udp_probe;

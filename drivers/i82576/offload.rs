@@ -110,7 +110,7 @@ pub struct Offload {
     ip_checksum: bool,
     l4_checksum: bool,
     vlan: bool,
-    stamp: bool,
+    timestamp: bool,
 }
 
 impl Offload {
@@ -123,7 +123,7 @@ impl Offload {
         ip_checksum: false,
         l4_checksum: false,
         vlan: false,
-        stamp: false,
+        timestamp: false,
     };
 
     /// Fills in checksums, and segments; `None` if the device cannot
@@ -162,7 +162,7 @@ impl Offload {
             ip_checksum: tso && matches!(headers.ip, IpVersion::V4),
             l4_checksum: true,
             vlan: false,
-            stamp: false,
+            timestamp: false,
         })
     }
 
@@ -198,19 +198,19 @@ impl Offload {
         })
     }
 
-    /// Has the frame stamped when it goes out, too.
+    /// Requests a timestamp of when the frame is transmitted, too.
     #[inline]
-    pub const fn with_stamp(self) -> Self {
+    pub const fn with_timestamp(self) -> Self {
         Self {
-            stamp: true,
+            timestamp: true,
             ..self
         }
     }
 
-    /// Whether the frame is stamped.
+    /// Whether a timestamp is requested.
     #[inline]
-    pub const fn stamps(&self) -> bool {
-        self.stamp
+    pub const fn wants_timestamp(&self) -> bool {
+        self.timestamp
     }
 
     /// The context descriptor that the frame needs.
@@ -268,7 +268,7 @@ impl Offload {
             ip_checksum: self.ip_checksum,
             l4_checksum: self.l4_checksum,
             vlan: self.vlan,
-            stamp: self.stamp,
+            timestamp: self.timestamp,
             context: false,
             queue_index: 0,
         }

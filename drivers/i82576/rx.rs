@@ -334,9 +334,9 @@ impl WriteBack {
         self.hi & HBO != 0
     }
 
-    /// TS: the packet was stamped, and RXSTMPL and RXSTMPH have when. Last descriptor.
+    /// TS: RXSTMPL and RXSTMPH have the packet's timestamp. Last descriptor.
     #[inline]
-    pub const fn stamped(&self) -> bool {
+    pub const fn has_timestamp(&self) -> bool {
         self.hi & TS != 0
     }
 

@@ -41,7 +41,7 @@ const MACLEN_MASK: u64 = 0x7f;
 const VLAN_SHIFT: u32 = 16;
 
 // Bits of the second quadword, data.
-const STAMP: u64 = 1 << 19;
+const TIMESTAMP: u64 = 1 << 19;
 const EOP: u64 = 1 << 24;
 const IFCS: u64 = 1 << 25;
 const RS: u64 = 1 << 27;
@@ -202,9 +202,9 @@ pub struct Data {
     pub l4_checksum: bool,
     /// VLE: insert the context's VLAN tag.
     pub vlan: bool,
-    /// MAC, its second bit: stamp the packet with the system time when it goes out, into TXSTMPL and
-    /// TXSTMPH.
-    pub stamp: bool,
+    /// MAC, its second bit (TSTAMP): latch the system time into TXSTMPL and TXSTMPH when the
+    /// packet is transmitted.
+    pub timestamp: bool,
     /// CC: use the context that `queue_index` names. The offloads above imply it; QEMU's model
     /// and the kernel's `igb` do without.
     pub context: bool,
@@ -234,7 +234,7 @@ impl Data {
             | ((self.queue_index & IDX_MASK) as u64) << IDX_SHIFT
             | when(self.tso, TSE)
             | when(self.vlan, VLE)
-            | when(self.stamp, STAMP)
+            | when(self.timestamp, TIMESTAMP)
             | when(self.report_status, RS)
             | when(self.end_of_packet, EOP)
             | IFCS
@@ -260,7 +260,7 @@ impl Data {
             ip_checksum: hi & IXSM != 0,
             l4_checksum: hi & TXSM != 0,
             vlan: hi & VLE != 0,
-            stamp: hi & STAMP != 0,
+            timestamp: hi & TIMESTAMP != 0,
             context: hi & CC != 0,
             queue_index: (hi >> IDX_SHIFT) as u8 & IDX_MASK,
         })

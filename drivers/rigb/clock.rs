@@ -12,9 +12,9 @@ use i82576::{
         self,
         Clock as Counter, //
     },
-    stamping::{
+    timestamping::{
         Messages,
-        Stamping, //
+        Timestamping, //
     },
 };
 use kernel::{
@@ -53,21 +53,21 @@ use net::{
 
 use crate::hw::Hw;
 
-/// How often the worker looks after the clock.
+/// How often the worker runs while no frame waits for a TX timestamp.
 const PERIOD: Msecs = 2000;
 
-/// The clock counts from another moment after this time.
+/// How long the clock counts from the same moment.
 const ADVANCE: Delta = Delta::from_secs(1);
 
-/// How often it looks for a TX timestamp.
-const SOON: Msecs = 1;
+/// How often it polls for a TX timestamp.
+const TX_POLL: Msecs = 1;
 
-/// An RX timestamp that NAPI has not read for so long is of a frame that was dropped: longer than a
-/// busy processor lets NAPI wait.
-const LEFT: Delta = Delta::from_secs(5);
+/// An RX timestamp that NAPI has not read for this long belongs to a frame that was dropped. A busy
+/// CPU doesn't delay NAPI as long.
+const RX_TIMEOUT: Delta = Delta::from_secs(5);
 
-/// It gives up after this time. A frame can wait behind pause frames.
-const PATIENCE: Delta = Delta::from_secs(15);
+/// A TX timestamp is lost after this time. Flow control may hold a frame back.
+const TX_TIMEOUT: Delta = Delta::from_secs(15);
 
 /// The sent frames that can get timestamps, besides none.
 pub(crate) const TX_TYPES: &[TxType] = &[TxType::On];
@@ -79,12 +79,12 @@ pub(crate) const RX_FILTERS: &[RxFilter] = &[
     RxFilter::PTP_V2_L2_EVENT,
 ];
 
-/// The timestamps that the device takes for what a user asks for.
+/// The device's settings for the timestamps that a user asks for.
 ///
 /// # Errors
 ///
-/// `ERANGE` if it cannot.
-pub(crate) fn stamping(wanted: hwtstamp::Timestamping) -> Result<Stamping> {
+/// `ERANGE` if the device doesn't support them.
+pub(crate) fn timestamping(wanted: hwtstamp::Timestamping) -> Result<Timestamping> {
     let rx = match wanted.rx {
         RxFilter::NONE => Messages::None,
         RxFilter::PTP_V2_L2_SYNC => Messages::Sync,
@@ -98,14 +98,14 @@ pub(crate) fn stamping(wanted: hwtstamp::Timestamping) -> Result<Stamping> {
         TxType::OneStepSync | TxType::OneStepP2p => return Err(ERANGE),
     };
 
-    Ok(Stamping { tx, rx })
+    Ok(Timestamping { tx, rx })
 }
 
-/// The timestamps that the device takes, as a user sees them.
-pub(crate) fn shown(stamping: &Stamping) -> hwtstamp::Timestamping {
+/// The device's settings, as the user sees them.
+pub(crate) fn user_timestamping(timestamping: &Timestamping) -> hwtstamp::Timestamping {
     hwtstamp::Timestamping {
-        tx: if stamping.tx { TxType::On } else { TxType::Off },
-        rx: match stamping.rx {
+        tx: if timestamping.tx { TxType::On } else { TxType::Off },
+        rx: match timestamping.rx {
             Messages::None => RxFilter::NONE,
             Messages::Sync => RxFilter::PTP_V2_L2_SYNC,
             Messages::DelayReq => RxFilter::PTP_V2_L2_DELAY_REQ,
@@ -114,7 +114,7 @@ pub(crate) fn shown(stamping: &Stamping) -> hwtstamp::Timestamping {
     }
 }
 
-/// What counts the device's time.
+/// Converts the device's time.
 struct Time {
     counter: Counter,
     /// When it was last set.
@@ -140,8 +140,8 @@ pub(crate) struct Clock<'bound> {
     waiting: SpinLockIrq<Option<Waiting>>,
     /// Frames get timestamps when they are sent.
     tx: Atomic<bool>,
-    /// Since when the worker has seen an RX timestamp that was not read. It is read with the lock
-    /// held.
+    /// When the worker first saw an RX timestamp that NAPI has not read. The lock also protects
+    /// reading it.
     #[pin]
     rx_left: SpinLockIrq<Option<Instant<Monotonic>>>,
     delivered: SharedCounter,
@@ -149,11 +149,11 @@ pub(crate) struct Clock<'bound> {
     busy: SharedCounter,
 }
 
-/// A clock that the system knows.
+/// A registered clock.
 pub(crate) type Registration<'bound> = ptp::Registration<'bound, Clock<'bound>>;
 
 impl<'bound> Clock<'bound> {
-    /// A clock that stands at the system's time.
+    /// A clock that is set to the system's time.
     pub(crate) fn new(hw: Arc<Hw<'bound>>) -> impl PinInit<Self, Error> + use<'bound> {
         hw.start_system_time();
         let counter = Counter::new(hw.system_time().unwrap_or(0), ptp::system_time());
@@ -173,8 +173,8 @@ impl<'bound> Clock<'bound> {
         }? Error)
     }
 
-    /// Goes on after a reset of the device, if there was one, and takes these timestamps from now on.
-    pub(crate) fn start(&self, stamping: &Stamping) {
+    /// Resumes the clock if the device has been reset, and takes these timestamps from now on.
+    pub(crate) fn start(&self, timestamping: &Timestamping) {
         let mut time = self.time.lock();
 
         if self.hw.system_time().is_none() {
@@ -183,18 +183,18 @@ impl<'bound> Clock<'bound> {
             time.change(&self.hw, |counter, now| counter.restart(now, 0));
         }
         drop(time);
-        self.set_stamping(stamping);
+        self.set_timestamping(timestamping);
     }
 
     /// Takes these timestamps from now on.
-    pub(crate) fn set_stamping(&self, stamping: &Stamping) {
-        self.hw.set_stamping(stamping);
-        self.tx.store(stamping.tx, Relaxed);
+    pub(crate) fn set_timestamping(&self, timestamping: &Timestamping) {
+        self.hw.set_timestamping(timestamping);
+        self.tx.store(timestamping.tx, Relaxed);
     }
 
-    /// Has a frame wait for its TX timestamp. Returns whether it does: if so
-    /// [`Registration::schedule`] has to be called.
-    pub(crate) fn await_stamp(&self, frame: &mut TxSkb, queue: u16) -> bool {
+    /// Has a frame wait for its TX timestamp. Returns whether it does: then
+    /// [`Registration::schedule`] must be called.
+    pub(crate) fn await_timestamp(&self, frame: &mut TxSkb, queue: u16) -> bool {
         if !self.tx.load(Relaxed) {
             return false;
         }
@@ -204,8 +204,8 @@ impl<'bound> Clock<'bound> {
             self.busy.add(1);
             return false;
         }
-        // One that came too late.
-        self.hw.take_tx_stamp();
+        // A timestamp that came after its timeout.
+        self.hw.take_tx_timestamp();
         *waiting = Some(Waiting {
             frame: frame.await_timestamp(),
             queue,
@@ -214,7 +214,7 @@ impl<'bound> Clock<'bound> {
         true
     }
 
-    /// Waits for no timestamp of TX queue `queue` any more: what was posted is not sent.
+    /// Gives up on a timestamp of TX queue `queue`, whose posted frames are not sent.
     pub(crate) fn forget(&self, queue: u16) {
         let mut waiting = self.waiting.lock();
 
@@ -227,10 +227,10 @@ impl<'bound> Clock<'bound> {
         }
     }
 
-    /// The RX timestamp of the frame of which the device reports that it has one, in nanoseconds.
-    pub(crate) fn rx_stamp(&self) -> Option<u64> {
+    /// The timestamp of a received frame whose descriptor says that it has one, in nanoseconds.
+    pub(crate) fn rx_timestamp(&self) -> Option<u64> {
         let mut left = self.rx_left.lock();
-        let system = self.hw.take_rx_stamp();
+        let system = self.hw.take_rx_timestamp();
 
         *left = None;
         drop(left);
@@ -247,15 +247,15 @@ impl<'bound> Clock<'bound> {
         }
     }
 
-    /// Looks for the timestamp of the frame that waits. Returns whether it still does.
-    fn look(&self) -> bool {
+    /// Delivers the TX timestamp if it is there. Returns whether a frame still waits for it.
+    fn poll_tx_timestamp(&self) -> bool {
         let mut waiting = self.waiting.lock();
         let Some(Waiting { since, .. }) = &*waiting else {
             return false;
         };
-        let timestamp = self.hw.take_tx_stamp();
+        let timestamp = self.hw.take_tx_timestamp();
 
-        if timestamp.is_none() && since.elapsed() < PATIENCE {
+        if timestamp.is_none() && since.elapsed() < TX_TIMEOUT {
             return true;
         }
         let done = waiting.take();
@@ -270,15 +270,15 @@ impl<'bound> Clock<'bound> {
         false
     }
 
-    /// Discards an RX timestamp whose frame was dropped: no other would come.
-    fn look_after_receive(&self) {
+    /// Discards an RX timestamp whose frame was dropped: the device would take no other.
+    fn discard_stale_rx_timestamp(&self) {
         let mut left = self.rx_left.lock();
 
         *left = match *left {
-            _ if !self.hw.has_rx_stamp() => None,
+            _ if !self.hw.has_rx_timestamp() => None,
             // NAPI may be late.
-            Some(since) if since.elapsed() > LEFT => {
-                self.hw.take_rx_stamp();
+            Some(since) if since.elapsed() > RX_TIMEOUT => {
+                self.hw.take_rx_timestamp();
                 None
             }
             Some(since) => Some(since),
@@ -288,11 +288,12 @@ impl<'bound> Clock<'bound> {
 }
 
 impl Time {
-    /// The system time by which the counter counts. While the device's does not go, after a reset or
-    /// when it is gone, the kernel's does, as though the device's had just begun anew.
+    /// The system time that the counter is based on. While the device's is stopped, after a reset or
+    /// when the device is gone, the kernel's clock stands in for it, as though the device's had just
+    /// restarted.
     fn system(&mut self, hw: &Hw<'_>) -> u64 {
         hw.system_time().unwrap_or_else(|| {
-            // It does not go back.
+            // The monotonic clock does not go back.
             let elapsed = u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(0);
 
             self.counter.restart(0, elapsed);
@@ -301,7 +302,7 @@ impl Time {
         })
     }
 
-    /// Changes the counter, which counts from now on, given the system time.
+    /// Changes the counter, given the current system time, from which it counts on.
     fn change(&mut self, hw: &Hw<'_>, change: impl FnOnce(&mut Counter, u64)) {
         let now = self.system(hw);
 
@@ -340,14 +341,14 @@ impl ptp::Clock for Clock<'_> {
     fn work(&self) -> Msecs {
         let mut time = self.time.lock();
 
-        // Each time loses a part of a nanosecond.
+        // Each advance rounds to a nanosecond.
         if time.since.elapsed() > ADVANCE {
             time.change(&self.hw, Counter::advance);
         }
         drop(time);
-        self.look_after_receive();
-        if self.look() {
-            SOON
+        self.discard_stale_rx_timestamp();
+        if self.poll_tx_timestamp() {
+            TX_POLL
         } else {
             PERIOD
         }

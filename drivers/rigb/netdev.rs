@@ -244,7 +244,7 @@ impl<'bound> Driver for Adapter<'bound> {
     }
 
     fn timestamping(_dev: Locked<'_, Self>, control: &mut Control) -> Timestamping {
-        clock::shown(&control.stamping)
+        clock::user_timestamping(&control.timestamping)
     }
 
     fn set_timestamping(
@@ -253,12 +253,12 @@ impl<'bound> Driver for Adapter<'bound> {
         timestamping: Timestamping,
         extack: &ExtAck<'_>,
     ) -> Result<Timestamping> {
-        control.stamping = clock::stamping(timestamping).inspect_err(|_| {
+        control.timestamping = clock::timestamping(timestamping).inspect_err(|_| {
             extack
                 .set(c"RX timestamps are of PTP v2 over Ethernet only, TX timestamps not one-step")
         })?;
         if let Some(clock) = &dev.device().driver().clock {
-            clock.set_stamping(&control.stamping);
+            clock.set_timestamping(&control.timestamping);
         }
         Ok(timestamping)
     }

@@ -93,7 +93,7 @@ impl<'bound> Adapter<'bound> {
 
             Self::start(dev, control, rings)?;
         } else if let Some(clock) = &dev.device().driver().clock {
-            clock.start(&control.stamping);
+            clock.start(&control.timestamping);
         }
         dev.attach();
         Ok(())

@@ -15,7 +15,7 @@
 //! - [`xsk`]: AF_XDP sockets bring memory to a queue;
 //! - [`ethtool`]: what users see and set through ethtool;
 //! - [`loopback`]: a frame in a loop inside the device;
-//! - [`clock`]: its clock, and time stamps;
+//! - [`clock`]: its clock, and timestamps;
 //! - [`counters`]: what the device counts;
 //! - [`stats`]: what is counted;
 //! - [`power`]: shutdown, sleep and wake-up;

@@ -117,7 +117,7 @@ impl EnabledQueue<'_> {
 #[inline]
 fn timestamp(write_back: &WriteBack, clock: Option<&clock::Registration<'_>>) -> Option<u64> {
     match clock {
-        Some(clock) if write_back.stamped() => clock.rx_stamp(),
+        Some(clock) if write_back.has_timestamp() => clock.rx_timestamp(),
         _ => None,
     }
 }

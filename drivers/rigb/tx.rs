@@ -223,7 +223,7 @@ impl<'bound> Transmitter<'bound> {
         let mut offload = offload::prepare(&mut skb, offloads)?;
         // From here on nothing changes the skb.
         if offloads.timestamp() && self.await_timestamp(&mut skb) {
-            offload = offload.with_stamp();
+            offload = offload.with_timestamp();
         }
         skb.timestamp();
         let len = skb.len();
@@ -234,7 +234,7 @@ impl<'bound> Transmitter<'bound> {
             Ok(last) => last,
             Err(error) => {
                 while self.slots.unpush().is_some() {}
-                if let (true, Some(clock)) = (offload.stamps(), &self.clock) {
+                if let (true, Some(clock)) = (offload.wants_timestamp(), &self.clock) {
                     clock.forget(self.queue.index);
                 }
                 return Err(error);
@@ -255,11 +255,11 @@ impl<'bound> Transmitter<'bound> {
         Ok(bytes)
     }
 
-    /// Has `skb` wait for the device's stamp, if there is one for it.
+    /// Has `skb` wait for the device's timestamp, if there is one for it.
     #[cold]
     fn await_timestamp(&self, skb: &mut TxSkb) -> bool {
         match &self.clock {
-            Some(clock) if clock.await_stamp(skb, self.queue.index) => {
+            Some(clock) if clock.await_timestamp(skb, self.queue.index) => {
                 clock.schedule();
                 true
             }

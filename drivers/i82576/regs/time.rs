@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
-//! Registers of the system time and of the stamps that are taken of it (82576 datasheet, chapter
-//! "Time SYNC").
+//! Registers of the system time and its timestamps (82576 datasheet, chapter "Time SYNC").
 //!
-//! A time has two registers, and its low half is read first: that latches the high one.
+//! A time has two registers. The low half must be read first: that latches the high one.
 
 use super::{
     element,
@@ -14,24 +13,24 @@ use super::{
 pub const SYSTIML: Reg = Reg(0x0b600);
 /// System time, high.
 pub const SYSTIMH: Reg = Reg(0x0b604);
-/// How fast the system time goes; see [`timinca`]. A write makes the time jump in QEMU's model.
+/// How fast the system time runs; see [`timinca`]. A write makes the time jump in QEMU's model.
 pub const TIMINCA: Reg = Reg(0x0b608);
-/// Transmit stamps; bits in [`tsynctxctl`].
+/// Transmit timestamps; bits in [`tsynctxctl`].
 pub const TSYNCTXCTL: Reg = Reg(0x0b614);
-/// Stamp of what was sent, low.
+/// TX timestamp, low.
 pub const TXSTMPL: Reg = Reg(0x0b618);
-/// Stamp of what was sent, high. Reading it lets the next one be taken.
+/// TX timestamp, high. Reading it lets the next one be taken.
 pub const TXSTMPH: Reg = Reg(0x0b61c);
-/// Receive stamps; bits in [`tsyncrxctl`].
+/// Receive timestamps; bits in [`tsyncrxctl`].
 pub const TSYNCRXCTL: Reg = Reg(0x0b620);
-/// Stamp of what was received, low.
+/// RX timestamp, low.
 pub const RXSTMPL: Reg = Reg(0x0b624);
-/// Stamp of what was received, high.
+/// RX timestamp, high.
 pub const RXSTMPH: Reg = Reg(0x0b628);
-/// Attributes of what was received, high: sequence number and a part of the sender's identity.
-/// Reading it lets the next stamp be taken.
+/// RX timestamp attributes, high: the message's sequence number and a part of the sender's
+/// identity. Reading it lets the next timestamp be taken.
 pub const RXSATRH: Reg = Reg(0x0b630);
-/// Which messages are stamped; see [`tsyncrxcfg`].
+/// Which messages get a timestamp; see [`tsyncrxcfg`].
 pub const TSYNCRXCFG: Reg = Reg(0x05f50);
 
 /// EtherType filter `n` of 8; bits in [`etqf`](mod@etqf).
@@ -49,24 +48,24 @@ pub mod timinca {
     pub const FRACTION: u32 = 19;
 }
 
-/// Transmit stamps.
+/// Transmit timestamps.
 pub mod tsynctxctl {
-    /// TXTT: there is a stamp.
+    /// TXTT: there is a timestamp.
     pub const VALID: u32 = 1 << 0;
-    /// EN: stamp what its descriptor asks it for.
+    /// EN: timestamp the frames whose descriptor asks for it.
     pub const ENABLE: u32 = 1 << 4;
 }
 
-/// Receive stamps.
+/// Receive timestamps.
 pub mod tsyncrxctl {
-    /// RXTT: there is a stamp.
+    /// RXTT: there is a timestamp.
     pub const VALID: u32 = 1 << 0;
     /// Type: messages of PTP version 2 over Ethernet of the kind that TSYNCRXCFG names.
     pub const TYPE_L2_V2: u32 = 0;
-    /// Type: all event messages of PTP version 2. QEMU's model looks at no type, and stamps those
-    /// that TSYNCRXCFG names.
+    /// Type: all event messages of PTP version 2. QEMU's model ignores the type and timestamps the
+    /// messages that TSYNCRXCFG names.
     pub const TYPE_EVENT_V2: u32 = 5 << 1;
-    /// EN: stamp.
+    /// EN: take timestamps.
     pub const ENABLE: u32 = 1 << 4;
 }
 
@@ -82,6 +81,6 @@ pub mod etqf {
     pub const TYPE_SHIFT: u32 = 0;
     /// Use the filter.
     pub const ENABLE: u32 = 1 << 26;
-    /// Stamp what matches.
-    pub const STAMP: u32 = 1 << 30;
+    /// Timestamp the frames that match.
+    pub const TIMESTAMP: u32 = 1 << 30;
 }

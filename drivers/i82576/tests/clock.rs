@@ -27,7 +27,7 @@ fn a_clock_counts_nanoseconds() {
 }
 
 #[test]
-fn a_stamp_may_be_older_than_what_the_clock_counts_from() {
+fn a_timestamp_may_be_older_than_what_the_clock_counts_from() {
     let mut clock = Clock::new(system(0), 1_000_000);
     clock.advance(system(500));
     assert_eq!(clock.at(system(100)), 1_000_100);

@@ -138,20 +138,20 @@ fn a_vlan_tag_takes_a_context_and_leaves_other_offloads_as_they_are() {
 }
 
 #[test]
-fn a_stamp_takes_no_context_and_leaves_other_offloads_as_they_are() {
+fn a_timestamp_takes_no_context_and_leaves_other_offloads_as_they_are() {
     let piece = pieces(0x1000, 60)[0];
-    assert_eq!(Offload::NONE.with_stamp().context(), None);
+    assert_eq!(Offload::NONE.with_timestamp().context(), None);
 
     for plain in [
         Offload::NONE,
         Offload::new(&TCP4, segmented(1448, 3)).expect("the device can"),
     ] {
-        assert_eq!(plain.with_stamp().context(), plain.context());
+        assert_eq!(plain.with_timestamp().context(), plain.context());
         let expected = Data {
-            stamp: true,
+            timestamp: true,
             ..plain.data(piece, 60, true)
         };
-        assert_eq!(plain.with_stamp().data(piece, 60, true), expected);
+        assert_eq!(plain.with_timestamp().data(piece, 60, true), expected);
     }
 }
 

@@ -309,7 +309,7 @@ proptest! {
         prop_assert_eq!(descriptor.end_of_packet(), status(EOP));
         prop_assert_eq!(descriptor.header_buffer_overflow(), status(HBO));
         prop_assert_eq!(descriptor.vlan_packet(), status(VP));
-        prop_assert_eq!(descriptor.stamped(), status(TS));
+        prop_assert_eq!(descriptor.has_timestamp(), status(TS));
         prop_assert_eq!(descriptor.ip_checksum_checked(), status(IPCS) && !status(IXSM));
         prop_assert_eq!(descriptor.l4_checksum_checked(), status(L4CS | UDPCS) && !status(IXSM));
         prop_assert_eq!(descriptor.ip_checksum_error(), status(IPE));

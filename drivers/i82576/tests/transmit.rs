@@ -45,11 +45,11 @@ prop_compose! {
         flags: [bool; 8],
         queue_index in 0u8..8,
     ) -> Data {
-        let [end_of_packet, report_status, tso, ip_checksum, l4_checksum, vlan, context, stamp] =
+        let [end_of_packet, report_status, tso, ip_checksum, l4_checksum, vlan, context, timestamp] =
             flags;
         Data {
             address, len, paylen, end_of_packet, report_status, tso, ip_checksum, l4_checksum,
-            vlan, context, stamp, queue_index,
+            vlan, context, timestamp, queue_index,
         }
     }
 }
@@ -151,7 +151,7 @@ fn each_flag_of_a_data_descriptor_has_its_bit() {
         (
             "MAC.TSTAMP",
             Data {
-                stamp: true,
+                timestamp: true,
                 ..Data::default()
             },
             19,

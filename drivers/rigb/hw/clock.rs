@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The device's time, and the stamps that it takes of it.
+//! The device's time, and the timestamps that it takes.
 
 use i82576::{
     regs::{
         self,
         Reg, //
     },
-    stamping::{
+    timestamping::{
         self,
-        Stamping, //
+        Timestamping, //
     },
 };
 
@@ -19,7 +19,7 @@ use super::{
 };
 
 impl Hw<'_> {
-    /// The system time; `None` if it does not go, as after a reset or when the device is gone.
+    /// The system time; `None` if it is stopped, as after a reset, or the device is gone.
     pub(crate) fn system_time(&self) -> Option<u64> {
         let time = self.time(regs::SYSTIML, regs::SYSTIMH);
 
@@ -27,35 +27,34 @@ impl Hw<'_> {
         (self.read(regs::TIMINCA) == regs::timinca::NANOSECONDS).then_some(time)
     }
 
-    /// Lets the system time go.
+    /// Starts the system time.
     pub(crate) fn start_system_time(&self) {
         self.write(regs::TIMINCA, regs::timinca::NANOSECONDS);
     }
 
-    /// Stamps this from now on. A stamp of what was received that nobody has taken is lost.
-    pub(crate) fn set_stamping(&self, stamping: &Stamping) {
-        self.write(regs::TSYNCTXCTL, stamping.tsynctxctl());
-        self.write(regs::TSYNCRXCFG, stamping.tsyncrxcfg());
-        self.write(regs::etqf(stamping::FILTER), stamping.etqf());
-        self.write(regs::TSYNCRXCTL, stamping.tsyncrxctl());
+    /// Takes these timestamps from now on. An RX timestamp that has not been read is lost.
+    pub(crate) fn set_timestamping(&self, timestamping: &Timestamping) {
+        self.write(regs::TSYNCTXCTL, timestamping.tsynctxctl());
+        self.write(regs::TSYNCRXCFG, timestamping.tsyncrxcfg());
+        self.write(regs::etqf(timestamping::FILTER), timestamping.etqf());
+        self.write(regs::TSYNCRXCTL, timestamping.tsyncrxctl());
         self.read(regs::RXSATRH);
     }
 
-    /// The system time at which a frame was sent that asked for it, if there is one; the next one may
-    /// come.
-    pub(crate) fn take_tx_stamp(&self) -> Option<u64> {
+    /// Reads the TX timestamp, if there is one, so that the next can be taken.
+    pub(crate) fn take_tx_timestamp(&self) -> Option<u64> {
         self.has(regs::TSYNCTXCTL, regs::tsynctxctl::VALID)
             .then(|| self.time(regs::TXSTMPL, regs::TXSTMPH))
     }
 
-    /// Returns whether there is a stamp of a message that was received.
-    pub(crate) fn has_rx_stamp(&self) -> bool {
+    /// Returns whether there is an RX timestamp.
+    pub(crate) fn has_rx_timestamp(&self) -> bool {
         self.has(regs::TSYNCRXCTL, regs::tsyncrxctl::VALID)
     }
 
-    /// The system time at which a message was received, if there is one; the next one may come.
-    pub(crate) fn take_rx_stamp(&self) -> Option<u64> {
-        self.has_rx_stamp().then(|| {
+    /// Reads the RX timestamp, if there is one, so that the next can be taken.
+    pub(crate) fn take_rx_timestamp(&self) -> Option<u64> {
+        self.has_rx_timestamp().then(|| {
             let time = self.time(regs::RXSTMPL, regs::RXSTMPH);
 
             self.read(regs::RXSATRH);
@@ -69,7 +68,7 @@ impl Hw<'_> {
         value != GONE && value & bit != 0
     }
 
-    /// A time, whose low half has to be read first.
+    /// A time. Its low half must be read first.
     fn time(&self, low: Reg, high: Reg) -> u64 {
         let low = u64::from(self.read(low));
 

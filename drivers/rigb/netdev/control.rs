@@ -8,7 +8,7 @@ use i82576::{
     five_tuple,
     ring,
     rss,
-    stamping::Stamping, //
+    timestamping::Timestamping, //
 };
 use kernel::prelude::*;
 use net::{
@@ -88,8 +88,8 @@ pub(crate) struct Control {
     /// Which packets go to a queue of their own; `None` if the device has no such filters.
     pub(crate) five_tuples: Option<five_tuple::Table>,
     pub(crate) pause: Pause,
-    /// What is stamped with the device's time.
-    pub(crate) stamping: Stamping,
+    /// Which frames get hardware timestamps.
+    pub(crate) timestamping: Timestamping,
     /// What a user wants the link to offer.
     pub(crate) offer: Option<Offer>,
     pub(crate) counters: Counters,
@@ -130,7 +130,7 @@ impl Control {
                 rx: false,
                 tx: false,
             },
-            stamping: Stamping::default(),
+            timestamping: Timestamping::default(),
             offer: None,
             counters: Counters::default(),
             segments_udp: None,

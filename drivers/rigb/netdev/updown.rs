@@ -102,7 +102,7 @@ impl<'bound> Adapter<'bound> {
             hw.keep_advertising(offer)?;
         }
         if let Some(clock) = &adapter.clock {
-            clock.start(&control.stamping);
+            clock.start(&control.timestamping);
         }
         hw.start();
         Self::start_filters(dev, control);

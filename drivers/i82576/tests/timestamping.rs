@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
-//! What is stamped, against what the kernel's igb writes.
+//! Which frames get a timestamp, against what the kernel's igb writes.
 
 use i82576::regs;
-use i82576::stamping::{Messages, Stamping};
+use i82576::timestamping::{Messages, Timestamping};
 
 #[test]
-fn nothing_is_stamped_at_first() {
-    let none = Stamping::default();
+fn no_timestamps_are_taken_at_first() {
+    let none = Timestamping::default();
     assert_eq!(none.tsynctxctl(), 0);
     assert_eq!(none.tsyncrxctl(), 0);
     assert_eq!(none.tsyncrxcfg(), 0);
@@ -15,8 +15,8 @@ fn nothing_is_stamped_at_first() {
 }
 
 #[test]
-fn what_is_sent_is_stamped_apart_from_what_is_received() {
-    let tx = Stamping {
+fn tx_and_rx_timestamps_are_independent() {
+    let tx = Timestamping {
         tx: true,
         rx: Messages::None,
     };
@@ -31,11 +31,11 @@ fn messages_are_found_by_their_ethertype_and_kind() {
         (Messages::DelayReq, 0x10, 0x0100),
         (Messages::Event, 0x1a, 0x0000),
     ] {
-        let stamping = Stamping { tx: false, rx };
-        assert_eq!(stamping.tsynctxctl(), 0, "{rx:?}");
-        assert_eq!(stamping.tsyncrxctl(), control, "{rx:?}");
-        assert_eq!(stamping.tsyncrxcfg(), config, "{rx:?}");
-        assert_eq!(stamping.etqf(), 0x4400_88f7, "{rx:?}");
+        let timestamping = Timestamping { tx: false, rx };
+        assert_eq!(timestamping.tsynctxctl(), 0, "{rx:?}");
+        assert_eq!(timestamping.tsyncrxctl(), control, "{rx:?}");
+        assert_eq!(timestamping.tsyncrxcfg(), config, "{rx:?}");
+        assert_eq!(timestamping.etqf(), 0x4400_88f7, "{rx:?}");
     }
 }
 

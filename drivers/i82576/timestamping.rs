@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
-//! Which frames are stamped with the system time (82576 datasheet, chapter "Time SYNC").
+//! Which frames get a timestamp of the system time (82576 datasheet, chapter "Time SYNC").
 //!
-//! One at a time: a stamp stays in its register until it is read, and no other is taken before. What
-//! is sent is stamped if its descriptor says so; of what is received, messages of the Precision Time
-//! Protocol (IEEE 1588-2008).
+//! The device takes one timestamp at a time for each direction: it stays in its register, and no
+//! other is taken, until it is read. A transmitted frame gets one if its descriptor asks for it.
+//! Received frames that get one are messages of the Precision Time Protocol (IEEE 1588-2008).
 
 use crate::regs::{
     etqf,
@@ -16,12 +16,12 @@ use crate::regs::{
 /// The EtherType of PTP messages.
 pub const ETHERTYPE: u16 = 0x88f7;
 
-/// The EtherType filter that finds them.
+/// The EtherType filter that matches them.
 pub const FILTER: u16 = 3;
 
-/// Messages that are stamped when they come in, of PTP version 2 over Ethernet.
+/// The received messages that get a timestamp, of PTP version 2 over Ethernet.
 ///
-/// Those over UDP would be found by a five-tuple filter.
+/// Those over UDP would need a five-tuple filter.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Messages {
     /// None.
@@ -31,16 +31,16 @@ pub enum Messages {
     Sync,
     /// Delay_Req.
     DelayReq,
-    /// All event messages. QEMU's model stamps Sync messages only.
+    /// All event messages. QEMU's model timestamps Sync messages only.
     Event,
 }
 
-/// What is stamped.
+/// Which frames get a timestamp.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct Stamping {
-    /// What is sent and asks for it.
+pub struct Timestamping {
+    /// Transmitted frames whose descriptor asks for one.
     pub tx: bool,
-    /// What is received.
+    /// Received messages.
     pub rx: Messages,
 }
 
@@ -48,7 +48,7 @@ pub struct Stamping {
 const SYNC: u32 = 0;
 const DELAY_REQ: u32 = 1;
 
-impl Stamping {
+impl Timestamping {
     /// The value of TSYNCTXCTL.
     pub const fn tsynctxctl(&self) -> u32 {
         if self.tx {
@@ -81,7 +81,7 @@ impl Stamping {
     pub const fn etqf(&self) -> u32 {
         match self.rx {
             Messages::None => 0,
-            _ => etqf::ENABLE | etqf::STAMP | (ETHERTYPE as u32) << etqf::TYPE_SHIFT,
+            _ => etqf::ENABLE | etqf::TIMESTAMP | (ETHERTYPE as u32) << etqf::TYPE_SHIFT,
         }
     }
 }
