@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use protocol::stamp::{ClockChange, ClockReading};
+use protocol::timestamp::{ClockChange, ClockReading};
 use rustix::time::{ClockId, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic};
 
 const NANOSECONDS: i64 = 1_000_000_000;

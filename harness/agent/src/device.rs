@@ -150,7 +150,7 @@ pub(crate) fn set_message_level(interface: &str, level: u32) -> Result<()> {
     Ok(ethtool::set_message_level(index_of(interface)?, level)?)
 }
 
-/// Time stamps.
+/// Timestamps.
 pub(crate) fn timestamping(interface: &str) -> Result<Timestamping> {
     let (sources, clock) = ethtool::timestamping(index_of(interface)?)?;
     Ok(Timestamping { sources, clock })

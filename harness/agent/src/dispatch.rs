@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::{
     clock, deferred, device, ethtool, failure, faults, files, flow_rules, interfaces, jobs::Jobs,
-    leaks, marker, modules, netdev, netns, packet, ping, random, registers, root, rtnetlink, stamp,
+    leaks, marker, modules, netdev, netns, packet, ping, random, registers, root, rtnetlink,
+    timestamp,
 };
 
 /// Who this is.
@@ -157,11 +158,13 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
             ping::ping(r.to, r.count, r.size, milliseconds(r.timeout_ms))
         }),
         R::SendFrame(r) => answer_in(r.ns, r, |r| packet::send(&r.interface, &r.frame)),
-        R::GetStamping(r) => answer_in(r.ns, r, |r| stamp::stamping(&r.interface)),
-        R::SetStamping(r) => answer_in(r.ns, r, |r| stamp::set_stamping(&r.interface, r.stamping)),
-        R::GetTxStamps(r) => answer_in(r.ns, r, |r| stamp::statistics(&r.interface)),
-        R::StampDatagrams(r) => answer_in(r.ns, r, |r| stamp::send(&r)),
-        R::StampFrames(r) => answer(r, |r| stamp::exchange(&r)),
+        R::GetHwtstamp(r) => answer_in(r.ns, r, |r| timestamp::hwtstamp(&r.interface)),
+        R::SetHwtstamp(r) => answer_in(r.ns, r, |r| {
+            timestamp::set_hwtstamp(&r.interface, r.hwtstamp)
+        }),
+        R::GetTxTimestampStats(r) => answer_in(r.ns, r, |r| timestamp::statistics(&r.interface)),
+        R::TimestampDatagrams(r) => answer_in(r.ns, r, |r| timestamp::send(&r)),
+        R::TimestampFrames(r) => answer(r, |r| timestamp::exchange(&r)),
         R::ReadClock(r) => answer(r, |r| clock::read(r.clock)),
         R::ChangeClock(r) => answer(r, |r| clock::change(r.clock, r.change)),
         R::ReadRegister(r) => answer(r, |r| registers::read(&r.device, r.offset)),

@@ -33,7 +33,7 @@ mod registers;
 mod root;
 mod rtnetlink;
 mod sockopt;
-mod stamp;
+mod timestamp;
 mod xdp;
 
 use std::env;

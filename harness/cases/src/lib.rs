@@ -14,9 +14,9 @@ mod frame;
 mod kernel_fault;
 mod options;
 mod queues;
-mod stamps;
 mod station;
 mod testbed;
+mod timestamps;
 mod transfer;
 mod zcrx;
 

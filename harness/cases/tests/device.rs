@@ -19,7 +19,7 @@ use protocol::{
     kernel::{ReadFile, UnloadModule},
     link::ListInterfaces,
     pci::{ReadRegister, WriteRegister},
-    stamp::{StampDatagrams, Stamper},
+    timestamp::{TimestampDatagrams, TimestampSource},
 };
 
 const MIB: u64 = 1 << 20;
@@ -389,26 +389,26 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
         }
     }
 
-    // The driver takes time stamps, too; those of the device have cases of their own. Nothing wakes
+    // The driver takes timestamps, too; those of the device have cases of their own. Nothing wakes
     // the system.
     for family in Family::BOTH {
-        let stamps = bed.guest.call(StampDatagrams {
+        let timestamps = bed.guest.call(TimestampDatagrams {
             ns,
             to: bed.peer.socket(family, bed.port()),
             count: 1,
             size: 64,
-            by: Stamper::Software,
+            by: TimestampSource::Software,
             timeout_ms: 60_000,
         })?;
-        assert_eq!(stamps.len(), 1, "time stamps over {family:?}");
+        assert_eq!(timestamps.len(), 1, "timestamps over {family:?}");
     }
-    let stamps = bed.guest.call(GetTimestamping {
+    let timestamps = bed.guest.call(GetTimestamping {
         ns,
         interface: interface(),
     })?;
     // All SOF_TIMESTAMPING_* of hardware and software, but for SYS_HARDWARE, which no driver has.
-    assert_eq!(stamps.sources, 0x7f & !(1 << 5));
-    assert!(stamps.clock.is_some());
+    assert_eq!(timestamps.sources, 0x7f & !(1 << 5));
+    assert!(timestamps.clock.is_some());
     let wol = bed.guest.call(GetWakeOnLan {
         ns,
         interface: interface(),

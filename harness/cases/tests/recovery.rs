@@ -9,7 +9,7 @@ use protocol::{
     kernel::ReadFile,
     netdev::{GetInterfaceQueueStats, ListQueues},
     pci::{ReadRegister, WriteRegister},
-    stamp::ClockChange,
+    timestamp::ClockChange,
 };
 
 const MIB: u64 = 1 << 20;
@@ -18,8 +18,8 @@ const MIB: u64 = 1 << 20;
 /// 8.12.1).
 const TRANSMIT_CONTROL: u32 = 0x400;
 
-/// Where it says which messages are stamped (82576 datasheet, TSYNCRXCTL).
-const RECEIVE_STAMPS: u32 = 0xb620;
+/// Enables RX timestamps (82576 datasheet).
+const TSYNCRXCTL: u32 = 0xb620;
 
 /// `HWTSTAMP_FILTER_PTP_V2_L2_SYNC`
 const PTP_V2_L2_SYNC: u32 = 10;
@@ -96,14 +96,14 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
     // A clock that no time of the device's is near, and that goes as nothing else does.
     bed.change_clock(ClockChange::Set(1_800_000_000_000_000_000))?;
     bed.change_clock(ClockChange::Rate(400_000))?;
-    bed.set_stamping(true, PTP_V2_L2_SYNC)?;
-    let receive_stamps = || {
+    bed.set_hwtstamp(true, PTP_V2_L2_SYNC)?;
+    let rx_timestamping = || {
         bed.guest.call(ReadRegister {
             device: device.clone(),
-            offset: RECEIVE_STAMPS,
+            offset: TSYNCRXCTL,
         })
     };
-    let wanted = receive_stamps()?;
+    let wanted = rx_timestamping()?;
     assert_ne!(wanted, 0);
     let clock = bed.read_clock()?;
     for time in 1..=2 {
@@ -127,21 +127,24 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
             queues.iter().any(|queue| queue.dmabuf.is_some()),
             "{queues:?}"
         );
-        // The clock has gone on, and stamps what is sent.
+        // The clock has gone on, and timestamps what is sent.
         let now = bed.read_clock()?;
         let (slowest, fastest) = clock.rate_to(now);
         assert!(
             slowest < 1.45 && fastest > 1.35,
             "reset {time}: between {slowest} and {fastest}"
         );
-        // What fills the queue may leave no room for one that is to be stamped.
-        let mut stamps = Vec::new();
+        // What fills the queue may leave no room for one that is to be timestamped.
+        let mut timestamps = Vec::new();
         bed.wait_until(1, || {
-            stamps = bed.stamps_of(Family::V4, 1, 64)?;
-            Ok(stamps.len() as u64)
+            timestamps = bed.tx_timestamps(Family::V4, 1, 64)?;
+            Ok(timestamps.len() as u64)
         })?;
-        assert!(stamps[0] > now.time, "reset {time}: {stamps:?}, {now:?}");
-        assert_eq!(receive_stamps()?, wanted, "reset {time}");
+        assert!(
+            timestamps[0] > now.time,
+            "reset {time}: {timestamps:?}, {now:?}"
+        );
+        assert_eq!(rx_timestamping()?, wanted, "reset {time}");
         // It sends again, and both flows go on.
         let now = bed.link_stats(bed.local)?;
         bed.wait_until(now.tx_packets + 1000, || {

@@ -9,7 +9,7 @@ use protocol::{
     link::ListInterfaces,
     netdev::{ListNapis, ListQueues, QueueKind},
     rings::GetChannels,
-    stamp::{StampDatagrams, Stamper},
+    timestamp::{TimestampDatagrams, TimestampSource},
     traffic::Ping,
 };
 
@@ -153,12 +153,12 @@ fn a_software_nic_has_software_timestamps_and_no_ethtool_operation_of_its_own() 
         (SOFTWARE_TIMESTAMPS, None)
     );
     for family in Family::BOTH {
-        let timestamps = bed.guest.call(StampDatagrams {
+        let timestamps = bed.guest.call(TimestampDatagrams {
             ns,
             to: bed.peer.socket(family, bed.port()),
             count: 1,
             size: 64,
-            by: Stamper::Software,
+            by: TimestampSource::Software,
             timeout_ms: 60_000,
         })?;
         assert_eq!(timestamps.len(), 1, "timestamps over {family:?}");

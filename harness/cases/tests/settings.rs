@@ -15,7 +15,7 @@ use protocol::{
     pci::ReadRegister,
     rings::{DataSplit, GetRings, SetChannels, SetRings},
     rss::{FlowKind, GetRss, HashFields, SetHashFields, SetRss},
-    stamp::{GetStamping, SetStamping, Stamping},
+    timestamp::{GetHwtstamp, Hwtstamp, SetHwtstamp},
 };
 
 const MIB: u64 = 1 << 20;
@@ -31,7 +31,7 @@ const VLAN: u16 = 77;
 const TX_RING: u32 = 256;
 
 /// What is sent, and Delay_Req messages (`HWTSTAMP_FILTER_PTP_V2_L2_DELAY_REQ`).
-const STAMPING: Stamping = Stamping {
+const HWTSTAMP: Hwtstamp = Hwtstamp {
     tx: true,
     rx_filter: 11,
 };
@@ -77,7 +77,7 @@ struct Settings {
     table: Vec<u32>,
     hash_fields: BTreeMap<FlowKind, HashFields>,
     mac: Option<Mac>,
-    stamping: Stamping,
+    hwtstamp: Hwtstamp,
     registers: BTreeMap<&'static str, Vec<u32>>,
 }
 
@@ -149,7 +149,7 @@ fn settings(bed: &Testbed) -> Result<Settings> {
         table: rss.table,
         hash_fields: rss.hash_fields,
         mac: own.map(|own| own.mac),
-        stamping: guest.call(GetStamping {
+        hwtstamp: guest.call(GetHwtstamp {
             ns,
             interface: interface(),
         })?,
@@ -226,10 +226,10 @@ fn set_all(bed: &Testbed) -> Result {
         flow: FlowKind::Udp4,
         fields: HashFields::ADDRESSES,
     })?;
-    guest.call(SetStamping {
+    guest.call(SetHwtstamp {
         ns,
         interface: interface(),
-        stamping: STAMPING,
+        hwtstamp: HWTSTAMP,
     })?;
     guest.call(SetMac {
         ns,
@@ -260,7 +260,7 @@ fn what_users_set_stays_in_the_device_whatever_else_they_change() -> Result {
     assert_ne!(set.coalesce, at_first.coalesce);
     assert_ne!(set.hash_fields, at_first.hash_fields);
     assert_eq!((set.level, set.mac), (4, Some(OTHER)));
-    assert_eq!((set.stamping, set.tx_ring), (STAMPING, Some(TX_RING)));
+    assert_eq!((set.hwtstamp, set.tx_ring), (HWTSTAMP, Some(TX_RING)));
     for (name, values) in &set.registers {
         assert_ne!(values, &at_first.registers[name], "{name}");
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The device's clock, and what it stamps with it: frames that are sent, and PTP messages that are
+//! The device's clock, and what it timestamps with it: frames that are sent, and PTP messages that are
 //! received.
 
 use std::{thread, time::Duration};
@@ -8,7 +8,7 @@ use std::{thread, time::Duration};
 use cases::{Family, Result, Testbed, ethernet};
 use protocol::{
     XdpAction, XdpProgram,
-    stamp::{ClockChange, ClockReading, GetTxStamps, StampFrames, Stamping},
+    timestamp::{ClockChange, ClockReading, GetTxTimestampStats, Hwtstamp, TimestampFrames},
     traffic::ExchangeFrames,
     xdp::AttachXdp,
 };
@@ -40,7 +40,7 @@ fn message(bed: &Testbed, kind: u8) -> Vec<u8> {
 
 /// Has the peer send messages; when they came, as far as the device says.
 fn receive(bed: &Testbed, kinds: &[u8]) -> Result<Vec<Option<u64>>> {
-    Ok(bed.guest.call(StampFrames {
+    Ok(bed.guest.call(TimestampFrames {
         exchange: ExchangeFrames {
             from: bed.peer.ns,
             through: bed.peer.name(),
@@ -54,58 +54,58 @@ fn receive(bed: &Testbed, kinds: &[u8]) -> Result<Vec<Option<u64>>> {
     })?)
 }
 
-/// Asserts that stamps are of between two readings, each later than the one before.
+/// Asserts that timestamps are of between two readings, each later than the one before.
 #[track_caller]
-fn assert_between(before: ClockReading, stamps: &[u64], after: ClockReading) {
-    let times: Vec<u64> = [&[before.time], stamps, &[after.time]].concat();
+fn assert_between(before: ClockReading, timestamps: &[u64], after: ClockReading) {
+    let times: Vec<u64> = [&[before.time], timestamps, &[after.time]].concat();
     assert!(times.is_sorted(), "{times:?}");
 }
 
 #[test]
-fn the_device_stamps_what_it_sends_with_its_clock() -> Result {
-    let bed = Testbed::options().boot("stamps-sent")?;
+fn the_device_timestamps_what_it_sends_with_its_clock() -> Result {
+    let bed = Testbed::options().boot("timestamps-sent")?;
 
     assert!(
-        bed.stamps_of(Family::V4, 1, 64)?.is_empty(),
-        "nobody had it stamp"
+        bed.tx_timestamps(Family::V4, 1, 64)?.is_empty(),
+        "nobody had it timestamp"
     );
     assert_eq!(
-        bed.set_stamping(true, NONE)?,
-        Stamping {
+        bed.set_hwtstamp(true, NONE)?,
+        Hwtstamp {
             tx: true,
             rx_filter: NONE
         }
     );
-    let mut stamped = 0;
+    let mut timestamped = 0;
     for (family, size) in [(Family::V4, 1), (Family::V6, 64), (Family::V4, 1400)] {
         for _ in 0..5 {
             let before = bed.read_clock()?;
-            let stamp = bed.stamp_sent(family, size)?;
-            assert_between(before, &[stamp], bed.read_clock()?);
-            stamped += 1;
+            let timestamp = bed.tx_timestamp(family, size)?;
+            assert_between(before, &[timestamp], bed.read_clock()?);
+            timestamped += 1;
         }
     }
 
-    // One frame at a time can wait for its stamp: others go without, and all is counted.
-    // The program waits a few seconds for each, and a slow guest's stamps can be later than that.
-    let stamps = bed.stamps_of(Family::V4, 30, 64)?;
-    assert!(stamps.is_sorted(), "{stamps:?}");
+    // One frame at a time can wait for its timestamp: others go without, and all is counted.
+    // The program waits a few seconds for each, and a slow guest's timestamps can be later than that.
+    let timestamps = bed.tx_timestamps(Family::V4, 30, 64)?;
+    assert!(timestamps.is_sorted(), "{timestamps:?}");
     let counted = || {
-        bed.guest.call(GetTxStamps {
+        bed.guest.call(GetTxTimestampStats {
             ns: bed.local.ns,
             interface: bed.local.name(),
         })
     };
-    bed.wait_until(stamped + 30, || {
+    bed.wait_until(timestamped + 30, || {
         let counted = counted()?;
-        Ok(counted.stamped.unwrap_or(0) + counted.failed.unwrap_or(0))
+        Ok(counted.delivered.unwrap_or(0) + counted.failed.unwrap_or(0))
     })?;
     let counted = counted()?;
-    let done = stamped + stamps.len().max(1) as u64;
-    assert!(counted.stamped >= Some(done), "{counted:?}");
+    let done = timestamped + timestamps.len().max(1) as u64;
+    assert!(counted.delivered >= Some(done), "{counted:?}");
     assert_eq!(counted.lost, Some(0), "{counted:?}");
 
-    // The frames went out all the same, and traffic goes on beside stamps.
+    // The frames went out all the same, and traffic goes on beside timestamps.
     bed.stream(bed.local, bed.peer, Family::V4)
         .transfer(&bed, MIB, &[64 << 10])?;
     bed.finish()?;
@@ -113,40 +113,40 @@ fn the_device_stamps_what_it_sends_with_its_clock() -> Result {
 }
 
 #[test]
-fn the_device_stamps_the_messages_that_are_asked_for() -> Result {
-    let bed = Testbed::options().boot("stamps-received")?;
+fn the_device_timestamps_the_messages_that_are_asked_for() -> Result {
+    let bed = Testbed::options().boot("timestamps-received")?;
     let kinds = [SYNC, DELAY_REQ, SYNC, SYNC, DELAY_REQ];
 
-    for (filter, stamped) in [
+    for (filter, timestamped) in [
         (NONE, &[][..]),
         (PTP_V2_L2_SYNC, &[SYNC][..]),
         (PTP_V2_L2_DELAY_REQ, &[DELAY_REQ]),
-        // QEMU's model stamps one kind only.
+        // QEMU's model timestamps one kind only.
         (PTP_V2_L2_EVENT, &[SYNC]),
         (NONE, &[]),
     ] {
         assert_eq!(
-            bed.set_stamping(false, filter)?,
-            Stamping {
+            bed.set_hwtstamp(false, filter)?,
+            Hwtstamp {
                 tx: false,
                 rx_filter: filter
             }
         );
         let before = bed.read_clock()?;
-        let stamps = receive(&bed, &kinds)?;
+        let timestamps = receive(&bed, &kinds)?;
         let after = bed.read_clock()?;
-        let expected = kinds.map(|kind| stamped.contains(&kind));
+        let expected = kinds.map(|kind| timestamped.contains(&kind));
         assert_eq!(
-            stamps.iter().map(Option::is_some).collect::<Vec<_>>(),
+            timestamps.iter().map(Option::is_some).collect::<Vec<_>>(),
             expected,
-            "filter {filter}: {stamps:?}"
+            "filter {filter}: {timestamps:?}"
         );
-        let stamps: Vec<u64> = stamps.into_iter().flatten().collect();
-        assert_between(before, &stamps, after);
+        let timestamps: Vec<u64> = timestamps.into_iter().flatten().collect();
+        assert_between(before, &timestamps, after);
     }
 
     // A program that looks at them first takes nothing away.
-    bed.set_stamping(false, PTP_V2_L2_SYNC)?;
+    bed.set_hwtstamp(false, PTP_V2_L2_SYNC)?;
     bed.guest.call(AttachXdp {
         ns: bed.local.ns,
         interface: bed.local.name(),
@@ -157,13 +157,13 @@ fn the_device_stamps_the_messages_that_are_asked_for() -> Result {
         },
     })?;
     let before = bed.read_clock()?;
-    let stamps: Vec<u64> = receive(&bed, &[SYNC; 5])?.into_iter().flatten().collect();
-    assert_eq!(stamps.len(), 5, "beside a program: {stamps:?}");
-    assert_between(before, &stamps, bed.read_clock()?);
+    let timestamps: Vec<u64> = receive(&bed, &[SYNC; 5])?.into_iter().flatten().collect();
+    assert_eq!(timestamps.len(), 5, "beside a program: {timestamps:?}");
+    assert_between(before, &timestamps, bed.read_clock()?);
 
     // All frames it cannot.
-    bed.set_stamping(true, PTP_V2_L2_SYNC)?;
-    let refused = bed.set_stamping(true, ALL).err();
+    bed.set_hwtstamp(true, PTP_V2_L2_SYNC)?;
+    let refused = bed.set_hwtstamp(true, ALL).err();
     assert_eq!(refused.and_then(|error| error.errno()), Some(ERANGE));
     assert_eq!(receive(&bed, &[SYNC])?.iter().flatten().count(), 1);
     bed.finish()?;
@@ -171,18 +171,18 @@ fn the_device_stamps_the_messages_that_are_asked_for() -> Result {
 }
 
 #[test]
-fn a_stamp_that_nobody_took_does_not_keep_others_away() -> Result {
-    let bed = Testbed::options().boot("stamps-left")?;
-    bed.set_stamping(false, PTP_V2_L2_SYNC)?;
+fn a_timestamp_that_nobody_took_does_not_keep_others_away() -> Result {
+    let bed = Testbed::options().boot("timestamps-left")?;
+    bed.set_hwtstamp(false, PTP_V2_L2_SYNC)?;
 
-    // To somebody else: the device stamps it, and drops it.
+    // To somebody else: the device timestamps it, and drops it.
     let mut frame = message(&bed, SYNC);
     frame[..6].copy_from_slice(&[0x02, 0, 0, 0, 0, 0x99]);
     bed.send_frame(bed.peer, frame)?;
     let mut tries = 0;
     while receive(&bed, &[SYNC])? == [None] {
         tries += 1;
-        assert!(tries < 60, "it stamps no more");
+        assert!(tries < 60, "it timestamps no more");
         thread::sleep(Duration::from_secs(1));
     }
     bed.finish()?;
@@ -233,10 +233,10 @@ fn the_clock_can_be_set_and_made_faster_or_slower() -> Result {
 }
 
 #[test]
-fn clock_and_stamps_go_on_when_the_interface_was_down() -> Result {
+fn clock_and_timestamps_go_on_when_the_interface_was_down() -> Result {
     let bed = Testbed::options().boot("clock-down")?;
     bed.change_clock(ClockChange::Set(1_800_000_000 * SECOND))?;
-    bed.set_stamping(true, PTP_V2_L2_SYNC)?;
+    bed.set_hwtstamp(true, PTP_V2_L2_SYNC)?;
 
     let first = bed.read_clock()?;
     bed.set_interface(bed.local, false)?;
@@ -251,14 +251,14 @@ fn clock_and_stamps_go_on_when_the_interface_was_down() -> Result {
             "{what}: between {slowest} and {fastest}"
         );
     }
-    let sent = bed.stamp_sent(Family::V4, 64)?;
+    let sent = bed.tx_timestamp(Family::V4, 64)?;
     let received = receive(&bed, &[SYNC])?;
-    let stamps: Vec<u64> = [sent]
+    let timestamps: Vec<u64> = [sent]
         .into_iter()
         .chain(received.into_iter().flatten())
         .collect();
-    assert_eq!(stamps.len(), 2);
-    assert_between(last, &stamps, bed.read_clock()?);
+    assert_eq!(timestamps.len(), 2);
+    assert_between(last, &timestamps, bed.read_clock()?);
     bed.finish()?;
     Ok(())
 }

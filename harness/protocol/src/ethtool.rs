@@ -65,7 +65,7 @@ interface_requests! {
         /// `NETIF_MSG_*`, as a set.
         level: u32,
     },
-    /// Time stamps, `ethtool -T`.
+    /// Timestamps, `ethtool -T`.
     GetTimestamping {},
     /// Device features, `ethtool -k`.
     GetFeatures {},

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     agent, ethtool, flow_rules, job, kernel, link, measure, message, netdev, pci, program, rings,
-    rss, stamp, traffic, xdp,
+    rss, timestamp, traffic, xdp,
 };
 
 /// A request together with the type of its answer.
@@ -144,13 +144,13 @@ requests! {
         SendFrame -> (),
         ExchangeFrames -> Vec<Vec<u8>>,
     }
-    stamp {
-        GetStamping -> stamp::Stamping,
-        SetStamping -> stamp::Stamping,
-        GetTxStamps -> stamp::TxStamps,
-        StampDatagrams -> Vec<u64>,
-        StampFrames -> Vec<Option<u64>>,
-        ReadClock -> stamp::ClockReading,
+    timestamp {
+        GetHwtstamp -> timestamp::Hwtstamp,
+        SetHwtstamp -> timestamp::Hwtstamp,
+        GetTxTimestampStats -> timestamp::TxTimestampStats,
+        TimestampDatagrams -> Vec<u64>,
+        TimestampFrames -> Vec<Option<u64>>,
+        ReadClock -> timestamp::ClockReading,
         ChangeClock -> (),
     }
     xdp {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The rate of the time stamp counter that an emulated guest reads.
+//! The rate of the time-stamp counter that an emulated guest reads.
 //!
 //! It is the host's, and the guest's kernel would find out its rate by comparing it with a timer that
 //! QEMU emulates. On a busy host that goes wrong: clocks were seen that ran at 2.6 times their rate,

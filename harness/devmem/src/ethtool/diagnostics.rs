@@ -146,13 +146,13 @@ pub fn set_message_level(ifindex: u32, level: u32) -> Result<()> {
     device.call(&[ETHTOOL_SMSGLVL, level], 0).map(drop)
 }
 
-/// Time stamps: which `SOF_TIMESTAMPING_*` there are, and the device's clock, if it has one.
+/// Timestamps: which `SOF_TIMESTAMPING_*` there are, and the device's clock, if it has one.
 ///
 /// # Errors
 ///
 /// [`crate::Error::NoSuchInterface`].
 pub fn timestamping(ifindex: u32) -> Result<(u32, Option<u32>)> {
-    let info = Device::new(ifindex, "time stamps")?.call(&[ETHTOOL_GET_TS_INFO], 40)?;
+    let info = Device::new(ifindex, "timestamps")?.call(&[ETHTOOL_GET_TS_INFO], 40)?;
     let clock = i32_at(&info, 8).and_then(|clock| u32::try_from(clock).ok());
     Ok((u32_at(&info, 4).unwrap_or(0), clock))
 }

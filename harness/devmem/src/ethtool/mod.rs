@@ -14,9 +14,9 @@ mod link;
 mod pause;
 mod rings;
 mod rss;
-mod stamps;
 mod standard;
 mod stats;
+mod timestamps;
 
 use netlink_bindings::ethtool::{HeaderFlags, PushHeader, Request};
 use netlink_bindings::utils::Pusher;
@@ -36,9 +36,9 @@ pub use link::{LinkModeChange, LinkModes};
 pub use pause::Pause;
 pub use rings::{RingChange, Rings, TcpDataSplit};
 pub use rss::{Flow, HashFields, Indirection, Rss, RssChange};
-pub use stamps::TxStamps;
 pub use standard::StandardStats;
 pub use stats::driver_stats;
+pub use timestamps::TxTimestampStats;
 
 use crate::error::Result;
 use crate::netlink::{Netlink, Subject};

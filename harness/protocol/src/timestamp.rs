@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Time stamps of frames, and the clocks that they are of (Documentation/networking/timestamping.rst
+//! Timestamps of frames, and the clocks that they are of (Documentation/networking/timestamping.rst
 //! and Documentation/driver-api/ptp.rst of the kernel).
 
 use std::net::SocketAddr;
@@ -9,89 +9,89 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Ns, traffic::ExchangeFrames};
 
-/// What a device stamps (`struct hwtstamp_config`).
+/// Which frames a device timestamps (`struct hwtstamp_config`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamping {
+pub struct Hwtstamp {
     /// Frames that are sent, if they ask for it.
     pub tx: bool,
     /// Frames that are received: `HWTSTAMP_FILTER_*`.
     pub rx_filter: u32,
 }
 
-/// What an interface stamps (`SIOCGHWTSTAMP`).
+/// Gets which frames an interface timestamps (`SIOCGHWTSTAMP`).
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct GetStamping {
+pub struct GetHwtstamp {
     /// Namespace of the interface.
     pub ns: Ns,
     /// The interface.
     pub interface: String,
 }
 
-/// Has an interface stamp frames (`SIOCSHWTSTAMP`). The answer is what it stamps now.
+/// Sets which frames an interface timestamps (`SIOCSHWTSTAMP`). The answer is what was set.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SetStamping {
+pub struct SetHwtstamp {
     /// Namespace of the interface.
     pub ns: Ns,
     /// The interface.
     pub interface: String,
-    /// What it shall stamp.
-    pub stamping: Stamping,
+    /// The new settings.
+    pub hwtstamp: Hwtstamp,
 }
 
-/// Statistics of the stamps of an interface, `ethtool -I -T`.
+/// Gets an interface's TX timestamp statistics, `ethtool -I -T`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct GetTxStamps {
+pub struct GetTxTimestampStats {
     /// Namespace of the interface.
     pub ns: Ns,
     /// The interface.
     pub interface: String,
 }
 
-/// Answer to [`GetTxStamps`]; what is `None` is not counted.
+/// Answer to [`GetTxTimestampStats`]; `None` is not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TxStamps {
-    /// Frames that the device stamped when it sent them.
-    pub stamped: Option<u64>,
-    /// Frames whose stamps never came.
+pub struct TxTimestampStats {
+    /// Frames whose timestamps were delivered.
+    pub delivered: Option<u64>,
+    /// Frames whose timestamps never came.
     pub lost: Option<u64>,
-    /// Frames that it could not stamp.
+    /// Frames that the device could not timestamp.
     pub failed: Option<u64>,
 }
 
-/// Who takes a stamp.
+/// What takes a timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Stamper {
-    /// The driver, just before it gives the frame to the device.
+pub enum TimestampSource {
+    /// The driver, just before it posts the frame to the device.
     Software,
     /// The device, when it sends the frame.
     Hardware,
 }
 
-/// Sends datagrams at once, and asks for a time stamp of the sending of each (`SO_TIMESTAMPING`).
+/// Sends datagrams in a burst, and asks for a TX timestamp of each (`SO_TIMESTAMPING`).
 ///
-/// The answer are the stamps, in nanoseconds of the stamper's clock.
+/// The answer is the timestamps, in nanoseconds of the source's clock.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct StampDatagrams {
-    /// Namespace that sends.
+pub struct TimestampDatagrams {
+    /// Namespace to send from.
     pub ns: Ns,
-    /// Whom to; nobody needs to listen there.
+    /// Where to; no socket needs to listen there.
     pub to: SocketAddr,
     /// How many.
     pub count: usize,
     /// Bytes of each.
     pub size: usize,
-    /// Who shall take the stamps.
-    pub by: Stamper,
-    /// How long to wait for each stamp, in milliseconds. The first that does not come is the last
-    /// that is waited for.
+    /// What takes the timestamps.
+    pub by: TimestampSource,
+    /// How long to wait for each timestamp, in milliseconds. Waiting ends at the first that does
+    /// not come.
     pub timeout_ms: u64,
 }
 
-/// Exchanges frames, one after the other. The answer is when the receiver's device received each, in
-/// nanoseconds of its clock, and `None` for those that it did not stamp.
+/// Exchanges frames, one after the other. The answer is the RX timestamp of each, in nanoseconds of
+/// the receiving device's clock, and `None` for a frame without one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct StampFrames {
-    /// The frames. Each must come before the next is sent; their `count` is not used.
+pub struct TimestampFrames {
+    /// The frames. Each must arrive before the next is sent; their `count` is not used.
     pub exchange: ExchangeFrames,
 }
 
@@ -114,8 +114,8 @@ pub struct ClockReading {
 }
 
 impl ClockReading {
-    /// How fast the clock went from this reading to a later one, as a multiple of the guest's: at
-    /// least and at most.
+    /// The clock's rate from this reading to a later one, as a multiple of the guest's: its lower
+    /// and upper bounds.
     #[must_use]
     pub fn rate_to(&self, later: Self) -> (f64, f64) {
         let elapsed = later.time as f64 - self.time as f64;
@@ -133,7 +133,7 @@ pub enum ClockChange {
     Set(u64),
     /// Sets it forward by so many nanoseconds.
     Shift(i64),
-    /// Has it go faster, by so many parts per million.
+    /// Speeds it up by so many parts per million.
     Rate(i32),
 }
 

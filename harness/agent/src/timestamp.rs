@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Time stamps of what is sent and received (Documentation/networking/timestamping.rst of the
-//! kernel).
+//! TX and RX timestamps (the kernel's Documentation/networking/timestamping.rst).
 
 use std::{
     io,
@@ -12,7 +11,9 @@ use std::{
 
 use anyhow::{Context, Result};
 use devmem::ethtool::Ethtool;
-use protocol::stamp::{StampDatagrams, StampFrames, Stamper, Stamping, TxStamps};
+use protocol::timestamp::{
+    Hwtstamp, TimestampDatagrams, TimestampFrames, TimestampSource, TxTimestampStats,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{Domain, Socket, Type};
 
@@ -29,31 +30,31 @@ struct HwtstampConfig {
     rx_filter: libc::c_int,
 }
 
-/// What an interface stamps.
-pub(crate) fn stamping(interface: &str) -> Result<Stamping> {
+/// Gets which frames an interface timestamps.
+pub(crate) fn hwtstamp(interface: &str) -> Result<Hwtstamp> {
     configure(
         interface,
         SIOCGHWTSTAMP,
-        Stamping {
+        Hwtstamp {
             tx: false,
             rx_filter: 0,
         },
     )
-    .with_context(|| format!("asking what {interface} stamps"))
+    .with_context(|| format!("reading the timestamp settings of {interface}"))
 }
 
-/// Has an interface stamp frames.
-pub(crate) fn set_stamping(interface: &str, stamping: Stamping) -> Result<Stamping> {
-    configure(interface, SIOCSHWTSTAMP, stamping)
-        .with_context(|| format!("having {interface} stamp {stamping:?}"))
+/// Sets which frames an interface timestamps.
+pub(crate) fn set_hwtstamp(interface: &str, hwtstamp: Hwtstamp) -> Result<Hwtstamp> {
+    configure(interface, SIOCSHWTSTAMP, hwtstamp)
+        .with_context(|| format!("setting {hwtstamp:?} on {interface}"))
 }
 
-fn configure(interface: &str, command: libc::Ioctl, stamping: Stamping) -> io::Result<Stamping> {
+fn configure(interface: &str, command: libc::Ioctl, hwtstamp: Hwtstamp) -> io::Result<Hwtstamp> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
     let mut config = HwtstampConfig {
         flags: 0,
-        tx_type: stamping.tx.into(),
-        rx_filter: stamping.rx_filter as libc::c_int,
+        tx_type: hwtstamp.tx.into(),
+        rx_filter: hwtstamp.rx_filter as libc::c_int,
     };
     // SAFETY: `ifreq` is plain old data, for which zeros are valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -68,57 +69,57 @@ fn configure(interface: &str, command: libc::Ioctl, stamping: Stamping) -> io::R
     if unsafe { libc::ioctl(socket.as_raw_fd(), command, &raw mut request) } < 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(Stamping {
+    Ok(Hwtstamp {
         tx: config.tx_type != 0,
         rx_filter: config.rx_filter as u32,
     })
 }
 
-/// Statistics of time stamps.
-pub(crate) fn statistics(interface: &str) -> Result<TxStamps> {
-    let stats = Ethtool::new().tx_stamps(index_of(interface)?)?;
-    Ok(TxStamps {
-        stamped: stats.stamped,
+/// Statistics of timestamps.
+pub(crate) fn statistics(interface: &str) -> Result<TxTimestampStats> {
+    let stats = Ethtool::new().tx_timestamp_stats(index_of(interface)?)?;
+    Ok(TxTimestampStats {
+        delivered: stats.delivered,
         lost: stats.lost,
         failed: stats.failed,
     })
 }
 
-/// Sends datagrams, and waits for the stamps of their sending.
-pub(crate) fn send(request: &StampDatagrams) -> Result<Vec<u64>> {
+/// Sends datagrams, and waits for their TX timestamps.
+pub(crate) fn send(request: &TimestampDatagrams) -> Result<Vec<u64>> {
     let domain = Domain::for_address(request.to);
     let socket = Socket::new(domain, Type::DGRAM, None).context("creating a UDP socket")?;
-    ask_for_stamps(
+    ask_for_timestamps(
         &socket,
         match request.by {
-            Stamper::Software => {
+            TimestampSource::Software => {
                 libc::SOF_TIMESTAMPING_TX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE
             }
-            Stamper::Hardware => {
+            TimestampSource::Hardware => {
                 libc::SOF_TIMESTAMPING_TX_HARDWARE | libc::SOF_TIMESTAMPING_RAW_HARDWARE
             }
         },
     )?;
     send_all(&socket, request.to, request.count, request.size)?;
-    let mut stamps = Vec::new();
-    while stamps.len() < request.count {
+    let mut timestamps = Vec::new();
+    while timestamps.len() < request.count {
         match next(
             &socket,
             Duration::from_millis(request.timeout_ms),
             request.by,
         )? {
-            Some(stamp) => stamps.push(stamp),
+            Some(timestamp) => timestamps.push(timestamp),
             None => break,
         }
     }
-    Ok(stamps)
+    Ok(timestamps)
 }
 
 fn send_all(socket: &Socket, to: SocketAddr, count: usize, size: usize) -> Result<()> {
     let datagram = vec![0x5a; size];
     for _ in 0..count {
-        // Not connected: that nobody listens is no error of this socket's, so that all that can be
-        // on its error queue are the stamps.
+        // An unconnected socket gets no error for a closed port, so that its error queue has
+        // nothing but timestamps.
         socket
             .send_to(&datagram, &to.into())
             .with_context(|| format!("sending to {to}"))?;
@@ -126,14 +127,14 @@ fn send_all(socket: &Socket, to: SocketAddr, count: usize, size: usize) -> Resul
     Ok(())
 }
 
-/// The next stamp of a datagram that was sent.
-fn next(socket: &Socket, timeout: Duration, by: Stamper) -> Result<Option<u64>> {
+/// The next TX timestamp.
+fn next(socket: &Socket, timeout: Duration, by: TimestampSource) -> Result<Option<u64>> {
     let end = Instant::now() + timeout;
     loop {
-        if let Some(stamps) = receive(socket, libc::MSG_ERRQUEUE)? {
+        if let Some(timestamps) = receive(socket, libc::MSG_ERRQUEUE)? {
             return Ok(match by {
-                Stamper::Software => stamps.software,
-                Stamper::Hardware => stamps.hardware,
+                TimestampSource::Software => timestamps.software,
+                TimestampSource::Hardware => timestamps.hardware,
             });
         }
         let left = end.saturating_duration_since(Instant::now());
@@ -146,45 +147,46 @@ fn next(socket: &Socket, timeout: Duration, by: Stamper) -> Result<Option<u64>> 
         };
         // Errors need not be asked for.
         let mut polled = [PollFd::new(socket, PollFlags::empty())];
-        poll(&mut polled, Some(&left)).context("waiting for a time stamp")?;
+        poll(&mut polled, Some(&left)).context("waiting for a timestamp")?;
     }
 }
 
-/// Exchanges frames, one after the other; the receiver's stamps.
-pub(crate) fn exchange(request: &StampFrames) -> Result<Vec<Option<u64>>> {
+/// Exchanges frames, one after the other; returns their RX timestamps.
+pub(crate) fn exchange(request: &TimestampFrames) -> Result<Vec<Option<u64>>> {
     let exchange = &request.exchange;
     let socket = netns::within(exchange.to, || {
         packet::listen(&exchange.at, exchange.ethertype)
     })?;
-    ask_for_stamps(
+    ask_for_timestamps(
         &socket,
         libc::SOF_TIMESTAMPING_RX_HARDWARE | libc::SOF_TIMESTAMPING_RAW_HARDWARE,
     )?;
     socket.set_read_timeout(Some(Duration::from_millis(exchange.timeout_ms)))?;
-    let mut stamps = Vec::new();
+    let mut timestamps = Vec::new();
     for frame in &exchange.frames {
         netns::within(exchange.from, || packet::send(&exchange.through, frame))?;
-        let received = receive(&socket, 0)?
-            .with_context(|| format!("frame {} did not come to {}", stamps.len(), exchange.at))?;
-        stamps.push(received.hardware);
+        let received = receive(&socket, 0)?.with_context(|| {
+            format!("frame {} did not come to {}", timestamps.len(), exchange.at)
+        })?;
+        timestamps.push(received.hardware);
     }
-    Ok(stamps)
+    Ok(timestamps)
 }
 
-fn ask_for_stamps(socket: &Socket, stamps: libc::c_uint) -> Result<()> {
-    sockopt::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &stamps)
-        .context("asking for time stamps")
+fn ask_for_timestamps(socket: &Socket, timestamps: libc::c_uint) -> Result<()> {
+    sockopt::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &timestamps)
+        .context("asking for timestamps")
 }
 
-/// The stamps of a message, in nanoseconds.
+/// The timestamps of a message, in nanoseconds.
 #[derive(Default)]
-struct Stamps {
+struct Timestamps {
     software: Option<u64>,
     hardware: Option<u64>,
 }
 
-/// Receives a message and its stamps; `None` if there is none in time.
-fn receive(socket: &Socket, flags: libc::c_int) -> Result<Option<Stamps>> {
+/// Receives a message and its timestamps; `None` if there is none in time.
+fn receive(socket: &Socket, flags: libc::c_int) -> Result<Option<Timestamps>> {
     let mut data = [0u8; 2048];
     let mut control = [0u64; 64];
     let mut part = libc::iovec {
@@ -202,10 +204,10 @@ fn receive(socket: &Socket, flags: libc::c_int) -> Result<Option<Stamps>> {
         let error = io::Error::last_os_error();
         return match error.kind() {
             io::ErrorKind::WouldBlock => Ok(None),
-            _ => Err(error).context("receiving a time stamp"),
+            _ => Err(error).context("receiving a timestamp"),
         };
     }
-    let mut stamps = Stamps::default();
+    let mut timestamps = Timestamps::default();
     // SAFETY: The kernel has filled the message's control buffer, which is aligned and lives.
     let mut head = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
     // SAFETY: Null, or a header within the buffer.
@@ -218,16 +220,16 @@ fn receive(socket: &Socket, flags: libc::c_int) -> Result<Option<Stamps>> {
                     .cast::<[libc::timespec; 3]>()
                     .read_unaligned()
             };
-            stamps.software = stamps.software.or(nanoseconds(software));
-            stamps.hardware = stamps.hardware.or(nanoseconds(hardware));
+            timestamps.software = timestamps.software.or(nanoseconds(software));
+            timestamps.hardware = timestamps.hardware.or(nanoseconds(hardware));
         }
         // SAFETY: As above.
         head = unsafe { libc::CMSG_NXTHDR(&raw const message, head) };
     }
-    Ok(Some(stamps))
+    Ok(Some(timestamps))
 }
 
-/// A stamp, which is absent where it is zero.
+/// A timestamp, which is absent where it is zero.
 fn nanoseconds(time: libc::timespec) -> Option<u64> {
     match time.tv_sec * 1_000_000_000 + time.tv_nsec {
         0 => None,
