@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::ioctl::{self, Getter, Updater, opcode};
 
 use crate::dmabuf::DmaBuf;
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryError, Result};
 use crate::memory::Memory;
 
 /// Group of the driver's ioctls.
@@ -56,15 +56,15 @@ impl Accelerator {
     ///
     /// # Errors
     ///
-    /// [`Error::NoAccelerator`] without the driver, the device or the right to open it.
+    /// [`MemoryError::NoAccelerator`] without the driver, the device or the right to open it.
     pub fn open(number: u32) -> Result<Self> {
         let path = PathBuf::from(format!("/dev/ivshmem_mem{number}"));
         match open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
             Ok(node) => Ok(Self { node, path }),
-            Err(errno) => Err(Error::NoAccelerator {
+            Err(errno) => Err(Error::Memory(MemoryError::NoAccelerator {
                 path,
                 source: errno.into(),
-            }),
+            })),
         }
     }
 
@@ -95,7 +95,7 @@ impl Accelerator {
     ///
     /// # Errors
     ///
-    /// [`Error::AcceleratorFull`] if there is no such piece, [`Error::AcceleratorRefused`] for an
+    /// [`MemoryError::AcceleratorFull`] if there is no such piece, [`MemoryError::AcceleratorRefused`] for an
     /// odd length or alignment, [`Error::Io`] if the device is gone.
     pub fn allocate_aligned(&self, len: usize, align: usize) -> Result<Memory> {
         const ALLOCATE: ioctl::Opcode = opcode::read_write::<Allocation>(GROUP, 0);
@@ -131,18 +131,18 @@ impl Accelerator {
         let path = self.path.clone();
         let source = errno.into();
         match errno {
-            Errno::NOMEM | Errno::NOSPC => Error::AcceleratorFull {
+            Errno::NOMEM | Errno::NOSPC => Error::Memory(MemoryError::AcceleratorFull {
                 path,
                 len,
                 free: self.info().map_or(0, |info| info.free),
                 source,
-            },
-            Errno::INVAL => Error::AcceleratorRefused {
+            }),
+            Errno::INVAL => Error::Memory(MemoryError::AcceleratorRefused {
                 path,
                 len,
                 align,
                 source,
-            },
+            }),
             _ => Error::io("IVSHMEM_MEM_IOC_ALLOC", errno),
         }
     }
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn an_accelerator_that_does_not_exist_is_named_with_what_it_takes() {
         match Accelerator::open(4_000_000) {
-            Err(error @ Error::NoAccelerator { .. }) => {
+            Err(error @ Error::Memory(MemoryError::NoAccelerator { .. })) => {
                 assert_eq!(error.errno(), Some(libc::ENOENT));
                 let text = error.to_string();
                 assert!(

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{SeekFrom, fstatfs, seek};
 use rustix::ioctl::{self, Setter, opcode};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryError, Result};
 
 /// `f_type` of the file system that dma-bufs live in (`DMA_BUF_MAGIC`, include/uapi/linux/magic.h).
 const DMA_BUF_MAGIC: u64 = 0x444d_4142;
@@ -54,7 +54,7 @@ impl DmaBuf {
     ///
     /// # Errors
     ///
-    /// [`Error::NotADmaBuf`] if it is a descriptor of another kind.
+    /// [`MemoryError::NotADmaBuf`] if it is a descriptor of another kind.
     pub fn from_fd(fd: OwnedFd) -> Result<Self> {
         check(fd.as_fd())?;
         let len = len_of(fd.as_fd())?;
@@ -130,7 +130,9 @@ pub(crate) fn check(fd: BorrowedFd<'_>) -> Result<()> {
     if magic == DMA_BUF_MAGIC {
         Ok(())
     } else {
-        Err(Error::NotADmaBuf { fd: fd.as_raw_fd() })
+        Err(Error::Memory(MemoryError::NotADmaBuf {
+            fd: fd.as_raw_fd(),
+        }))
     }
 }
 
@@ -155,7 +157,7 @@ mod tests {
         let memfd = memfd_create("not-a-dma-buf", MemfdFlags::CLOEXEC).expect("memfd");
         let fd = memfd.as_raw_fd();
         match DmaBuf::from_fd(memfd) {
-            Err(Error::NotADmaBuf { fd: named }) => assert_eq!(named, fd),
+            Err(Error::Memory(MemoryError::NotADmaBuf { fd: named })) => assert_eq!(named, fd),
             other => panic!("expected NotADmaBuf, got {other:?}"),
         }
     }

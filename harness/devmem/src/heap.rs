@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::ioctl::{self, Updater, opcode};
 
 use crate::dmabuf::DmaBuf;
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryError, Result};
 
 /// `struct dma_heap_allocation_data` (include/uapi/linux/dma-heap.h).
 #[repr(C)]
@@ -30,16 +30,16 @@ struct Allocation {
 ///
 /// # Errors
 ///
-/// [`Error::NoHeap`] if the heap does not exist or may not be opened, [`Error::Io`] if it has no
+/// [`MemoryError::NoHeap`] if the heap does not exist or may not be opened, [`Error::Io`] if it has no
 /// memory to give.
 pub fn allocate(name: &str, len: usize) -> Result<DmaBuf> {
     const ALLOCATE: ioctl::Opcode = opcode::read_write::<Allocation>(b'H', 0);
     let path = Path::new("/dev/dma_heap").join(name);
     let heap = open(&path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(|errno| {
-        Error::NoHeap {
+        Error::Memory(MemoryError::NoHeap {
             heap: path.display().to_string(),
             source: errno.into(),
-        }
+        })
     })?;
     let fd_flags = (OFlags::RDWR | OFlags::CLOEXEC).bits();
     let mut allocation = Allocation {
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_heap_that_does_not_exist_is_named_in_the_error() {
         match allocate("no-such-heap", 4096) {
-            Err(error @ Error::NoHeap { .. }) => {
+            Err(error @ Error::Memory(MemoryError::NoHeap { .. })) => {
                 assert_eq!(error.errno(), Some(libc::ENOENT));
                 assert!(
                     error.to_string().contains("/dev/dma_heap/no-such-heap"),

@@ -145,4 +145,4 @@ pub mod tx;
 pub mod udmabuf;
 pub mod zcrx;
 
-pub use error::{Error, Refusal, Result};
+pub use error::{BindError, Error, MemoryError, Refusal, Result};

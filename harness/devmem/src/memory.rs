@@ -20,7 +20,7 @@ use vm_memory::volatile_memory::VolatileMemory;
 use vm_memory::{Bytes, FileOffset, MmapRegion};
 
 use crate::dmabuf::{CpuAccess, DmaBuf};
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryError, Result};
 use crate::pagemap::{self, PhysicalRange};
 
 /// A dma-buf and the CPU's view of it.
@@ -55,14 +55,14 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// [`Error::NotMappable`] if its exporter does not offer that.
+    /// [`MemoryError::NotMappable`] if its exporter does not offer that.
     pub fn map(buffer: DmaBuf) -> Result<Self> {
         let file = buffer
             .as_fd()
             .try_clone_to_owned()
             .map_err(|error| Error::io("duplicate a dma-buf's descriptor", error))?;
-        let view =
-            view(file.into(), buffer.len()).map_err(|source| Error::NotMappable { source })?;
+        let view = view(file.into(), buffer.len())
+            .map_err(|source| Error::Memory(MemoryError::NotMappable { source }))?;
         Ok(Self::new(buffer, view))
     }
 
@@ -70,7 +70,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// [`Error::NotADmaBuf`] if it is a descriptor of another kind; otherwise as [`Memory::map`].
+    /// [`MemoryError::NotADmaBuf`] if it is a descriptor of another kind; otherwise as [`Memory::map`].
     pub fn from_fd(fd: OwnedFd) -> Result<Self> {
         Self::map(DmaBuf::from_fd(fd)?)
     }
@@ -211,8 +211,8 @@ impl View {
     ///
     /// # Errors
     ///
-    /// [`Error::PagemapHidden`] without `CAP_SYS_ADMIN` in the initial user namespace,
-    /// [`Error::PageNotPresent`] if its exporter maps it without pages and does not say where it
+    /// [`MemoryError::PagemapHidden`] without `CAP_SYS_ADMIN` in the initial user namespace,
+    /// [`MemoryError::PageNotPresent`] if its exporter maps it without pages and does not say where it
     /// is, as dma-heaps do.
     pub fn physical_ranges(&self) -> Result<Vec<PhysicalRange>> {
         if let Place::At(address) = self.place {

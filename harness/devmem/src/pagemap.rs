@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryError, Result};
 
 /// Bytes of one pagemap entry.
 const ENTRY: usize = 8;
@@ -33,7 +33,7 @@ pub(crate) fn physical_ranges(
     page_size: usize,
 ) -> Result<Vec<PhysicalRange>> {
     let file = File::open("/proc/self/pagemap").map_err(|error| match error.kind() {
-        ErrorKind::PermissionDenied => Error::PagemapHidden,
+        ErrorKind::PermissionDenied => Error::Memory(MemoryError::PagemapHidden),
         _ => Error::io("open /proc/self/pagemap", error),
     })?;
     let mut entries = vec![0; len / page_size * ENTRY];
@@ -52,14 +52,14 @@ fn decode(entries: &[u8], page_size: usize) -> Result<Vec<u64>> {
             raw.copy_from_slice(bytes);
             let entry = u64::from_ne_bytes(raw);
             if entry & PRESENT == 0 {
-                return Err(Error::PageNotPresent {
+                return Err(Error::Memory(MemoryError::PageNotPresent {
                     offset: page * page_size,
-                });
+                }));
             }
             match entry & FRAME_NUMBER {
                 // Frame 0 is never given to user memory; the kernel shows it to those who lack
                 // CAP_SYS_ADMIN.
-                0 => Err(Error::PagemapHidden),
+                0 => Err(Error::Memory(MemoryError::PagemapHidden)),
                 frame => Ok(frame * page_size as u64),
             }
         })
@@ -106,7 +106,10 @@ mod tests {
     #[test]
     fn a_hidden_frame_number_is_an_error_that_names_the_capability() {
         let error = decode(&entry(0), PAGE).expect_err("frame 0 is hidden");
-        assert!(matches!(error, Error::PagemapHidden), "got {error:?}");
+        assert!(
+            matches!(error, Error::Memory(MemoryError::PagemapHidden)),
+            "got {error:?}"
+        );
         assert!(
             error.to_string().contains("CAP_SYS_ADMIN"),
             "unclear message: {error}"
@@ -118,7 +121,7 @@ mod tests {
         let mut entries = entry(7).to_vec();
         entries.extend(0u64.to_ne_bytes());
         match decode(&entries, PAGE) {
-            Err(Error::PageNotPresent { offset }) => assert_eq!(offset, PAGE),
+            Err(Error::Memory(MemoryError::PageNotPresent { offset })) => assert_eq!(offset, PAGE),
             other => panic!("expected PageNotPresent, got {other:?}"),
         }
     }

@@ -14,7 +14,7 @@ use rustix::ioctl::{self, Ioctl, IoctlOutput, Opcode, opcode};
 use rustix::param::page_size;
 
 use crate::dmabuf::DmaBuf;
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryError, Result};
 use crate::memory::{Memory, view};
 
 /// Size of the pages behind the memory.
@@ -50,24 +50,24 @@ pub fn create(len: usize) -> Result<Memory> {
 ///
 /// # Errors
 ///
-/// [`Error::NoUdmabuf`] without the driver or the right to open it, [`Error::UdmabufRefused`]
-/// for an odd or too large length, [`Error::NoHugePages`] and [`Error::Io`] if there is no
+/// [`MemoryError::NoUdmabuf`] without the driver or the right to open it, [`MemoryError::UdmabufRefused`]
+/// for an odd or too large length, [`MemoryError::NoHugePages`] and [`Error::Io`] if there is no
 /// memory.
 pub fn create_with(len: usize, backing: Backing) -> Result<Memory> {
     let page_size = backing.page_size();
     let no_memory = |operation, errno: Errno| match backing {
         Backing::BasePages => Error::io(operation, errno),
-        Backing::HugePages2M => Error::NoHugePages {
+        Backing::HugePages2M => Error::Memory(MemoryError::NoHugePages {
             len,
             source: errno.into(),
-        },
+        }),
     };
     let refused = |errno| match errno {
-        Errno::INVAL => Error::UdmabufRefused {
+        Errno::INVAL => Error::Memory(MemoryError::UdmabufRefused {
             len,
             page_size,
             source: errno.into(),
-        },
+        }),
         _ => no_memory("UDMABUF_CREATE", errno),
     };
     let driver = open(
@@ -75,8 +75,10 @@ pub fn create_with(len: usize, backing: Backing) -> Result<Memory> {
         OFlags::RDWR | OFlags::CLOEXEC,
         Mode::empty(),
     )
-    .map_err(|errno| Error::NoUdmabuf {
-        source: errno.into(),
+    .map_err(|errno| {
+        Error::Memory(MemoryError::NoUdmabuf {
+            source: errno.into(),
+        })
     })?;
     if len == 0 || len % page_size != 0 {
         return Err(refused(Errno::INVAL));

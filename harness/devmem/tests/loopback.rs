@@ -5,10 +5,10 @@
 use std::fs::File;
 use std::net::{TcpListener, TcpStream};
 
-use devmem::Error;
 use devmem::ethtool::{ChannelChange, Ethtool, RingChange, TcpDataSplit, driver_stats};
 use devmem::netdev::{self, Netdev, QueueKind};
 use devmem::rx::{Receiver, Token};
+use devmem::{BindError, Error, MemoryError};
 use devmem::{Result, interface, udmabuf};
 
 /// An index that no interface has: the largest that the kernel can give.
@@ -189,7 +189,7 @@ fn a_descriptor_that_is_not_a_dma_buf_is_refused_before_the_kernel_is_asked() {
         netdev::bind_tx(loopback(), &file).map(drop),
     ] {
         assert!(
-            matches!(answer, Err(Error::NotADmaBuf { .. })),
+            matches!(answer, Err(Error::Memory(MemoryError::NotADmaBuf { .. }))),
             "got {answer:?}"
         );
     }
@@ -201,7 +201,10 @@ fn the_loopback_interface_takes_no_dma_buf() {
         Ok(memory) => memory,
         // Many kernels have no udmabuf; then the error must say so.
         Err(error) => {
-            assert!(matches!(error, Error::NoUdmabuf { .. }), "got {error:?}");
+            assert!(
+                matches!(error, Error::Memory(MemoryError::NoUdmabuf { .. })),
+                "got {error:?}"
+            );
             assert!(
                 error.to_string().contains("CONFIG_UDMABUF"),
                 "unclear message: {error}"
@@ -211,14 +214,14 @@ fn the_loopback_interface_takes_no_dma_buf() {
     };
     match netdev::bind_rx(loopback(), &memory, &[0]) {
         Err(
-            Error::NoQueueManagement { .. }
+            Error::Bind(BindError::NoQueueManagement { .. })
             | Error::NotPrivileged { .. }
             | Error::KernelTooOld { .. },
         ) => {}
         other => panic!("expected NoQueueManagement, got {other:?}"),
     }
     match netdev::bind_tx(loopback(), &memory) {
-        Err(Error::NoDeviceMemoryTx { .. } | Error::KernelTooOld { .. }) => {}
+        Err(Error::Bind(BindError::NoDeviceMemoryTx { .. }) | Error::KernelTooOld { .. }) => {}
         other => panic!("expected NoDeviceMemoryTx, got {other:?}"),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result};
 use devmem::{
-    Error,
+    Error, MemoryError,
     accelerator::Accelerator,
     dmabuf::DmaBuf,
     heap,
@@ -87,7 +87,7 @@ pub(super) fn report_ranges(
     pieces: devmem::Result<Vec<pagemap::PhysicalRange>>,
 ) -> Result<()> {
     let pieces = match pieces {
-        Err(Error::PageNotPresent { .. }) => return Ok(()),
+        Err(Error::Memory(MemoryError::PageNotPresent { .. })) => return Ok(()),
         pieces => pieces?,
     };
     let ranges = pieces

@@ -10,7 +10,7 @@ use netlink_bindings::utils::Pusher;
 
 use super::{Netdev, QueueKind, refusal};
 use crate::dmabuf;
-use crate::error::{Error, Refusal, Result};
+use crate::error::{BindError, Error, Refusal, Result};
 use crate::ethtool::Ethtool;
 use crate::interface;
 use crate::netlink::{HEADER, Netlink, Subject};
@@ -128,7 +128,7 @@ pub fn bind_rx(ifindex: u32, dmabuf: impl AsFd, queues: &[u32]) -> Result<RxBind
 ///
 /// # Errors
 ///
-/// [`Error::PageSizeUnsupported`] and [`Error::DmaBufUnaligned`] if that is not so, and the
+/// [`BindError::PageSizeUnsupported`] and [`BindError::DmaBufUnaligned`] if that is not so, and the
 /// precondition that does not hold.
 pub fn bind_rx_with_page_size(
     ifindex: u32,
@@ -139,9 +139,9 @@ pub fn bind_rx_with_page_size(
     let fd = dmabuf.as_fd();
     dmabuf::check(fd)?;
     if queues.is_empty() {
-        return Err(Error::NoQueues {
+        return Err(Error::Bind(BindError::NoQueues {
             interface: interface::label(ifindex),
-        });
+        }));
     }
 
     let mut request = Request::new().op_bind_rx_do();
@@ -194,7 +194,7 @@ pub fn bind_rx_with_page_size(
 ///
 /// # Errors
 ///
-/// [`Error::NoDeviceMemoryTx`] and others that name the precondition.
+/// [`BindError::NoDeviceMemoryTx`] and others that name the precondition.
 pub fn bind_tx(ifindex: u32, dmabuf: impl AsFd) -> Result<TxBinding> {
     let fd = dmabuf.as_fd();
     dmabuf::check(fd)?;

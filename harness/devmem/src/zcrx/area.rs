@@ -10,7 +10,7 @@ use vm_memory::{Bytes, MmapRegion};
 
 use super::abi::Target;
 use crate::dmabuf;
-use crate::error::{Error, Result};
+use crate::error::{Error, MemoryError, Result};
 use crate::pagemap::{self, PhysicalRange};
 use crate::udmabuf::Backing;
 
@@ -64,7 +64,7 @@ impl UserMemory {
     ///
     /// # Errors
     ///
-    /// [`Error::NoHugePages`] and [`Error::Io`] if there is no memory.
+    /// [`MemoryError::NoHugePages`] and [`Error::Io`] if there is no memory.
     pub fn create_with(len: usize, backing: Backing) -> Result<Self> {
         let huge = match backing {
             Backing::BasePages => 0,
@@ -77,7 +77,7 @@ impl UserMemory {
             let source = std::io::Error::other(error);
             match backing {
                 Backing::BasePages => Error::io("map memory to receive into", source),
-                Backing::HugePages2M => Error::NoHugePages { len, source },
+                Backing::HugePages2M => Error::Memory(MemoryError::NoHugePages { len, source }),
             }
         })?;
         Ok(Self { view })
@@ -118,7 +118,7 @@ impl UserMemory {
     ///
     /// # Errors
     ///
-    /// [`Error::PagemapHidden`] without `CAP_SYS_ADMIN` in the initial user namespace.
+    /// [`MemoryError::PagemapHidden`] without `CAP_SYS_ADMIN` in the initial user namespace.
     pub fn physical_pages(&self) -> Result<Vec<PhysicalRange>> {
         pagemap::physical_ranges(self.view.as_ptr() as usize, self.len(), page_size())
     }
@@ -146,7 +146,7 @@ mod tests {
         let file = std::fs::File::open("/proc/self/status").expect("a file");
         let target = Area::dmabuf(&file).target();
         assert!(
-            matches!(target, Err(Error::NotADmaBuf { .. })),
+            matches!(target, Err(Error::Memory(MemoryError::NotADmaBuf { .. }))),
             "got {target:?}"
         );
     }

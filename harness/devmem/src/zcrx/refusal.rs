@@ -6,7 +6,7 @@
 use rustix::param::page_size;
 
 use super::OPERATION;
-use crate::error::{Error, Refusal};
+use crate::error::{BindError, Error, Refusal};
 use crate::interface;
 use crate::netdev;
 
@@ -50,30 +50,30 @@ pub(super) fn name(refusal: Refusal, asked: Asked, offered: bool) -> Error {
         return error;
     }
     match refusal.errno {
-        libc::EXDEV if asked.dmabuf => Error::NoPeerToPeer {
+        libc::EXDEV if asked.dmabuf => Error::Bind(BindError::NoPeerToPeer {
             interface: interface(),
             refusal,
-        },
+        }),
         // Attaching or mapping (io_import_dmabuf).
-        libc::ENODEV | libc::EIO if asked.dmabuf => Error::DmaBufNotMapped {
+        libc::ENODEV | libc::EIO if asked.dmabuf => Error::Bind(BindError::DmaBufNotMapped {
             interface: interface(),
             refusal,
-        },
-        libc::ERANGE => Error::BuffersTooLarge {
+        }),
+        libc::ERANGE => Error::Bind(BindError::BuffersTooLarge {
             rx_buf_len: asked.rx_buf_len.unwrap_or(page_size() as u32),
             refusal,
-        },
+        }),
         libc::EINVAL | libc::EOPNOTSUPP if asked.rx_buf_len.is_some() => {
-            Error::PageSizeUnsupported {
+            Error::Bind(BindError::PageSizeUnsupported {
                 interface: interface(),
                 rx_page_size,
                 refusal,
-            }
+            })
         }
-        libc::ENOMEM if !asked.dmabuf => Error::AreaNotLocked {
+        libc::ENOMEM if !asked.dmabuf => Error::Bind(BindError::AreaNotLocked {
             len: asked.len,
             refusal,
-        },
+        }),
         libc::EOPNOTSUPP => Error::Unsupported {
             interface: interface(),
             operation: OPERATION,
@@ -105,6 +105,7 @@ mod tests {
         assert_eq!(error.errno(), Some(errno), "the errno is lost: {error:?}");
         let debug = format!("{error:?}");
         debug
+            .trim_start_matches("Bind(")
             .split([' ', '('])
             .next()
             .unwrap_or_default()

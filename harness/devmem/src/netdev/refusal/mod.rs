@@ -9,7 +9,7 @@ mod pointer;
 mod tests;
 
 use super::Queue;
-use crate::error::{Error, Refusal};
+use crate::error::{BindError, Error, Refusal};
 use crate::ethtool::TcpDataSplit;
 use crate::interface;
 
@@ -45,7 +45,9 @@ pub(super) fn bind_rx(error: Error, asked: &BindRx<'_>, look: impl FnOnce() -> E
                 Some(cause) => explain(cause, interface, refusal, asked, &Evidence::default()),
                 // Without words: the interface has no queue management at all (the kernel points at
                 // it), lacks one of the operations, or the kernel has no device memory.
-                None if refusal.extack.is_none() => Error::NoQueueManagement { interface, refusal },
+                None if refusal.extack.is_none() => {
+                    Error::Bind(BindError::NoQueueManagement { interface, refusal })
+                }
                 None => Error::Unsupported {
                     interface,
                     operation,
@@ -56,11 +58,11 @@ pub(super) fn bind_rx(error: Error, asked: &BindRx<'_>, look: impl FnOnce() -> E
         other => return other,
     };
     if let Some(queue) = queue_pointed_at(&refusal, asked) {
-        return Error::NoSuchQueue {
+        return Error::Bind(BindError::NoSuchQueue {
             interface,
             queue,
             refusal,
-        };
+        });
     }
     if points_at_page_size(&refusal, asked) {
         let cause = Cause::PageSizeUnsupported;
@@ -133,47 +135,47 @@ fn explain(
 ) -> Error {
     let queues = asked.queues.to_vec();
     match cause {
-        Cause::HeaderSplitOff => Error::HeaderSplitOff { interface, refusal },
-        Cause::HdsThreshNotZero => Error::HdsThreshNotZero { interface, refusal },
-        Cause::XdpAttached => Error::XdpAttached { interface, refusal },
+        Cause::HeaderSplitOff => Error::Bind(BindError::HeaderSplitOff { interface, refusal }),
+        Cause::HdsThreshNotZero => Error::Bind(BindError::HdsThreshNotZero { interface, refusal }),
+        Cause::XdpAttached => Error::Bind(BindError::XdpAttached { interface, refusal }),
         Cause::QueueAlreadyBound => {
             let bound = bound_queues(asked, evidence);
-            Error::QueueAlreadyBound {
+            Error::Bind(BindError::QueueAlreadyBound {
                 interface,
                 queues: if bound.is_empty() { queues } else { bound },
                 refusal,
-            }
+            })
         }
-        Cause::QueueUsedByAfXdp => Error::QueueUsedByAfXdp {
+        Cause::QueueUsedByAfXdp => Error::Bind(BindError::QueueUsedByAfXdp {
             interface,
             queues,
             refusal,
-        },
-        Cause::QueueLeased => Error::QueueLeased {
+        }),
+        Cause::QueueLeased => Error::Bind(BindError::QueueLeased {
             interface,
             queues,
             refusal,
-        },
+        }),
         Cause::NoSuchQueue => {
             let largest = queues.iter().copied().max().unwrap_or_default();
-            Error::NoSuchQueue {
+            Error::Bind(BindError::NoSuchQueue {
                 interface,
                 queue: absent_queue(asked, evidence).unwrap_or(largest),
                 refusal,
-            }
+            })
         }
-        Cause::NoDma => Error::NoDma { interface, refusal },
-        Cause::NoDeviceMemoryTx => Error::NoDeviceMemoryTx { interface, refusal },
-        Cause::PageSizeUnsupported => Error::PageSizeUnsupported {
+        Cause::NoDma => Error::Bind(BindError::NoDma { interface, refusal }),
+        Cause::NoDeviceMemoryTx => Error::Bind(BindError::NoDeviceMemoryTx { interface, refusal }),
+        Cause::PageSizeUnsupported => Error::Bind(BindError::PageSizeUnsupported {
             interface,
             rx_page_size: asked.rx_page_size.unwrap_or_default(),
             refusal,
-        },
-        Cause::DmaBufUnaligned => Error::DmaBufUnaligned { interface, refusal },
+        }),
+        Cause::DmaBufUnaligned => Error::Bind(BindError::DmaBufUnaligned { interface, refusal }),
         // What exporters of a PCI device's memory say when the topology leaves no path to it.
         Cause::DmaBufNotMapped if refusal.errno == libc::EXDEV => {
-            Error::NoPeerToPeer { interface, refusal }
+            Error::Bind(BindError::NoPeerToPeer { interface, refusal })
         }
-        Cause::DmaBufNotMapped => Error::DmaBufNotMapped { interface, refusal },
+        Cause::DmaBufNotMapped => Error::Bind(BindError::DmaBufNotMapped { interface, refusal }),
     }
 }

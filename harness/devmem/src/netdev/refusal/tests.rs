@@ -76,13 +76,14 @@ fn name(refusal: Refusal, queues: &[u32], evidence: Evidence) -> Error {
 fn summary(error: &Error) -> String {
     let debug = format!("{error:?}");
     let variant = debug
+        .trim_start_matches("Bind(")
         .split([' ', '('])
         .next()
         .unwrap_or_default()
         .to_owned();
     match error {
-        Error::QueueAlreadyBound { queues, .. } => format!("{variant} {queues:?}"),
-        Error::NoSuchQueue { queue, .. } => format!("{variant} {queue}"),
+        Error::Bind(BindError::QueueAlreadyBound { queues, .. }) => format!("{variant} {queues:?}"),
+        Error::Bind(BindError::NoSuchQueue { queue, .. }) => format!("{variant} {queue}"),
         _ => variant,
     }
 }
