@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use vm::Verdict;
+use vm::{Verdict, scan::Finding};
 
 /// A fault of Linux 7.3 that no driver can avoid. Only the debug kernel reports them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,9 @@ pub enum KernelFault {
     SyncOfBusAddresses,
 }
 
+/// What DMA debugging says after a complaint: where the memory was mapped.
+const MAPPED_AT: &[&str] = &["DMA-API: Mapped at:"];
+
 impl KernelFault {
     const ALL: [Self; 4] = [
         Self::MappingOutlivesDriver,
@@ -37,30 +40,38 @@ impl KernelFault {
         Self::SyncOfBusAddresses,
     ];
 
-    /// What reports of it contain, each one of these.
+    /// The complaints of it: what each contains, all of it.
     #[must_use]
-    pub fn patterns(self) -> &'static [&'static str] {
+    pub fn complaints(self) -> &'static [&'static [&'static str]] {
         match self {
+            // Of what it counts, DMA debugging describes one mapping. Only dma-bufs are mapped as
+            // scatterlists: the driver maps pages and buffers, or allocates coherent memory.
             Self::MappingOutlivesDriver => &[
-                "device driver has pending DMA allocations",
-                "dma_debug_device_change",
-                "DMA-API: Mapped at:",
+                &[
+                    "device driver has pending DMA allocations",
+                    "[mapped as scatter-gather]",
+                ],
+                MAPPED_AT,
             ],
-            Self::UnmapForFreedDevice => &["KASAN: slab-use-after-free in dma_direct_unmap_sg"],
-            Self::PciehpLockOrder => &["(&ctrl->reset_lock){"],
-            // The complaint, and its backtrace: the core syncs, whoever asked it for memory.
-            Self::SyncOfBusAddresses => &[
+            Self::UnmapForFreedDevice => &[&["KASAN: slab-use-after-free in dma_direct_unmap_sg"]],
+            Self::PciehpLockOrder => &[&["(&ctrl->reset_lock){"]],
+            // With its backtrace: the core syncs, for whatever asked it for memory.
+            Self::SyncOfBusAddresses => &[&[
                 "device driver tries to sync DMA memory it has not allocated",
                 "io_pp_zc_alloc_netmems",
-            ],
+            ]],
         }
+    }
+
+    /// Whether a complaint is one of it.
+    fn explains(self, finding: &Finding) -> bool {
+        self.complaints().iter().any(|parts| finding.has(parts))
     }
 
     /// Says which of them a guest came across.
     pub(crate) fn tell(verdict: &Verdict) {
         for fault in Self::ALL {
-            let seen = |pattern: &&str| verdict.allowed.iter().any(|f| f.text.contains(*pattern));
-            if fault.patterns().iter().any(seen) {
+            if verdict.allowed.iter().any(|found| fault.explains(found)) {
                 println!("the kernel's own fault: {fault}");
             }
         }
@@ -81,5 +92,75 @@ impl fmt::Display for KernelFault {
                 "a dma-buf is synced that nobody has mapped (io_uring/zcrx.c)"
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vm::scan::scan;
+
+    use super::*;
+
+    /// What DMA debugging says of a device without a driver that has something mapped
+    /// (`dma_debug_device_change()` in `kernel/dma/debug.c`).
+    fn pending(cut: &str, details: &str) -> Vec<Finding> {
+        scan(&format!(
+            "\
+{cut}[   36.0] DMA-API: pci 0000:01:00.0: device driver has pending DMA allocations while released from device [count=2]
+[   36.0] One of leaked entries details: [device address=0x0000000011e40000] [size=65536 bytes] {details}
+[   36.0] WARNING: kernel/dma/debug.c:889 at dma_debug_device_change+0x210/0x620, CPU#0: x/93
+[   36.0] RIP: 0010:dma_debug_device_change+0x3a4/0x620
+[   36.0] Call Trace:
+[   36.0] ---[ end trace 0000000000000000 ]---
+[   36.0] DMA-API: Mapped at:
+[   36.0]  debug_dma_map_phys+0x6b/0x180
+"
+        ))
+    }
+
+    /// Whether it may be in the log of a case that comes across `fault`.
+    fn allowed(fault: KernelFault, findings: &[Finding]) -> bool {
+        assert!(!findings.is_empty());
+        findings.iter().all(|finding| fault.explains(finding))
+    }
+
+    #[test]
+    fn a_mapping_that_the_driver_forgot_is_not_the_kernels_fault() {
+        let fault = KernelFault::MappingOutlivesDriver;
+        // The line to cut at is in the log when the console has all messages.
+        for cut in ["", "[   36.0] ------------[ cut here ]------------\n"] {
+            for (kind, expected) in [
+                (
+                    "[mapped with DMA_BIDIRECTIONAL] [mapped as scatter-gather]",
+                    true,
+                ),
+                ("[mapped with DMA_FROM_DEVICE] [mapped as phy]", false),
+                ("[mapped with DMA_TO_DEVICE] [mapped as single]", false),
+                (
+                    "[mapped with DMA_BIDIRECTIONAL] [mapped as coherent]",
+                    false,
+                ),
+            ] {
+                assert_eq!(allowed(fault, &pending(cut, kind)), expected, "{cut}{kind}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sync_of_the_drivers_own_is_not_the_kernels_fault() {
+        let syncs = |caller: &str| {
+            scan(&format!(
+                "\
+[   36.0] DMA-API: rigb 0000:01:00.0: device driver tries to sync DMA memory it has not allocated [device address=0x0000000011e40000] [size=4096 bytes]
+[   36.0] WARNING: kernel/dma/debug.c:1118 at check_sync+0x210/0x620, CPU#0: x/93
+[   36.0] Call Trace:
+[   36.0]  {caller}+0x6b/0x180
+[   36.0] ---[ end trace 0000000000000000 ]---
+"
+            ))
+        };
+        let fault = KernelFault::SyncOfBusAddresses;
+        assert!(allowed(fault, &syncs("io_pp_zc_alloc_netmems")));
+        assert!(!allowed(fault, &syncs("net_shim_dma_sync_for_cpu")));
     }
 }

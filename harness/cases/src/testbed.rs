@@ -388,8 +388,8 @@ impl Testbed {
 
     /// This case comes across faults of the kernel's own.
     pub fn allow_faults(&self, faults: &[KernelFault]) {
-        for pattern in faults.iter().flat_map(|fault| fault.patterns()) {
-            self.guest.allow_log(pattern);
+        for parts in faults.iter().flat_map(|fault| fault.complaints()) {
+            self.guest.allow_log(parts);
         }
     }
 }

@@ -56,8 +56,8 @@ fn unplugging_a_device_of_the_c_driver_shows_the_same_order_of_locks() -> Result
         .driver(Driver::Igb)
         .hot_plug()
         .boot("unplug-igb")?;
-    for pattern in KernelFault::PciehpLockOrder.patterns() {
-        bed.guest.expect_log(pattern);
+    for parts in KernelFault::PciehpLockOrder.complaints() {
+        bed.guest.expect_log(parts);
     }
     bed.unplug(bed.local)?;
     bed.wait_until(1, || Ok(1 - interfaces(&bed)?))?;
@@ -73,7 +73,7 @@ fn a_device_that_is_gone_is_let_go_of_and_can_come_back() -> Result {
         KernelFault::UnmapForFreedDevice,
     ]);
     // It sends nothing any more, and the kernel may say so before anybody lets go of it.
-    bed.guest.allow_log("NETDEV WATCHDOG");
+    bed.guest.allow_log(&["NETDEV WATCHDOG"]);
     let device = bed.pci_device(bed.local)?;
     let flows = bed.both_ways(2 * MIB)?;
 

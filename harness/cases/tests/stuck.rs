@@ -96,7 +96,7 @@ fn boot(name: &str) -> Result<Testbed> {
         .rom(rom)
         .boot_images(Images::from_env()?, name)?;
     // A debug kernel finds what is leaked on purpose.
-    bed.guest.allow_log("unreferenced object 0x");
+    bed.guest.allow_log(&["unreferenced object 0x"]);
     Ok(bed)
 }
 

@@ -122,8 +122,8 @@ fn payload_goes_to_the_accelerator_through_a_ring_and_leaves_no_trace_in_ram() -
 #[ignore = "needs a kernel with DMA debugging"]
 fn the_kernel_syncs_an_accelerators_memory_that_nobody_mapped_for_a_ring() -> Result {
     let bed = Testbed::accelerator(Topology::Switch, "zcrx-sync")?;
-    for pattern in KernelFault::SyncOfBusAddresses.patterns() {
-        bed.guest.expect_log(pattern);
+    for parts in KernelFault::SyncOfBusAddresses.complaints() {
+        bed.guest.expect_log(parts);
     }
     // Of few pieces: each takes long.
     let area = 8 * 4096;

@@ -237,11 +237,11 @@ pub enum Error {
         /// The console's log.
         console: PathBuf,
     },
-    /// The kernel's log lacks a line that was expected.
-    #[error("the guest's kernel never logged {pattern:?}; log: {}", console.display())]
+    /// The kernel's log lacks a complaint that was expected.
+    #[error("the guest's kernel never logged {parts:?}; log: {}", console.display())]
     LogLineMissing {
-        /// What was expected.
-        pattern: String,
+        /// What it would contain.
+        parts: Vec<String>,
         /// The console's log.
         console: PathBuf,
     },

@@ -64,14 +64,18 @@ const HARMLESS: &[&str] = &[
 const CUT_HERE: &str = "------------[ cut here ]------------";
 const END_TRACE: &str = "---[ end trace";
 
-/// What begins a report, and what its last line contains. A warning that says something of its own
-/// first has no line to cut at.
-const REPORTS: &[(&str, &str)] = &[
-    (CUT_HERE, END_TRACE),
-    ("BUG: KASAN:", "=================================="),
-    ("WARNING: possible", "</TASK>"),
-    ("WARNING: inconsistent lock state", "</TASK>"),
-    ("WARNING: ", END_TRACE),
+/// What DMA debugging blames a driver for is the text of a warning, and comes before it. The line to
+/// cut at comes before both, but is not important enough for the console.
+const DMA_ERROR: &[&str] = &["DMA-API: ", ": device driver "];
+
+/// What the line that begins a report contains, and what its last line contains.
+const REPORTS: &[(&[&str], &str)] = &[
+    (&[CUT_HERE], END_TRACE),
+    (DMA_ERROR, END_TRACE),
+    (&["BUG: KASAN:"], "=================================="),
+    (&["WARNING: possible"], "</TASK>"),
+    (&["WARNING: inconsistent lock state"], "</TASK>"),
+    (&["WARNING: "], END_TRACE),
 ];
 
 /// A complaint of the kernel, with all lines that belong to it.
@@ -83,6 +87,14 @@ pub struct Finding {
     pub line: usize,
     /// Its lines: the whole report where the kernel marks its start and end, else one.
     pub text: String,
+}
+
+impl Finding {
+    /// Whether it contains all of `parts`.
+    #[must_use]
+    pub fn has(&self, parts: &[impl AsRef<str>]) -> bool {
+        has(&self.text, parts)
+    }
 }
 
 impl fmt::Display for Finding {
@@ -99,19 +111,19 @@ pub fn scan(log: &str) -> Vec<Finding> {
     for (index, line) in log.lines().enumerate() {
         let number = index + 1;
         // Within the report of a warning there is the warning.
-        let cut = report.as_ref().is_some_and(|report| report.cut);
+        let warned = report.as_ref().is_some_and(|report| report.warned);
+        let cut = line.contains(CUT_HERE);
         let begins = REPORTS
             .iter()
-            .find(|(begin, _)| line.contains(begin) && (!cut || *begin == CUT_HERE));
+            .find(|(begin, _)| has(line, begin) && (!warned || cut));
         if let Some((begin, end)) = begins {
             // Reports can start within each other when processors complain together.
             findings.extend(report.take().map(Report::finish));
-            let cut = *begin == CUT_HERE;
             report = Some(Report {
                 line: number,
                 lines: if cut { Vec::new() } else { vec![line] },
                 end,
-                cut,
+                warned: cut || *begin == DMA_ERROR,
             });
         } else if let Some(open) = &mut report {
             open.lines.push(line);
@@ -137,8 +149,8 @@ struct Report<'a> {
     lines: Vec<&'a str>,
     /// What its last line contains.
     end: &'static str,
-    /// Whether it began with [`CUT_HERE`].
-    cut: bool,
+    /// Whether it began with what comes before a warning.
+    warned: bool,
 }
 
 impl Report<'_> {
@@ -151,6 +163,10 @@ impl Report<'_> {
             text: self.lines.join("\n"),
         }
     }
+}
+
+fn has(text: &str, parts: &[impl AsRef<str>]) -> bool {
+    parts.iter().all(|part| text.contains(part.as_ref()))
 }
 
 fn complaint(line: &str) -> Option<&'static str> {
@@ -239,8 +255,7 @@ mod tests {
 [   42.7] BUG: KASAN: null-ptr-deref in x
 ";
         let found = [
-            ("DMA debugging", 1),
-            ("warning", 4),
+            ("DMA debugging", 5),
             ("UBSAN", 1),
             ("bug", 3),
             ("bug", 1),

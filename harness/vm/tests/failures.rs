@@ -28,12 +28,12 @@ fn a_complaint_of_the_kernel_fails_the_run_unless_it_was_expected() {
     assert!(error.to_string().contains("only a test"), "{error}");
 
     let guest = machine.clone().boot().unwrap();
-    guest.expect_log("only a test");
+    guest.expect_log(&["only a test"]);
     complain(&guest);
     assert_eq!(guest.finish().unwrap().allowed.len(), 1);
 
     let guest = machine.boot().unwrap();
-    guest.expect_log("something that never comes");
+    guest.expect_log(&["something that never comes"]);
     let error = guest.finish().unwrap_err();
     assert!(matches!(error, Error::LogLineMissing { .. }), "{error}");
 }

@@ -18,10 +18,11 @@ use crate::{
 /// How long kmemleak may take: it looks at all of an emulated processor's memory, twice.
 const LEAKS_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// A line of the kernel's log that is no reason to fail.
+/// A complaint of the kernel that is no reason to fail.
 #[derive(Debug)]
 pub(super) struct Expectation {
-    pattern: String,
+    /// What it contains, all of them.
+    parts: Vec<String>,
     required: bool,
 }
 
@@ -41,21 +42,22 @@ pub struct Verdict {
 }
 
 impl Guest {
-    /// A complaint of the kernel that contains `pattern` is what this run provokes:
+    /// A complaint of the kernel that contains all of `parts` is what this run provokes:
     /// [`Guest::finish`] fails without it.
-    pub fn expect_log(&self, pattern: &str) {
-        self.expect(pattern, true);
+    pub fn expect_log(&self, parts: &[&str]) {
+        self.expect(parts, true);
     }
 
-    /// A complaint of the kernel that contains `pattern` is no reason to fail, nor is its absence.
-    pub fn allow_log(&self, pattern: &str) {
-        self.expect(pattern, false);
+    /// A complaint of the kernel that contains all of `parts` is no reason to fail, nor is its
+    /// absence.
+    pub fn allow_log(&self, parts: &[&str]) {
+        self.expect(parts, false);
     }
 
-    fn expect(&self, pattern: &str, required: bool) {
+    fn expect(&self, parts: &[&str], required: bool) {
         let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
         expected.push(Expectation {
-            pattern: pattern.to_owned(),
+            parts: parts.iter().map(|&part| part.to_owned()).collect(),
             required,
         });
     }
@@ -72,11 +74,7 @@ impl Guest {
     /// Returns the findings that are allowed, and fails when there are others.
     fn judge(&self, findings: Vec<Finding>, log: PathBuf) -> Result<Vec<Finding>> {
         let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_expected = |finding: &Finding| {
-            expected
-                .iter()
-                .any(|expectation| finding.text.contains(&expectation.pattern))
-        };
+        let is_expected = |finding: &Finding| expected.iter().any(|e| finding.has(&e.parts));
         let (allowed, findings): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_expected);
         if findings.is_empty() {
             Ok(allowed)
@@ -120,14 +118,13 @@ impl Guest {
         }
         let mut allowed = self.check_log()?;
         allowed.extend(leaks?);
-        let text = self.console_text();
         let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
         let missing = expected
             .iter()
-            .find(|e| e.required && !text.contains(&e.pattern));
-        if let Some(Expectation { pattern, .. }) = missing {
+            .find(|e| e.required && !allowed.iter().any(|finding| finding.has(&e.parts)));
+        if let Some(Expectation { parts, .. }) = missing {
             return Err(Error::LogLineMissing {
-                pattern: pattern.clone(),
+                parts: parts.clone(),
                 console: self.console(),
             });
         }
