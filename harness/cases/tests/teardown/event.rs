@@ -74,7 +74,6 @@ pub(crate) enum Happened {
 }
 
 impl Event {
-    /// Those that leave something behind that only the guest's end clears come last.
     pub(crate) const ALL: [Self; 14] = [
         Self::CloseBinding,
         Self::KillOwner,
@@ -268,23 +267,24 @@ fn split(bed: &Testbed, split: DataSplit) -> SetRings {
     }
 }
 
+/// Its part of a test's name.
 impl Display for Event {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::CloseBinding => "close the binding's socket",
-            Self::KillOwner => "kill -9 the owner",
-            Self::CloseDmaBuf => "close the dma-buf",
-            Self::LinkDown => "link down, up",
-            Self::InterfaceDown => "interface down, up",
-            Self::SplitOff => "header split off",
-            Self::ChannelsFewer => "channel shrink beside the queue",
-            Self::ChannelsFewest => "channel shrink below the queue",
-            Self::RingSizes => "ring resize",
-            Self::Mtu => "MTU change",
-            Self::QueueRestart => "queue restart",
-            Self::Unload => "module unload",
-            Self::Removal => "device removal",
-            Self::SurpriseRemoval => "device removal by surprise",
+        f.write_str(match self {
+            Self::CloseBinding => "close_binding",
+            Self::KillOwner => "kill_owner",
+            Self::CloseDmaBuf => "close_dma_buf",
+            Self::LinkDown => "link_down",
+            Self::InterfaceDown => "interface_down",
+            Self::SplitOff => "split_off",
+            Self::ChannelsFewer => "channels_fewer",
+            Self::ChannelsFewest => "channels_fewest",
+            Self::RingSizes => "ring_sizes",
+            Self::Mtu => "mtu",
+            Self::QueueRestart => "queue_restart",
+            Self::Unload => "unload",
+            Self::Removal => "removal",
+            Self::SurpriseRemoval => "surprise_removal",
         })
     }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the owner of device memory sees, and shall see.
+//! What the owner of device memory sees, and must see.
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::{Cell, Event, State};
+use crate::{Event, State};
 
 /// What the owner sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(crate) enum Outcome {
 
 const EINVAL: i32 = 22;
 
-/// What the owner shall see.
+/// What the owner must see.
 ///
 /// The kernel's part is in net/core/devmem.c and io_uring/zcrx.c: a binding belongs to a netlink
 /// socket, and holds the dma-buf; a queue's provider survives whatever rings are replaced by; what
@@ -65,14 +65,14 @@ pub(crate) fn expected(event: Event, state: State) -> Outcome {
 impl Display for Outcome {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::GoesOn => f.pad("goes on"),
-            Self::InHostMemory => f.pad("in host memory"),
-            Self::Refused(errno) => f.pad(&format!("refused: {}", name(*errno))),
-            Self::Error(errno) => f.pad(&format!("error: {}", name(*errno))),
-            Self::Ends => f.pad("ends"),
-            Self::Killed => f.pad("killed"),
-            Self::Silence => f.pad("silence"),
-            Self::Other(what) => f.pad(what),
+            Self::GoesOn => f.write_str("goes on"),
+            Self::InHostMemory => f.write_str("in host memory"),
+            Self::Refused(errno) => write!(f, "refused: {}", name(*errno)),
+            Self::Error(errno) => write!(f, "error: {}", name(*errno)),
+            Self::Ends => f.write_str("ends"),
+            Self::Killed => f.write_str("killed"),
+            Self::Silence => f.write_str("silence"),
+            Self::Other(what) => f.write_str(what),
         }
     }
 }
@@ -83,29 +83,4 @@ fn name(errno: i32) -> String {
         EINVAL => "EINVAL".to_owned(),
         other => format!("errno {other}"),
     }
-}
-
-/// The matrix: a row for each event, a column for each state.
-pub(crate) fn matrix(columns: &[Vec<Cell>]) -> String {
-    let mut rows = vec![vec![String::new()]];
-    rows[0].extend(State::ALL.iter().map(ToString::to_string));
-    for (index, event) in Event::ALL.into_iter().enumerate() {
-        let cell = |column: &Vec<Cell>| match column.get(index) {
-            Some(Cell::AsExpected(outcome)) => outcome.to_string(),
-            Some(Cell::Otherwise(_)) => "FAILED".to_owned(),
-            None => String::new(),
-        };
-        let mut row = vec![event.to_string()];
-        row.extend(columns.iter().map(cell));
-        rows.push(row);
-    }
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().enumerate();
-        let cells = cells.map(|(i, cell)| format!("{cell:<0$}", width(i).unwrap_or_default()));
-        format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
-    };
-    let mut lines: Vec<_> = rows.iter().map(line).collect();
-    lines.insert(1, format!("|{}", "---|".repeat(rows[0].len())));
-    lines.join("\n")
 }

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cases::{Family, Result, Stream, Testbed};
+use cases::{Family, Refusal, Result, Stream, Testbed};
 use protocol::{
     Command, DevmemSink, DevmemSource, Failure, JobSpec, Memory, Ns, Release, TcpSink, TcpSource,
     ZcrxMemory, ZcrxSink,
@@ -23,6 +23,9 @@ pub(crate) const MIB: u64 = 1 << 20;
 
 /// The queue that is bound, or the pair that is sent on.
 pub(crate) const QUEUE: u32 = 1;
+
+/// What joining a job fails with whose process was killed.
+const ESRCH: i32 = 3;
 
 /// Memory of the owner.
 const MEMORY: u64 = 8 * MIB;
@@ -187,7 +190,8 @@ impl<'g> Scene<'g> {
             }),
             Happened::OwnerGone => {
                 let outcome = match self.owner.join() {
-                    Err(_) => Outcome::Killed,
+                    Err(error) if error.errno() == Some(ESRCH) => Outcome::Killed,
+                    Err(error) => return Err(error),
                     Ok(end) => Outcome::Other(end.report),
                 };
                 self.far.stop()?;
@@ -322,8 +326,8 @@ impl Owner<'_> {
         Ok(end)
     }
 
-    /// Ends one whose NIC is gone. A binding that shall stay does so until the job is joined, which
-    /// nobody does.
+    /// Ends one whose NIC is gone. A binding that must stay does so until the job is joined, which
+    /// never happens.
     fn leave(self, binding_stays: bool) -> Result {
         match self {
             Self::Sink(job) if binding_stays => job.tell(Command::Stop)?,
@@ -398,7 +402,7 @@ impl From<DevmemSourceReport> for End {
     }
 }
 
-/// Starts a job, in a process of its own if it shall be killed.
+/// Starts a job, in a process of its own if it is to be killed.
 fn start<'g, J: JobSpec>(
     bed: &'g Testbed,
     job: J,
@@ -426,14 +430,15 @@ fn steer(bed: &Testbed, state: State) -> Result {
     })?)
 }
 
+/// Its part of a test's name.
 impl Display for State {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+        f.write_str(match self {
             Self::Idle => "idle",
             Self::Receiving => "receiving",
-            Self::Held => "tokens held",
+            Self::Held => "held",
             Self::Sending => "sending",
-            Self::Zcrx => "zcrx running",
+            Self::Zcrx => "zcrx",
         })
     }
 }
