@@ -2,6 +2,8 @@
 
 //! Runs the host tests and the end-to-end cases with cargo-nextest.
 
+mod retries;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -12,6 +14,8 @@ use crate::cmd::Cmd;
 use crate::kernel::{self, Flavour, KernelArgs};
 use crate::project::Project;
 use crate::{guest, tools, ui};
+
+use self::retries::Retries;
 
 /// The nextest profile of `.config/nextest.toml` that writes JUnit XML.
 const PROFILE: &str = "ci";
@@ -28,7 +32,7 @@ const THREADS: &str = "NEXTEST_TEST_THREADS";
 ///
 /// # Errors
 ///
-/// When a test fails, none matches, or the guest can't be prepared.
+/// When a test fails or passes only on a retry, none matches, or the guest can't be prepared.
 pub(crate) fn run(project: &Project, lock: CacheLock, filters: &[String]) -> Result<()> {
     guest::prepare(project)?;
     let selftests = selftests(project, filters)?;
@@ -58,8 +62,13 @@ pub(crate) fn run(project: &Project, lock: CacheLock, filters: &[String]) -> Res
             .env(THREADS, threads()),
     };
     let status = command.args(filters).shown_to_user()?;
-    if junit.exists() {
+    let retries = match junit.exists() {
+        true => Some(Retries::read(&junit)?),
+        false => None,
+    };
+    if let Some(retries) = &retries {
         ui::note(&format!("JUnit XML: {}", junit.display()));
+        ui::note(&retries.to_string());
     }
     ui::note(&format!(
         "logs of the machines: {}",
@@ -68,7 +77,7 @@ pub(crate) fn run(project: &Project, lock: CacheLock, filters: &[String]) -> Res
     if !status.success() {
         bail!("tests failed ({status})");
     }
-    Ok(())
+    retries.map_or(Ok(()), |retries| retries.check())
 }
 
 /// How many tests run at once, unless the user says so (with `NEXTEST_TEST_THREADS`, where memory is
