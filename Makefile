@@ -17,12 +17,13 @@ xtask = @command -v cargo >/dev/null || { \
 	env -u KDIR -u KBUILD_OUTPUT $(if $(KDIR),KDIR='$(abspath $(KDIR))') \
 	$(if $(KBUILD_OUTPUT),KBUILD_OUTPUT='$(abspath $(KBUILD_OUTPUT))') cargo xtask
 
-.PHONY: help run test test-debug kselftest bench bench-check module check doc clean
+.PHONY: help run test test-debug test-debug-part kselftest bench bench-check module check doc clean
 
 help:
 	@echo 'make run      set up, build, boot a guest and run the demonstration'
 	@echo 'make test     run the host tests and the end-to-end cases'
 	@echo 'make test-debug  run the end-to-end cases on a debug kernel: KASAN, lockdep, kmemleak …'
+	@echo 'make test-debug-part  run a part of them: what .ci/run does on every change'
 	@echo "make kselftest  run the kernel's own driver selftests on rigb, in guests"
 	@echo 'make bench    measure what the processor does for a byte, next to the C driver'
 	@echo '              (bench-check: fail when a committed figure got worse)'
@@ -43,6 +44,10 @@ run test kselftest bench bench-check check doc clean:
 
 test-debug:
 	$(xtask) test --debug
+
+# With MINUTES_LEFT=, skipped where the debug kernel isn't built and that is too little time.
+test-debug-part:
+	$(xtask) test --debug --part $(if $(MINUTES_LEFT),--minutes-left $(MINUTES_LEFT))
 
 ifeq ($(KDIR)$(KBUILD_OUTPUT),)
 module:

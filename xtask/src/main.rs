@@ -115,12 +115,7 @@ enum Command {
         json: Option<PathBuf>,
     },
     /// Run the host tests and the end-to-end cases, with JUnit XML in a file
-    Test {
-        /// Run only tests whose names contain one of these; words after `--`
-        /// go to cargo-nextest (`-- -E 'package(cases)'`)
-        #[arg(value_name = "FILTER", allow_hyphen_values = true)]
-        filters: Vec<String>,
-    },
+    Test(test::Options),
     /// Measure what the processor does for a byte, by driver and way
     Bench(bench::Options),
     /// Measure a part of it, and fail when a figure is worse than the committed one
@@ -209,7 +204,7 @@ fn run(cli: Cli) -> Result<()> {
             made(&guest::manifest_path(project));
         }
         Command::Run { json } => run::run(project, lock, json.as_deref())?,
-        Command::Test { filters } => test::run(project, lock, &filters)?,
+        Command::Test(options) => test::run(project, lock, &options)?,
         Command::Bench(options) => bench::run(project, lock, &options)?,
         Command::BenchCheck => bench::compare(project, lock)?,
         Command::Kselftest(options) => kselftest::run(project, lock, &options)?,

@@ -17,7 +17,7 @@ use super::toolchain::Toolchain;
 use super::{Flavour, Kernel, progress, tree};
 use crate::hash;
 use crate::project::Project;
-use crate::tools;
+use crate::tools::{self, Rustc};
 use crate::ui::{self, Step};
 
 /// Changes when the way of building does, so that old builds aren't taken.
@@ -34,6 +34,51 @@ struct Stamp {
     symvers_sha256: String,
 }
 
+/// What a kernel is built with, and where.
+struct Plan {
+    rustc: Rustc,
+    toolchain: Toolchain,
+    fragment: String,
+    folder: PathBuf,
+}
+
+impl Plan {
+    fn new(project: &Project, source: &Path, fixed: Option<&str>) -> Result<Self> {
+        let rustc = tools::rustc()?;
+        let flavour = project.kernel.flavour();
+        let toolchain = match flavour {
+            Flavour::Plain => Toolchain::gcc(project)?,
+            Flavour::Debug => Toolchain::clang(project)?,
+            Flavour::Selftests => Toolchain::gcc(project)?.with_pahole(project)?,
+        };
+        let fragment = read_all(project, flavour.fragments())?;
+        let key = hash::of_parts(&[
+            RECIPE,
+            fixed.unwrap_or(&source.to_string_lossy()),
+            &fragment,
+            &rustc.verbose,
+            &toolchain.compiler,
+            &toolchain.bindgen_version()?,
+        ]);
+        Ok(Self {
+            folder: project.cache.path("kernel").join(&key[..16]),
+            rustc,
+            toolchain,
+            fragment,
+        })
+    }
+}
+
+/// Whether the kernel of a package with the version `fixed` is built already.
+///
+/// # Errors
+///
+/// When a tool is missing.
+pub(super) fn is_cached(project: &Project, source: &Path, fixed: &str) -> Result<bool> {
+    let plan = Plan::new(project, source, Some(fixed))?;
+    Ok(is_whole(&plan.folder))
+}
+
 /// Builds what isn't built yet of the kernel in `source`. A `fixed` source (a
 /// package of that version) can't have changed after its build was stamped; a
 /// user's tree may have, so make looks at it every time.
@@ -43,24 +88,14 @@ struct Stamp {
 /// When a tool is missing, Kconfig drops a line of the fragment, the disk is
 /// full, or make fails.
 pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Result<Kernel> {
-    let rustc = tools::rustc()?;
+    let Plan {
+        rustc,
+        toolchain,
+        fragment,
+        folder,
+    } = Plan::new(project, source, fixed)?;
     let flavour = project.kernel.flavour();
-    let toolchain = match flavour {
-        Flavour::Plain => Toolchain::gcc(project)?,
-        Flavour::Debug => Toolchain::clang(project)?,
-        Flavour::Selftests => Toolchain::gcc(project)?.with_pahole(project)?,
-    };
     let fragments = flavour.fragments();
-    let fragment = read_all(project, fragments)?;
-    let key = hash::of_parts(&[
-        RECIPE,
-        fixed.unwrap_or(&source.to_string_lossy()),
-        &fragment,
-        &rustc.verbose,
-        &toolchain.compiler,
-        &toolchain.bindgen_version()?,
-    ]);
-    let folder = project.cache.path("kernel").join(&key[..16]);
     if fixed.is_some() && is_whole(&folder) {
         return tree::describe(&folder, Config::read(&folder.join(".config"))?, toolchain);
     }

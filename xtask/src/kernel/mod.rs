@@ -95,6 +95,23 @@ pub(crate) fn is_built(project: &Project) -> Result<bool> {
     ))
 }
 
+/// Whether the kernel is built already, by the user or in the cache.
+///
+/// # Errors
+///
+/// When there is no kernel where the user says, or a tool is missing.
+pub(crate) fn is_ready(project: &Project) -> Result<bool> {
+    match tree::find(&project.kernel)? {
+        tree::Found::Built(_) => Ok(true),
+        // make looks at it every time.
+        tree::Found::Source(_) => Ok(false),
+        tree::Found::None => {
+            let source = source::fetch(project)?;
+            build::is_cached(project, &source.dir, &source.version)
+        }
+    }
+}
+
 /// Finds or builds the kernel.
 ///
 /// # Errors

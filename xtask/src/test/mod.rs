@@ -2,12 +2,14 @@
 
 //! Runs the host tests and the end-to-end cases with cargo-nextest.
 
+mod part;
 mod retries;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use clap::Args;
 
 use crate::cache::CacheLock;
 use crate::cmd::Cmd;
@@ -26,42 +28,71 @@ const KSELFTEST: &str = "kselftest";
 /// How nextest is told how many tests run at once.
 const THREADS: &str = "NEXTEST_TEST_THREADS";
 
-/// Runs the tests whose names contain one of `filters` (all, without any).
+/// Which tests run.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// With --debug: only the part that a change must pass, the profile
+    /// `debug-part` of .config/nextest.toml
+    #[arg(long)]
+    part: bool,
+    /// With --part: skip it where the debug kernel is not built and so many
+    /// minutes are too few; JUnit XML says so
+    #[arg(long, value_name = "MINUTES", requires = "part", allow_negative_numbers = true)]
+    minutes_left: Option<i64>,
+    /// Run only tests whose names contain one of these; words after `--`
+    /// go to cargo-nextest (`-- -E 'package(cases)'`)
+    #[arg(value_name = "FILTER", allow_hyphen_values = true)]
+    filters: Vec<String>,
+}
+
+/// Runs the tests whose names contain one of the filters (all, without any).
 /// Words after `--` go to nextest, such as `-E 'package(cases)'`. With the debug kernel only
 /// the cases: the others are about the host and the harness.
 ///
 /// # Errors
 ///
 /// When a test fails or passes only on a retry, none matches, or the guest can't be prepared.
-pub(crate) fn run(project: &Project, lock: CacheLock, filters: &[String]) -> Result<()> {
-    guest::prepare(project)?;
-    let selftests = selftests(project, filters)?;
-    let nextest = tools::nextest(project)?;
-    // The tests only read what is in the cache.
-    drop(lock);
+pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Result<()> {
+    let flavour = project.kernel.flavour();
+    if options.part && flavour != Flavour::Debug {
+        bail!("--part is a part of the debug kernel's cases: it wants --debug");
+    }
+    let profile = if options.part { part::PROFILE } else { PROFILE };
     let junit = project
         .root
         .join("target/nextest")
-        .join(PROFILE)
+        .join(profile)
         .join("junit.xml");
     // What is there afterwards is of this run.
     if junit.exists() {
         std::fs::remove_file(&junit)?;
     }
+    if let Some(left) = options.minutes_left
+        && let Some(reason) = part::skipped(kernel::is_ready(project)?, left)
+    {
+        part::report_skipped(project, &junit, &reason)?;
+        ui::note(&format!("the debug kernel's cases are skipped: {reason}"));
+        ui::note(&format!("JUnit XML: {}", junit.display()));
+        return Ok(());
+    }
+    guest::prepare(project)?;
+    let selftests = selftests(project, &options.filters)?;
+    let nextest = tools::nextest(project)?;
+    // The tests only read what is in the cache.
+    drop(lock);
     let mut command = Cmd::new(nextest)
-        .args(["nextest", "run", "--profile", PROFILE])
+        .args(["nextest", "run", "--profile", profile])
         .env(vm::ENV, guest::manifest_path(project))
         .dir(&project.root);
-    command = match (project.kernel.flavour(), &selftests) {
-        // Tests that are ignored otherwise want this kernel.
-        (Flavour::Debug, _) => command.args(["-p", "cases", "--run-ignored", "all"]),
+    command = match (flavour, &selftests) {
+        (Flavour::Debug, _) => command.args(part::CASES),
         (_, None) => command.args(["--workspace", "--exclude", KSELFTEST]),
         (_, Some(guest)) => command
             .arg("--workspace")
             .env(kselftest::ENV, guest)
             .env(THREADS, threads()),
     };
-    let status = command.args(filters).shown_to_user()?;
+    let status = command.args(&options.filters).shown_to_user()?;
     let retries = match junit.exists() {
         true => Some(Retries::read(&junit)?),
         false => None,
