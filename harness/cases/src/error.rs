@@ -7,6 +7,8 @@ use std::{
     fmt::{self, Debug},
 };
 
+use crate::unfinished::Counted;
+
 /// Result of a case.
 pub type Result<T = ()> = std::result::Result<T, CaseError>;
 
@@ -14,6 +16,7 @@ pub type Result<T = ()> = std::result::Result<T, CaseError>;
 pub struct CaseError {
     text: String,
     errno: Option<i32>,
+    _counted: Counted,
 }
 
 impl CaseError {
@@ -23,6 +26,7 @@ impl CaseError {
         Self {
             text: message.into(),
             errno: None,
+            _counted: Counted::new(),
         }
     }
 }
@@ -74,7 +78,11 @@ impl<E: Error + 'static> From<E> for CaseError {
             text = format!("{text}: {error}");
             cause = error.source();
         }
-        Self { text, errno }
+        Self {
+            text,
+            errno,
+            _counted: Counted::new(),
+        }
     }
 }
 

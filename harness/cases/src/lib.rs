@@ -3,7 +3,8 @@
 //! What the end-to-end cases share: two NICs on one wire, and transfers that are verified.
 //!
 //! A case boots a [`Testbed`], makes something happen and ends with [`Testbed::finish`], which
-//! fails when the kernel complained. The cases are in `tests/`, one file per feature.
+//! fails when the kernel complained; one that forgets to panics. The cases are in `tests/`, one file
+//! per feature.
 
 mod accelerator;
 mod both_ways;
@@ -18,6 +19,7 @@ mod station;
 mod testbed;
 mod timestamps;
 mod transfer;
+mod unfinished;
 mod zcrx;
 
 pub use accelerator::{ACCELERATOR, place};

@@ -10,6 +10,7 @@ use vm::{Accelerator, Images, Machine, Topology};
 use crate::{
     Result, Testbed,
     station::{FAR_WIRE, Station},
+    unfinished::Unfinished,
 };
 
 /// The drivers of the NIC that a testbed can load.
@@ -215,12 +216,15 @@ impl Options {
         self
     }
 
-    /// Boots a guest with the images that the environment names, and sets both NICs up.
+    /// Boots a guest with the images that the environment names, and sets both NICs up. The case must
+    /// end with [`Testbed::finish`].
     pub fn boot(self, name: &str) -> Result<Testbed> {
-        self.snapshot().boot_images(Images::from_env()?, name)
+        let mut bed = self.snapshot().boot_images(Images::from_env()?, name)?;
+        bed.unfinished = Some(Unfinished::new());
+        Ok(bed)
     }
 
-    /// As [`Options::boot`], with these images.
+    /// As [`Options::boot`], with these images, for a program that may also leave it as it is.
     pub fn boot_images(self, images: Images, name: &str) -> Result<Testbed> {
         let mut machine = Machine::new(images, name)
             .cpus(self.cpus)
@@ -267,6 +271,7 @@ impl Options {
         }
         let guest = machine.boot()?;
         let bed = Testbed {
+            unfinished: None,
             driver: self.driver,
             transmit_queue: self.transmit_queue,
             guest,

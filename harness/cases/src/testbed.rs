@@ -21,6 +21,7 @@ use vm::{End, Guest, Topology, Verdict};
 use crate::{
     CaseError, Driver, Family, KernelFault, Options, Result, Station,
     station::{FAR_WIRE, WIRE},
+    unfinished::Unfinished,
 };
 
 /// How long the guest may take for something that takes it milliseconds.
@@ -31,9 +32,12 @@ const ACCELERATOR_DRIVER: &str = "ivshmem_mem";
 
 /// The interfaces of that program, at the other ends of both wires.
 pub const PORTS: [&str; 2] = ["port0", "port1"];
+
 /// A booted guest with both NICs up.
 #[derive(Debug)]
 pub struct Testbed {
+    // Before the guest, which says where its logs are when a case has panicked.
+    pub(crate) unfinished: Option<Unfinished>,
     /// The guest.
     pub guest: Guest,
     /// The NIC under test.
@@ -381,6 +385,9 @@ impl Testbed {
 
     /// Ends the guest; fails when the kernel complained.
     pub fn finish(self) -> Result<Verdict> {
+        if let Some(unfinished) = self.unfinished {
+            unfinished.finish();
+        }
         let verdict = self.guest.finish()?;
         KernelFault::tell(&verdict);
         Ok(verdict)

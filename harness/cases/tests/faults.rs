@@ -30,14 +30,11 @@ const MANY: u32 = 5000;
 
 /// A testbed on which only allocations of the driver can fail.
 fn testbed(name: &str) -> Result<Testbed> {
-    let images = Images::from_env()?;
     assert!(
-        images.fault_injection,
+        Images::from_env()?.fault_injection,
         "this kernel has no fault injection: `make test-debug` builds one that has"
     );
-    let bed = Testbed::options()
-        .header_split()
-        .boot_images(images, name)?;
+    let bed = Testbed::options().header_split().boot(name)?;
     bed.set_receive_ring(bed.local, SMALL)?;
     let symbols = bed.guest.call(ListModuleSymbols {})?;
     let text = symbols

@@ -15,7 +15,6 @@ use protocol::{
     netdev::QueueKind,
     pci::{ReadRegister, WriteConfig},
 };
-use vm::Images;
 
 const MIB: u64 = 1 << 20;
 
@@ -92,9 +91,7 @@ fn bar_address(bed: &Testbed, device: &str) -> Result<u32> {
 fn boot(name: &str) -> Result<Testbed> {
     let rom = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.rom"));
     fs::write(&rom, stuck())?;
-    let bed = Testbed::options()
-        .rom(rom)
-        .boot_images(Images::from_env()?, name)?;
+    let bed = Testbed::options().rom(rom).boot(name)?;
     // A debug kernel finds what is leaked on purpose.
     bed.guest.allow_log(&["unreferenced object 0x"]);
     Ok(bed)
