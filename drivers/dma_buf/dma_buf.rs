@@ -28,8 +28,13 @@
 //! attach statically, as device memory TCP and io_uring do, cannot be told to let go. So at unbind
 //! nothing new is exported (`ENODEV`), and then unbinding waits until the last dma-buf is gone:
 //! a write to `unbind` or `remove` in sysfs blocks so long, which the log says. `rmmod` fails at
-//! once. All of that is bound to the device's resources (devres), which nothing can leak: no
-//! `unsafe` is asked of a driver.
+//! once. All of that is bound to the device's resources (devres), which nothing can leak.
+//!
+//! # What a driver promises
+//!
+//! Only that the BAR is memory ([`PeerMemory::new`](peer::PeerMemory::new) is `unsafe`): what is
+//! exported is written by the CPU, by programs, and by other devices, and none of them may reach a
+//! device's registers by that. A BAR that the device itself does not call prefetchable is refused.
 //!
 //! # Which importers are served
 //!

@@ -42,6 +42,8 @@ use crate::{
 ///
 /// # Invariants
 ///
+/// Behind the BAR there is memory, and nothing that acts on an access.
+///
 /// While `users` is open or has users, the device is bound to its driver, `provider` is that of
 /// BAR `bar`, and `start..start + size` are that BAR's addresses.
 #[pin_data]
@@ -68,14 +70,32 @@ impl PeerMemory {
     ///
     /// # Errors
     ///
-    /// `ENODEV` if there is no such BAR or it is no memory, `EBUSY` if it is someone else's,
-    /// `EOPNOTSUPP` if the device's BARs cannot be mapped, `ENOMEM`.
-    pub fn new(pdev: &pci::Device<Bound>, bar: u32, name: &'static CStr) -> Result<Arc<Self>> {
+    /// `ENODEV` if there is no such BAR, or the device does not say that it may be treated as memory
+    /// (prefetchable), `EBUSY` if it is someone else's, `EOPNOTSUPP` if the device's BARs cannot be
+    /// mapped, `ENOMEM`.
+    ///
+    /// # Safety
+    ///
+    /// Behind the BAR of each device that the driver binds to there must be memory: programs, the
+    /// CPU's caches, and other devices read and write all of it whenever they like. A device's
+    /// registers must not be reached that way.
+    pub unsafe fn new(
+        pdev: &pci::Device<Bound>,
+        bar: u32,
+        name: &'static CStr,
+    ) -> Result<Arc<Self>> {
+        /// Memory without side effects, as the device says.
+        const MEMORY: usize = (bindings::IORESOURCE_MEM | bindings::IORESOURCE_PREFETCH) as usize;
         let (start, size) = (pdev.resource_start(bar)?, pdev.resource_len(bar)?);
-        if size == 0 {
+        let raw = as_raw(pdev);
+        // SAFETY: The device is valid, and does not change its BARs while it is bound; the index was
+        // checked above.
+        let flags = unsafe { (*raw).resource[bar as usize].flags };
+
+        if size == 0 || flags & MEMORY != MEMORY {
+            dev_err!(pdev, "BAR {} is not prefetchable memory\n", bar);
             return Err(ENODEV);
         }
-        let raw = as_raw(pdev);
         // CAST: A valid BAR's index is small.
         let index = bar as c_int;
 
@@ -86,7 +106,7 @@ impl PeerMemory {
         // SAFETY: As above, and peer-to-peer DMA is set up.
         let provider = unsafe { bindings::pcim_p2pdma_provider(raw, index) };
 
-        // INVARIANT: The guard below closes the gate and waits until it is empty before devres,
+        // INVARIANT: As this function requires. The guard below closes the gate and waits until it is empty before devres,
         // which goes backwards, takes away what was set up above.
         let memory = Arc::pin_init(
             try_pin_init!(Self {

@@ -52,7 +52,8 @@ impl pci::Driver for IvshmemMem {
 fn probe(pdev: &pci::Device<Core<'_>>) -> Result {
     pdev.enable_device_mem()?;
 
-    let bar = PeerMemory::new(pdev, MEMORY_BAR, c"ivshmem_mem")?;
+    // SAFETY: Behind this BAR of the devices in `PCI_TABLE` there is RAM of the host's.
+    let bar = unsafe { PeerMemory::new(pdev, MEMORY_BAR, c"ivshmem_mem")? };
     dev_info!(
         pdev,
         "{:#x} bytes of memory at {:#x}\n",
