@@ -5,7 +5,7 @@
 use std::{path::PathBuf, sync::atomic::AtomicU16, time::Duration};
 
 use protocol::rings::DataSplit;
-use vm::{Accelerator, Images, Machine, Topology};
+use vm::{Hypervisor, Images, Machine, Topology};
 
 use crate::{
     Result, Testbed,
@@ -266,7 +266,7 @@ impl Options {
                 .accelerator_memory_mib(self.accelerator_mib);
             if topology != Topology::Switch {
                 // What the root complex does is the processor's property: it must not be the host's.
-                machine = machine.accelerator(Accelerator::Tcg);
+                machine = machine.hypervisor(Hypervisor::Tcg);
             }
         }
         let guest = machine.boot()?;

@@ -214,7 +214,7 @@ impl Stream {
     /// Receives it in a dma-buf bound to `queue`. The guest verifies each fragment when it releases
     /// it.
     #[must_use]
-    pub fn devmem_rx(&self, queue: u32, dmabuf_bytes: u64, release: Release) -> DevmemSink {
+    pub fn devmem_sink_spec(&self, queue: u32, dmabuf_bytes: u64, release: Release) -> DevmemSink {
         DevmemSink {
             ns: self.to.ns,
             interface: self.to.name(),
@@ -230,7 +230,7 @@ impl Stream {
         }
     }
 
-    /// As [`Stream::devmem_rx`], started.
+    /// As [`Stream::devmem_sink_spec`], started.
     pub fn devmem_sink<'g>(
         &self,
         bed: &'g Testbed,
@@ -240,7 +240,7 @@ impl Stream {
     ) -> Result<JobHandle<'g, DevmemSink>> {
         Ok(bed
             .guest
-            .start(self.devmem_rx(queue, dmabuf_bytes, release))?)
+            .start(self.devmem_sink_spec(queue, dmabuf_bytes, release))?)
     }
 
     /// Receives it in a dma-buf bound to `queue`, for [`Stream::verify_and_release`] on the host.
@@ -255,13 +255,18 @@ impl Stream {
             seed: 0,
             verify: false,
             report: true,
-            ..self.devmem_rx(queue, dmabuf_bytes, Release::OnRequest)
+            ..self.devmem_sink_spec(queue, dmabuf_bytes, Release::OnRequest)
         })?)
     }
 
     /// Sends it from a dma-buf; `None` until told to finish.
     #[must_use]
-    pub fn devmem_tx(&self, bytes: Option<u64>, dmabuf_bytes: u64, chunk: u32) -> DevmemSource {
+    pub fn devmem_source_spec(
+        &self,
+        bytes: Option<u64>,
+        dmabuf_bytes: u64,
+        chunk: u32,
+    ) -> DevmemSource {
         DevmemSource {
             ns: self.from.ns,
             interface: self.from.name(),
@@ -276,7 +281,7 @@ impl Stream {
         }
     }
 
-    /// As [`Stream::devmem_tx`], started.
+    /// As [`Stream::devmem_source_spec`], started.
     pub fn devmem_source<'g>(
         &self,
         bed: &'g Testbed,
@@ -286,7 +291,7 @@ impl Stream {
     ) -> Result<JobHandle<'g, DevmemSource>> {
         Ok(bed
             .guest
-            .start(self.devmem_tx(bytes, dmabuf_bytes, chunk))?)
+            .start(self.devmem_source_spec(bytes, dmabuf_bytes, chunk))?)
     }
 
     /// Transfers `bytes` between ordinary sockets. Fails unless all of them arrive and are right.

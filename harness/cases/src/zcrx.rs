@@ -25,9 +25,9 @@ pub struct ReceivedByRing {
 
 impl Stream {
     /// Receives it in an area of `queue`, with buffers of [`Stream::rx_page_size`]. The guest
-    /// verifies as with [`Stream::devmem_rx`].
+    /// verifies as with [`Stream::devmem_sink_spec`].
     #[must_use]
-    pub fn zcrx(
+    pub fn zcrx_sink_spec(
         &self,
         queue: u32,
         memory: ZcrxMemory,
@@ -51,7 +51,7 @@ impl Stream {
         }
     }
 
-    /// As [`Stream::zcrx`], started.
+    /// As [`Stream::zcrx_sink_spec`], started.
     pub fn zcrx_sink<'g>(
         &self,
         bed: &'g Testbed,
@@ -62,7 +62,7 @@ impl Stream {
     ) -> Result<JobHandle<'g, ZcrxSink>> {
         Ok(bed
             .guest
-            .start(self.zcrx(queue, memory, area_bytes, release))?)
+            .start(self.zcrx_sink_spec(queue, memory, area_bytes, release))?)
     }
 
     /// Receives it in an area of `queue`, for [`Stream::verify_and_release`] on the host.
@@ -78,7 +78,7 @@ impl Stream {
             seed: 0,
             verify: false,
             report: true,
-            ..self.zcrx(queue, memory, area_bytes, Release::OnRequest)
+            ..self.zcrx_sink_spec(queue, memory, area_bytes, Release::OnRequest)
         })?)
     }
 

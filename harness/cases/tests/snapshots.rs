@@ -19,7 +19,7 @@ fn guests_of_every_kind_go_on_from_where_one_had_booted() -> Result {
         loop {
             assert!(times.next().is_some(), "{kind}: all of them booted");
             let bed = options.clone().boot(&format!("snapshot-{kind}"))?;
-            let (resumed, kvm) = (bed.guest.resumed(), bed.guest.accelerator() == "kvm");
+            let (resumed, kvm) = (bed.guest.resumed(), bed.guest.hypervisor() == "kvm");
             bed.finish()?;
             if resumed || kvm {
                 break;

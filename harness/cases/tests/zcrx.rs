@@ -128,7 +128,7 @@ fn the_kernel_syncs_an_accelerators_memory_that_nobody_mapped_for_a_ring() -> Re
     // Of few pieces: each takes long.
     let area = 8 * 4096;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
-    let ring = stream.zcrx(1, ZcrxMemory::DmaBuf(ACCELERATOR), area, Release::Immediate);
+    let ring = stream.zcrx_sink_spec(1, ZcrxMemory::DmaBuf(ACCELERATOR), area, Release::Immediate);
     bed.guest.start(ring)?.stop()?;
     bed.wait_rings_gone(bed.local)?;
     bed.finish()?;
@@ -148,7 +148,7 @@ fn a_ring_gets_an_accelerators_memory_only_where_pci_lets_the_nic_reach_it() -> 
 
     let bed = Testbed::accelerator(Topology::RootPorts, "zcrx-no-path")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
-    let ring = stream.zcrx(1, accelerator, 4 * MIB, Release::Immediate);
+    let ring = stream.zcrx_sink_spec(1, accelerator, 4 * MIB, Release::Immediate);
     let Err(error) = bed.guest.start(ring) else {
         panic!("a ring got memory that the NIC cannot reach");
     };
@@ -271,7 +271,7 @@ fn rings_that_are_always_full_lose_nothing() -> Result {
     for memory in MEMORY {
         let stream = bed.stream(bed.peer, bed.local, Family::V4);
         // A receive ends whenever the completion queue is full, and is asked for again.
-        let mut ring = stream.zcrx(1, memory, 8 * MIB, Release::Immediate);
+        let mut ring = stream.zcrx_sink_spec(1, memory, 8 * MIB, Release::Immediate);
         (ring.refill_entries, ring.completions) = (Some(8), Some(16));
         let sink = bed.guest.start(ring)?;
         let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?.join()?;

@@ -63,7 +63,7 @@ fn a_queue_returns_to_host_memory_when_its_ring_closes_under_traffic() -> Result
 fn a_queue_returns_to_host_memory_when_the_rings_owner_is_killed_under_traffic() -> Result {
     let bed = Testbed::devmem("zcrx-killed")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
-    let ring = stream.zcrx(1, ZcrxMemory::User, 8 * MIB, Release::Immediate);
+    let ring = stream.zcrx_sink_spec(1, ZcrxMemory::User, 8 * MIB, Release::Immediate);
     let mut sink = bed.guest.start_process(ring)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
     sink.wait_bytes(4 * MIB)?;
@@ -81,7 +81,7 @@ fn the_memory_of_a_starved_ring_comes_back_when_its_owner_is_killed() -> Result 
     let bed = Testbed::devmem("zcrx-killed-starved")?;
     for memory in MEMORY {
         let stream = bed.stream(bed.peer, bed.local, Family::V6);
-        let ring = stream.zcrx(1, memory, 4 * MIB, Release::Never);
+        let ring = stream.zcrx_sink_spec(1, memory, 4 * MIB, Release::Never);
         let before = bed.statistic(bed.local, "rx_starved")?;
         let mut sink = bed.guest.start_process(ring)?;
         let source = stream.source(&bed, None, &[64 << 10], 0)?;

@@ -18,7 +18,7 @@ const HEAP: ZcrxMemory = ZcrxMemory::DmaBuf(Memory::SystemHeap);
 /// The errno and the words with which a ring is refused a queue; `None` if it is not.
 fn refusal(bed: &Testbed, queue: u32) -> Option<(i32, String)> {
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
-    let ring = stream.zcrx(queue, ZcrxMemory::User, MIB, Release::Immediate);
+    let ring = stream.zcrx_sink_spec(queue, ZcrxMemory::User, MIB, Release::Immediate);
     match bed.guest.start(ring) {
         Ok(sink) => {
             drop(sink.stop());
@@ -76,7 +76,7 @@ fn a_ring_is_refused_buffers_that_the_driver_or_the_area_does_not_have() -> Resu
     ] {
         let mut stream = bed.stream(bed.peer, bed.local, Family::V4);
         stream.rx_page_size = Some(rx_buf_len);
-        let ring = stream.zcrx(1, HEAP, area_bytes, Release::Immediate);
+        let ring = stream.zcrx_sink_spec(1, HEAP, area_bytes, Release::Immediate);
         let Err(error) = bed.guest.start(ring) else {
             panic!("a ring got buffers of {rx_buf_len} bytes");
         };

@@ -116,7 +116,7 @@ impl Receiver {
     ///
     /// As [`TokenReturner::give_back`].
     pub fn return_tokens(&mut self, tokens: &[Token]) -> Result<()> {
-        self.returner.give_back(&self.stream, tokens)
+        self.returner.return_tokens(&self.stream, tokens)
     }
 }
 

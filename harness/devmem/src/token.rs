@@ -48,7 +48,7 @@ impl TokenReturner {
     ///
     /// [`Error::TokensNotTaken`] if the kernel knew fewer on this socket, [`Error::Io`] if `socket`
     /// is not a TCP socket or the kernel has no device memory TCP (`ENOPROTOOPT`).
-    pub fn give_back(&mut self, socket: impl AsFd, tokens: &[Token]) -> Result<()> {
+    pub fn return_tokens(&mut self, socket: impl AsFd, tokens: &[Token]) -> Result<()> {
         let mut taken = 0;
         self.batches(tokens, |runs| {
             taken += dontneed(socket.as_fd(), runs)?;
@@ -162,7 +162,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn every_token_is_given_back_once_and_the_limits_hold(tokens in tokens()) {
+        fn every_token_is_returned_once_and_the_limits_hold(tokens in tokens()) {
             let batches = batches(&tokens);
             let mut sorted = tokens;
             sorted.sort_unstable();

@@ -11,15 +11,15 @@ use std::{
 
 use crate::{Error, Guest, Images, Result, Topology, Wire};
 
-/// Environment variable that overrides [`Machine::accelerator`]: `kvm` or `tcg`.
-const ACCELERATOR_ENV: &str = "NOBOUNCE_ACCEL";
+/// Environment variable that overrides [`Machine::hypervisor`]: `kvm` or `tcg`.
+const HYPERVISOR_ENV: &str = "NOBOUNCE_ACCEL";
 
 /// What executes a counted guest's instructions.
 const COUNTED: &[&str] = &["tcg,thread=single"];
 
 /// What executes the guest's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Accelerator {
+pub enum Hypervisor {
     /// KVM where it works, else TCG.
     Auto,
     /// KVM or nothing.
@@ -28,7 +28,7 @@ pub enum Accelerator {
     Tcg,
 }
 
-impl Accelerator {
+impl Hypervisor {
     /// QEMU's options, tried in this order.
     fn options(self) -> &'static [&'static str] {
         const TCG: &str = "tcg,thread=multi";
@@ -42,12 +42,12 @@ impl Accelerator {
     }
 
     fn from_env() -> Result<Option<Self>> {
-        match env::var(ACCELERATOR_ENV).as_deref() {
+        match env::var(HYPERVISOR_ENV).as_deref() {
             Err(env::VarError::NotPresent) | Ok("") => Ok(None),
             Ok("kvm") => Ok(Some(Self::Kvm)),
             Ok("tcg") => Ok(Some(Self::Tcg)),
             other => Err(Error::BadMachine(format!(
-                "{ACCELERATOR_ENV} is {other:?}, it must be \"kvm\" or \"tcg\" or not set"
+                "{HYPERVISOR_ENV} is {other:?}, it must be \"kvm\" or \"tcg\" or not set"
             ))),
         }
     }
@@ -88,7 +88,7 @@ pub struct Machine {
     pub(crate) snap_length: u32,
     pub(crate) kernel_parameters: Vec<String>,
     pub(crate) qemu_arguments: Vec<String>,
-    pub(crate) accelerator: Accelerator,
+    pub(crate) hypervisor: Hypervisor,
     pub(crate) counted: bool,
     pub(crate) snapshot: bool,
     pub(crate) call_timeout: Duration,
@@ -111,7 +111,7 @@ impl Machine {
             snap_length: 128,
             kernel_parameters: Vec::new(),
             qemu_arguments: Vec::new(),
-            accelerator: Accelerator::Auto,
+            hypervisor: Hypervisor::Auto,
             counted: false,
             snapshot: false,
             call_timeout: Duration::from_secs(300),
@@ -184,8 +184,8 @@ impl Machine {
 
     /// What executes the guest. The environment's `NOBOUNCE_ACCEL` wins.
     #[must_use]
-    pub fn accelerator(mut self, accelerator: Accelerator) -> Self {
-        self.accelerator = accelerator;
+    pub fn hypervisor(mut self, hypervisor: Hypervisor) -> Self {
+        self.hypervisor = hypervisor;
         self
     }
 
@@ -242,10 +242,10 @@ impl Machine {
         self.memory_mib += self.images.extra_memory_mib;
         let wanted = self.images.kernel_parameters.iter().cloned();
         self.kernel_parameters.extend(wanted);
-        let accelerator = Accelerator::from_env()?.unwrap_or(self.accelerator);
+        let hypervisor = Hypervisor::from_env()?.unwrap_or(self.hypervisor);
         let options = match self.counted {
             true => COUNTED,
-            false => accelerator.options(),
+            false => hypervisor.options(),
         };
         Guest::boot(self, options)
     }

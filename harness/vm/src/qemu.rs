@@ -48,8 +48,8 @@ const KERNEL_PARAMETERS: &str = "console=ttyS0 loglevel=5 panic=-1 oops=panic no
 const SLOW_STRINGS: &str = ",-erms,-fsrm,-fsrs";
 
 /// Whether QEMU is to emulate processors at once, and not only where KVM does not start.
-pub(crate) fn is_emulated(accelerators: &[&str]) -> bool {
-    accelerators.first().is_some_and(|a| a.starts_with("tcg"))
+pub(crate) fn is_emulated(hypervisors: &[&str]) -> bool {
+    hypervisors.first().is_some_and(|a| a.starts_with("tcg"))
 }
 
 /// All arguments behind the command's own.
@@ -57,7 +57,7 @@ pub(crate) fn arguments(
     machine: &Machine,
     images: &Images,
     run: &RunDir,
-    accelerators: &[&str],
+    hypervisors: &[&str],
     fds: Inherited,
     resumed: bool,
 ) -> Vec<OsString> {
@@ -69,10 +69,10 @@ pub(crate) fn arguments(
     arguments.flag("-no-reboot");
     arguments.add("-display", "none");
     arguments.add("-machine", "q35,memory-backend=ram");
-    for accelerator in accelerators {
-        arguments.add("-accel", *accelerator);
+    for hypervisor in hypervisors {
+        arguments.add("-accel", *hypervisor);
     }
-    let emulated = is_emulated(accelerators);
+    let emulated = is_emulated(hypervisors);
     if machine.counted {
         add_counter(&mut arguments, machine, images, run);
     } else {

@@ -66,16 +66,15 @@ impl Place {
     /// (KVM) or another purpose (counting), one with an accelerator, whose memory QEMU wants to
     /// find where it was before it restores the BAR, and one whose kernel has to find out how fast
     /// its clock is.
-    pub(crate) fn of(machine: &Machine, accelerators: &[&str]) -> Option<Self> {
-        let able = qemu::is_emulated(accelerators)
-            && !machine.counted
-            && machine.accelerator_mib.is_none();
+    pub(crate) fn of(machine: &Machine, hypervisors: &[&str]) -> Option<Self> {
+        let able =
+            qemu::is_emulated(hypervisors) && !machine.counted && machine.accelerator_mib.is_none();
         let root = machine.images.snapshots.as_ref();
         let root = root.filter(|_| able && machine.snapshot)?;
         let khz = tsc::khz()?;
         let mut hasher = DefaultHasher::new();
 
-        told(machine, accelerators, khz).hash(&mut hasher);
+        told(machine, hypervisors, khz).hash(&mut hasher);
         // To the MHz: it is measured anew each time.
         ((khz + 500) / 1000).hash(&mut hasher);
         files(machine).hash(&mut hasher);
@@ -196,14 +195,14 @@ impl Snapshot {
 }
 
 /// All that QEMU is told, but for what is of a run, and the clock's rate.
-fn told(machine: &Machine, accelerators: &[&str], khz: u64) -> Vec<String> {
+fn told(machine: &Machine, hypervisors: &[&str], khz: u64) -> Vec<String> {
     let images = &machine.images;
     let alike = Machine {
         name: String::new(),
         ..machine.clone()
     };
     let (run, fds) = (RunDir::nowhere(), Inherited::NONE);
-    let arguments = qemu::arguments(&alike, images, &run, accelerators, fds, false);
+    let arguments = qemu::arguments(&alike, images, &run, hypervisors, fds, false);
     let rate = format!(" {}", tsc::parameter(khz));
     let arguments = arguments.iter().map(|word| word.to_string_lossy());
     let environment = images

@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use common::{WIRE, bring_up};
 use protocol::{Ns, kernel::ReadFile, traffic::Ping};
-use vm::{Accelerator, Guest, Images, Machine};
+use vm::{Guest, Hypervisor, Images, Machine};
 
 /// The EtherType of what QEMU announces a machine with that moved.
 const REVERSE_ARP: u16 = 0x8035;
@@ -24,7 +24,7 @@ fn resumable(dir: &Path, name: &str) -> Option<Machine> {
         ..Images::from_env().expect("something to boot")
     };
     let machine = Machine::new(images, name).snapshot();
-    Some(machine.accelerator(Accelerator::Tcg))
+    Some(machine.hypervisor(Hypervisor::Tcg))
 }
 
 /// What no two boots have in common: a line of the log, with its time in microseconds.

@@ -60,9 +60,9 @@ pub(crate) fn run(images: Images) -> Result<Report> {
     };
     let stage = Timer::begin("boot", "two NICs on one wire, driver loaded");
     let bed = options.boot_images(images.clone(), "run").map_err(error)?;
-    let accelerator = bed.guest.accelerator();
+    let hypervisor = bed.guest.hypervisor();
     stages.push(stage.done(&format!(
-        "Linux {kernel_release} in QEMU {qemu_version} ({accelerator})"
+        "Linux {kernel_release} in QEMU {qemu_version} ({hypervisor})"
     )));
 
     let stage = Timer::begin("set up", "header split, RSS");
@@ -95,7 +95,7 @@ pub(crate) fn run(images: Images) -> Result<Report> {
         driver: "rigb",
         kernel_release,
         qemu_version,
-        accelerator,
+        accelerator: hypervisor,
         seed,
         mtu: MTU,
         memory: name(memory),

@@ -13,12 +13,12 @@ use protocol::ZcrxMemory;
 use super::memory::{self, Closable};
 
 /// The memory of an area.
-pub(super) enum Memory {
+pub(super) enum AreaMemory {
     User(UserMemory),
     DmaBuf(Closable),
 }
 
-impl Memory {
+impl AreaMemory {
     /// `bytes` of memory; for buffers larger than a page if `large`.
     pub(super) fn create(from: ZcrxMemory, bytes: u64, large: bool) -> Result<Self> {
         Ok(match from {

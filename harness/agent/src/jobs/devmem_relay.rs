@@ -257,7 +257,7 @@ impl Relay<'_> {
                 .completed(completion.offset, completion.len as u64);
             tokens.extend(done.unwrap_or_default());
         }
-        Ok(self.returner.give_back(incoming, &tokens)?)
+        Ok(self.returner.return_tokens(incoming, &tokens)?)
     }
 
     /// Waits a little for completions, and for payload if asked to; says whether there is payload.

@@ -170,7 +170,7 @@ impl Sink {
         // The kernel took all tokens back when the socket closed.
         if let Some(stream) = held.stream.upgrade() {
             let tokens: Vec<_> = batch.fragments.iter().map(|f| f.token).collect();
-            held.returner.give_back(&*stream, &tokens)?;
+            held.returner.return_tokens(&*stream, &tokens)?;
         }
         Ok(())
     }

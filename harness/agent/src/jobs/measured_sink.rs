@@ -76,7 +76,7 @@ enum Target {
     },
     Zcrx {
         queue: Box<InterfaceQueue>,
-        _memory: area::Memory,
+        _memory: area::AreaMemory,
     },
 }
 
@@ -117,7 +117,7 @@ impl Target {
             } => {
                 // What is kept must leave buffers to receive into.
                 ensure_room(*area_bytes / 2, spec.read)?;
-                let memory = area::Memory::create(*memory, *area_bytes, rx_buf_len.is_some())?;
+                let memory = area::AreaMemory::create(*memory, *area_bytes, rx_buf_len.is_some())?;
                 let queue = netns::within(spec.ns, || {
                     let mut config = Config::new(rtnetlink::index_of(&spec.interface)?, *queue);
                     if let Some(bytes) = rx_buf_len {
@@ -253,7 +253,7 @@ fn receive_zcrx(
     let mut completions = Vec::new();
     let mut kept = Vec::new();
     // Bytes received when something was given back last.
-    let mut given_back = 0;
+    let mut returned = 0;
     loop {
         flows.look()?;
         receiver.wait(None, &mut completions)?;
@@ -275,9 +275,9 @@ fn receive_zcrx(
             flows.astray(receiver.copied_bytes().unwrap_or_default());
             return Ok(());
         }
-        if flows.bytes() - given_back >= batch as u64 {
-            given_back = flows.bytes();
-            let taken = refill.give_back(&kept)?;
+        if flows.bytes() - returned >= batch as u64 {
+            returned = flows.bytes();
+            let taken = refill.return_fragments(&kept)?;
             kept.drain(..taken);
         }
     }

@@ -132,7 +132,7 @@ impl Account {
     }
 
     /// Gives back what was taken and not sent.
-    fn give_back(&self, bytes: usize) {
+    fn put_back(&self, bytes: usize) {
         self.left.fetch_add(bytes as u64, Relaxed);
     }
 
@@ -212,11 +212,11 @@ fn send_devmem(mut sender: Sender, memory: usize, write: usize, account: &Accoun
         match sender.send(at as u64, len) {
             Ok(accepted) => {
                 at += accepted;
-                account.give_back(len - accepted);
+                account.put_back(len - accepted);
                 account.written();
             }
             Err(Error::TooManyInFlight { in_flight, .. }) if in_flight > 0 => {
-                account.give_back(len);
+                account.put_back(len);
                 // A filled error queue is reported as POLLERR, whatever is asked for.
                 let mut sockets = [PollFd::new(sender.stream(), PollFlags::empty())];
                 poll(&mut sockets, None).context("waiting for completions")?;

@@ -19,7 +19,7 @@ use protocol::{Command, Event, JobId, Release, ZcrxSink, memory::Span, zcrx::Zcr
 
 use super::{
     Control, Ready,
-    area::Memory,
+    area::AreaMemory,
     memory, not_understood,
     report::{Checker, Meter},
     switch::Switch,
@@ -42,7 +42,7 @@ pub(super) fn set_up(id: JobId, spec: ZcrxSink) -> Result<Ready> {
     let listener = Arc::new(netns::within(spec.ns, || {
         tcp::listen(spec.listen, Some(buffer))
     })?);
-    let memory = Memory::create(spec.memory, spec.area_bytes, spec.rx_buf_len.is_some())?;
+    let memory = AreaMemory::create(spec.memory, spec.area_bytes, spec.rx_buf_len.is_some())?;
     let queue = netns::within(spec.ns, || {
         let mut config = Config::new(rtnetlink::index_of(&spec.interface)?, spec.queue);
         if let Some(bytes) = spec.rx_buf_len {
@@ -87,7 +87,7 @@ struct Sink {
     id: JobId,
     spec: ZcrxSink,
     switch: Arc<Switch>,
-    memory: Memory,
+    memory: AreaMemory,
     closed: AtomicBool,
     held: Mutex<Held>,
     /// Fragments were released, or the job was stopped.
@@ -115,10 +115,10 @@ impl Held {
         (held + self.waiting.len()) as u64
     }
 
-    fn give_back(&mut self, fragments: Vec<Fragment>) -> Result<()> {
+    fn return_fragments(&mut self, fragments: Vec<Fragment>) -> Result<()> {
         self.waiting.extend(fragments);
         if let Some(refill) = &mut self.refill {
-            let taken = refill.give_back(&self.waiting)?;
+            let taken = refill.return_fragments(&self.waiting)?;
             self.waiting.drain(..taken);
         }
         Ok(())
@@ -180,7 +180,7 @@ impl Sink {
     /// memory that is used again too early is found.
     fn release(&self, held: &mut Held, batch: Batch) -> Result<()> {
         self.check(&mut held.checker, &batch)?;
-        held.give_back(batch.fragments)
+        held.return_fragments(batch.fragments)
     }
 
     /// Checks what will not be released any more.
@@ -258,7 +258,7 @@ impl Sink {
         let mut held = lock(&self.held);
         while !held.waiting.is_empty() {
             receiver.flush()?;
-            held.give_back(Vec::new())?;
+            held.return_fragments(Vec::new())?;
         }
         Ok(())
     }

@@ -35,7 +35,7 @@ pub(super) enum Size {
 
 /// Where a program ends, and a jump goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum Exit {
     /// `XDP_ABORTED`.
     Aborted = 0,
     /// `XDP_DROP`.
@@ -48,7 +48,7 @@ pub(super) enum End {
     Unknown = 99,
 }
 
-impl End {
+impl Exit {
     const ALL: [Self; 5] = [
         Self::Aborted,
         Self::Drop,
@@ -73,7 +73,7 @@ fn encode(code: u8, to: u8, from: u8, offset: i16, immediate: i32) -> Instructio
 pub(super) struct Assembler {
     instructions: Vec<Instruction>,
     /// Jumps, and where they go to.
-    jumps: Vec<(usize, End)>,
+    jumps: Vec<(usize, Exit)>,
 }
 
 impl Assembler {
@@ -139,28 +139,28 @@ impl Assembler {
         self.push(0x85, Register::R0, 0, 0, function)
     }
 
-    fn jump(&mut self, end: End) -> &mut Self {
+    fn jump(&mut self, end: Exit) -> &mut Self {
         self.jumps.push((self.instructions.len() - 1, end));
         self
     }
 
     /// Ends if `a > b`.
-    pub(super) fn end_if_above(&mut self, a: Register, b: Register, end: End) -> &mut Self {
+    pub(super) fn end_if_above(&mut self, a: Register, b: Register, end: Exit) -> &mut Self {
         self.push(0x2d, a, b as u8, 0, 0).jump(end)
     }
 
     /// Ends if `register == value`.
-    pub(super) fn end_if_equal(&mut self, register: Register, value: i32, end: End) -> &mut Self {
+    pub(super) fn end_if_equal(&mut self, register: Register, value: i32, end: Exit) -> &mut Self {
         self.push(0x15, register, 0, 0, value).jump(end)
     }
 
     /// Ends if `register != value`.
-    pub(super) fn end_if_not(&mut self, register: Register, value: i32, end: End) -> &mut Self {
+    pub(super) fn end_if_not(&mut self, register: Register, value: i32, end: Exit) -> &mut Self {
         self.push(0x55, register, 0, 0, value).jump(end)
     }
 
     /// Ends.
-    pub(super) fn end(&mut self, end: End) {
+    pub(super) fn end(&mut self, end: Exit) {
         self.push(0x05, Register::R0, 0, 0, 0).jump(end);
     }
 
@@ -171,7 +171,7 @@ impl Assembler {
 
     /// The program, with the ends that its jumps go to behind it.
     pub(super) fn finish(mut self) -> Vec<Instruction> {
-        for end in End::ALL {
+        for end in Exit::ALL {
             let to = self.instructions.len();
             let mut jumps = self
                 .jumps
@@ -199,8 +199,8 @@ mod tests {
     #[test]
     fn jumps_go_to_ends_behind_the_program() {
         let mut program = Assembler::default();
-        program.end_if_equal(Register::R1, 7, End::Drop);
-        program.end(End::Pass);
+        program.end_if_equal(Register::R1, 7, Exit::Drop);
+        program.end(Exit::Pass);
         assert_eq!(
             program.finish(),
             [

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use protocol::{XdpAction, XdpProgram};
 
 use super::assembler::{
-    Assembler, End, Instruction,
+    Assembler, Exit, Instruction,
     Register::{R0, R1, R2, R3, R4, R6, R7, R8, R10},
     Size::{Double, Half, Word},
 };
@@ -39,11 +39,11 @@ pub(super) fn assemble(
     program
         .copy(R2, R7)
         .add(R2, ETHERNET)
-        .end_if_above(R2, R8, End::Pass);
+        .end_if_above(R2, R8, Exit::Pass);
     if let Some(ethertype) = spec.ethertype {
         program
             .load(Half, R3, R7, TYPE)
-            .end_if_not(R3, ethertype.to_be().into(), End::Pass);
+            .end_if_not(R3, ethertype.to_be().into(), Exit::Pass);
     }
     // Counts it.
     program
@@ -53,15 +53,15 @@ pub(super) fn assemble(
         .add(R2, -4)
         .map(R1, counter)
         .call(MAP_LOOKUP_ELEM)
-        .end_if_equal(R0, 0, End::Aborted)
+        .end_if_equal(R0, 0, Exit::Aborted)
         .set(R1, 1)
         .count(R0, R1);
 
     match &spec.action {
-        XdpAction::Pass => program.end(End::Pass),
-        XdpAction::Drop => program.end(End::Drop),
-        XdpAction::Abort => program.end(End::Aborted),
-        XdpAction::Unknown => program.end(End::Unknown),
+        XdpAction::Pass => program.end(Exit::Pass),
+        XdpAction::Drop => program.end(Exit::Drop),
+        XdpAction::Abort => program.end(Exit::Aborted),
+        XdpAction::Unknown => program.end(Exit::Unknown),
         XdpAction::Transmit => {
             program
                 .load(Word, R1, R7, 0)
@@ -72,7 +72,7 @@ pub(super) fn assemble(
                 .store(Half, R7, 4, R4)
                 .store(Word, R7, 6, R1)
                 .store(Half, R7, 10, R2)
-                .end(End::Transmit);
+                .end(Exit::Transmit);
         }
         XdpAction::Redirect { .. } => redirect(&mut program, target, 0),
         XdpAction::RedirectToCpu(key) | XdpAction::RedirectToSocket(key) => {
@@ -84,8 +84,8 @@ pub(super) fn assemble(
                 .copy(R1, R6)
                 .set(R2, *bytes)
                 .call(XDP_ADJUST_TAIL)
-                .end_if_not(R0, 0, End::Aborted)
-                .end(End::Pass);
+                .end_if_not(R0, 0, Exit::Aborted)
+                .end(Exit::Pass);
         }
     }
     program.finish()
@@ -107,7 +107,7 @@ fn move_head(program: &mut Assembler, bytes: i32) {
         .copy(R1, R6)
         .set(R2, bytes)
         .call(XDP_ADJUST_HEAD)
-        .end_if_not(R0, 0, End::Aborted);
+        .end_if_not(R0, 0, Exit::Aborted);
     if bytes < 0 {
         // The Ethernet header is where the frame was, behind what is new.
         let old = bytes.unsigned_abs() as i16;
@@ -115,12 +115,12 @@ fn move_head(program: &mut Assembler, bytes: i32) {
         program
             .copy(R2, R7)
             .add(R2, i32::from(old) + ETHERNET)
-            .end_if_above(R2, R8, End::Aborted);
+            .end_if_above(R2, R8, Exit::Aborted);
         for (size, offset) in [(Double, 0), (Word, 8), (Half, TYPE)] {
             program
                 .load(size, R1, R7, old + offset)
                 .store(size, R7, offset, R1);
         }
     }
-    program.end(End::Pass);
+    program.end(Exit::Pass);
 }

@@ -121,25 +121,25 @@ impl<'g> Scene<'g> {
         let mut far = Far::None;
         let owner = match state {
             State::Idle | State::Receiving => {
-                let sink = stream.devmem_rx(QUEUE, MEMORY, Release::Immediate);
+                let sink = stream.devmem_sink_spec(QUEUE, MEMORY, Release::Immediate);
                 Owner::Sink(start(bed, sink, process)?)
             }
             State::Held => {
                 let sink = DevmemSink {
                     seed: stream.seed,
                     verify: true,
-                    ..stream.devmem_rx(QUEUE, MEMORY, Release::Never)
+                    ..stream.devmem_sink_spec(QUEUE, MEMORY, Release::Never)
                 };
                 Owner::Sink(start(bed, sink, process)?)
             }
             State::Zcrx => {
                 let memory = ZcrxMemory::DmaBuf(Memory::Udmabuf);
-                let ring = stream.zcrx(QUEUE, memory, MEMORY, Release::Immediate);
+                let ring = stream.zcrx_sink_spec(QUEUE, memory, MEMORY, Release::Immediate);
                 Owner::Ring(start(bed, ring, process)?)
             }
             State::Sending => {
                 far = Far::Sink(stream.sink(bed)?);
-                let source = stream.devmem_tx(None, MEMORY, 256 << 10);
+                let source = stream.devmem_source_spec(None, MEMORY, 256 << 10);
                 Owner::Source(start(bed, source, process)?)
             }
         };

@@ -32,7 +32,7 @@
 //!             Completion::Fragment { fragment, .. } => {
 //!                 println!("{} bytes at {:#x} of the area", fragment.len, fragment.offset);
 //!                 // The NIC needs the memory back, else the connection stalls.
-//!                 while refill.give_back(&[*fragment])? == 0 {
+//!                 while refill.return_fragments(&[*fragment])? == 0 {
 //!                     receiver.flush()?;
 //!                 }
 //!             }

@@ -73,7 +73,7 @@ impl Refill {
     /// # Errors
     ///
     /// [`Error::BadAnswer`] if the kernel's offsets lead out of the ring.
-    pub fn give_back(&mut self, fragments: &[Fragment]) -> Result<usize> {
+    pub fn return_fragments(&mut self, fragments: &[Fragment]) -> Result<usize> {
         let memory = self.region.memory.as_volatile_slice();
         let broken = |_| Error::BadAnswer {
             operation: "return buffers through the refill ring",
@@ -191,7 +191,7 @@ mod tests {
         let mut refill = refill(8);
         for round in 0..5 {
             let given = fragments(5);
-            assert_eq!(refill.give_back(&given).expect("inside"), 5);
+            assert_eq!(refill.return_fragments(&given).expect("inside"), 5);
             let expected: Vec<_> = given.iter().map(|f| (f.offset | TOKEN, f.len)).collect();
             assert_eq!(consume(&refill), expected, "round {round}");
         }
@@ -200,10 +200,10 @@ mod tests {
     #[test]
     fn a_full_ring_takes_no_more_until_the_kernel_took_some() {
         let mut refill = refill(4);
-        assert_eq!(refill.give_back(&fragments(6)).expect("inside"), 4);
-        assert_eq!(refill.give_back(&fragments(1)).expect("inside"), 0);
+        assert_eq!(refill.return_fragments(&fragments(6)).expect("inside"), 4);
+        assert_eq!(refill.return_fragments(&fragments(1)).expect("inside"), 0);
         assert_eq!(consume(&refill).len(), 4);
-        assert_eq!(refill.give_back(&fragments(1)).expect("inside"), 1);
+        assert_eq!(refill.return_fragments(&fragments(1)).expect("inside"), 1);
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
         slice
             .store(u32::MAX - 1, 0, Ordering::Release)
             .expect("head");
-        assert_eq!(refill.give_back(&fragments(3)).expect("inside"), 3);
+        assert_eq!(refill.return_fragments(&fragments(3)).expect("inside"), 3);
         assert_eq!(consume(&refill).len(), 3);
         assert_eq!(refill.position, 1);
     }

@@ -32,13 +32,13 @@ use crate::{
 
 impl Guest {
     /// Starts QEMU and waits for the agent; or lets it go on from where an equal guest was then.
-    pub(crate) fn boot(machine: Machine, accelerators: &[&str]) -> Result<Self> {
+    pub(crate) fn boot(machine: Machine, hypervisors: &[&str]) -> Result<Self> {
         let span = tracing::info_span!("boot", name = machine.name);
         let _entered = span.enter();
-        let place = Place::of(&machine, accelerators).filter(|place| !place.is_given_up());
+        let place = Place::of(&machine, hypervisors).filter(|place| !place.is_given_up());
 
         if let Some((place, snapshot)) = place.as_ref().and_then(|p| Some((p, p.open()?))) {
-            let resumed = Started::start(&machine, accelerators, Some(&snapshot))
+            let resumed = Started::start(&machine, hypervisors, Some(&snapshot))
                 .and_then(|started| started.resume(&machine, snapshot));
             match resumed {
                 Err(error) if !is_of_the_host(&error) => {
@@ -48,7 +48,7 @@ impl Guest {
                 resumed => return resumed,
             }
         }
-        Started::start(&machine, accelerators, None)?.wait(&machine, place)
+        Started::start(&machine, hypervisors, None)?.wait(&machine, place)
     }
 }
 
@@ -76,11 +76,7 @@ struct Started {
 }
 
 impl Started {
-    fn start(
-        machine: &Machine,
-        accelerators: &[&str],
-        snapshot: Option<&Snapshot>,
-    ) -> Result<Self> {
+    fn start(machine: &Machine, hypervisors: &[&str], snapshot: Option<&Snapshot>) -> Result<Self> {
         let start = Instant::now();
         let run = RunDir::create(&machine.logs, &machine.name)?;
         tracing::debug!(directory = %run.path().display(), "run directory");
@@ -126,7 +122,7 @@ impl Started {
             machine,
             images,
             &run,
-            accelerators,
+            hypervisors,
             fds,
             resumed,
         ));
@@ -212,10 +208,10 @@ impl Started {
         resumed: bool,
     ) -> Result<Guest> {
         let kvm = monitor.execute("query-kvm", json!({}))?;
-        let accelerator = if kvm["enabled"] == true { "kvm" } else { "tcg" };
+        let hypervisor = if kvm["enabled"] == true { "kvm" } else { "tcg" };
         let boot_time = self.start.elapsed();
         tracing::info!(
-            accelerator,
+            hypervisor,
             ?boot_time,
             kernel = info.kernel_release,
             "the guest is up"
@@ -229,7 +225,7 @@ impl Started {
             accelerator_memory: OnceLock::new(),
             run: self.run,
             info,
-            accelerator,
+            hypervisor,
             boot_time,
             resumed,
             call_timeout: machine.call_timeout,

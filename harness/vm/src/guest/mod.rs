@@ -48,7 +48,7 @@ pub struct Guest {
     accelerator_memory: OnceLock<GuestMemory>,
     run: RunDir,
     info: AgentInfo,
-    accelerator: &'static str,
+    hypervisor: &'static str,
     boot_time: Duration,
     resumed: bool,
     call_timeout: Duration,
@@ -174,8 +174,8 @@ impl Guest {
 
     /// What executes the guest's instructions: `kvm` or `tcg`.
     #[must_use]
-    pub fn accelerator(&self) -> &'static str {
-        self.accelerator
+    pub fn hypervisor(&self) -> &'static str {
+        self.hypervisor
     }
 
     /// From the start of QEMU to the agent's first message, or to where the guest went on.
