@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The device's own counters, added up: it clears them when they are read.
+//! The device's statistics registers, accumulated: reading clears them.
 //!
-//! They are read when somebody asks. Those of 32 bits stick at their maximum: to have the numbers of a
-//! line at full load, ask every half an hour.
+//! They are read when statistics are requested. Those of 32 bits saturate: on a link at full load,
+//! request statistics every half an hour.
 
 use i82576::regs::{
     self,
@@ -12,7 +12,7 @@ use i82576::regs::{
 
 use crate::hw::Hw;
 
-/// Sizes of frames that the device counts apart, from and to, in bytes with FCS.
+/// The frame sizes of the device's histogram, from and to, in bytes with FCS.
 pub(crate) const SIZES: [(u16, u16); 6] = [
     (64, 64),
     (65, 127),
@@ -55,7 +55,7 @@ macro_rules! counters {
         }
 
         impl Counters {
-            /// Adds what was counted since the last time.
+            /// Adds what the registers have counted since the last call.
             pub(crate) fn update(&mut self, hw: &Hw<'_>) {
                 let new = Self::take(hw);
 
@@ -76,7 +76,7 @@ macro_rules! counters {
                 }
             }
 
-            /// What was counted since the last time.
+            /// What the registers have counted since the last call.
             fn take(hw: &Hw<'_>) -> Self {
                 let read = |reg| u64::from(hw.read(reg));
 
@@ -119,7 +119,7 @@ counters! {
     tx_broadcast: BPTC,
 }
 
-/// A counter of two registers, of which reading the high one clears both.
+/// A counter of two registers. Reading the high one clears both.
 fn wide(hw: &Hw<'_>, low: Reg, high: Reg) -> u64 {
     let low = u64::from(hw.read(low));
 

@@ -97,7 +97,7 @@ fn probe<'bound>(
         max_pairs + 1,
     )?;
     let pairs = vectors.count() - 1;
-    // A pair for each processor at first. Queue 0 cannot be bound to device memory, so that a
+    // Initially a pair per CPU. Queue 0 cannot be bound to device memory, so that a
     // single one has a second pair, too. CAST: A number of processors fits.
     let in_use = (kernel::cpu::nr_cpu_ids() as u32).max(2).min(pairs);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which frames the device must receive beside those for its own address.
+//! RX mode: which frames the device receives besides those to its own address.
 
 use i82576::{
     filter::{
@@ -17,7 +17,7 @@ use net::{
 /// Addresses beside the device's own that it filters exactly.
 const ADDRESSES: usize = limits::RECEIVE_ADDRESSES_MODEL as usize - 1;
 
-/// What users and protocols asked for, as the device does it. The device forgets it in a reset.
+/// The RX mode that users and protocols requested, as the device implements it. A reset clears it.
 pub(crate) struct Filter {
     addresses: [Option<MacAddress>; ADDRESSES],
     multicast: Table,
@@ -36,7 +36,7 @@ impl Filter {
         promiscuous: false,
     };
 
-    /// Takes over what is asked for. More unicast addresses than the device has room for make it
+    /// Applies a requested mode. More unicast addresses than the device has registers for make it
     /// receive all: the core drops what is too much.
     pub(crate) fn set(&mut self, mode: &RxMode<'_>) {
         let mut unicast = mode.unicast.clone();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The device's registers: all of what is done to the device as a whole.
+//! The device's registers: operations on the device as a whole.
 
 mod clock;
 mod filter;
@@ -35,7 +35,7 @@ use net::stats::SharedCounter;
 
 pub(crate) use self::link::Offer;
 
-/// How often a register is looked at before the driver gives up, and how long it waits between.
+/// How often a register is polled before the driver gives up, and the delay in between.
 const TRIES: u32 = 1000;
 const PAUSE: Delta = Delta::from_micros(20);
 
@@ -43,7 +43,7 @@ const PAUSE: Delta = Delta::from_micros(20);
 const RX_THRESHOLDS: u32 = regs::thresholds(8, 8, 1);
 const TX_THRESHOLDS: u32 = regs::thresholds(8, 1, 1);
 
-/// What a register of a device reads as that is not on the bus any more.
+/// What registers read as once the device is gone from the bus.
 const GONE: u32 = u32::MAX;
 
 /// A mapped 82576.
@@ -116,7 +116,7 @@ impl<'bound> Hw<'bound> {
         self.restart_autoneg()
     }
 
-    /// Has the device make no new requests on the bus, and waits until none is pending: a reset with
+    /// Makes the device issue no new requests on the bus, and waits until none is pending: a reset with
     /// a request pending can hang the bus (`igb_disable_pcie_master()`). The reset enables them
     /// again.
     fn disable_master(&self) {
@@ -133,11 +133,11 @@ impl<'bound> Hw<'bound> {
     }
 
     /// Makes the device stop all DMA at once, for when a queue does not stop by itself. The
-    /// interface has to be started anew after it ([`Self::was_reset`]).
+    /// interface must be restarted afterwards ([`Self::was_reset`]).
     ///
     /// # Errors
     ///
-    /// The device may go on: what it may access must never be freed. It is counted.
+    /// The device may still do DMA: what it may access must never be freed. It is counted.
     pub(crate) fn stop_dma(&self) -> Result {
         pr_err!("a queue does not stop: the device is reset\n");
         self.was_reset.store(true, Relaxed);
@@ -147,13 +147,13 @@ impl<'bound> Hw<'bound> {
         })
     }
 
-    /// Returns whether [`Self::stop_dma`] had to be called since this was asked last: no queue runs
-    /// any more, whatever its type says.
+    /// Returns whether [`Self::stop_dma`] was called since the last call of this: then no queue runs,
+    /// not even one whose type is `Running`.
     pub(crate) fn was_reset(&self) -> bool {
         self.was_reset.xchg(false, Relaxed)
     }
 
-    /// How many rings were leaked, because the device did not stop to access them.
+    /// How many rings were leaked because the device did not stop accessing them.
     pub(crate) fn leaked_rings(&self) -> u64 {
         self.leaked_rings.get()
     }
@@ -195,7 +195,7 @@ impl<'bound> Hw<'bound> {
         );
     }
 
-    /// Lets frames in and out. Queues are enabled one by one.
+    /// Enables the receiver and the transmitter. Queues are enabled one by one.
     pub(crate) fn start(&self) {
         // Split NFS over TCP like any other TCP: what is behind its headers is payload.
         self.modify(
@@ -216,7 +216,7 @@ impl<'bound> Hw<'bound> {
         );
     }
 
-    /// Leads what is sent back in, inside the device. The link's speed is forced for that time.
+    /// Enables MAC loopback. The link's speed is forced while it is on.
     pub(crate) fn begin_loopback(&self) {
         self.modify(
             regs::CTRL,
@@ -226,18 +226,18 @@ impl<'bound> Hw<'bound> {
         self.modify(regs::RCTL, regs::rctl::LBM_MASK, regs::rctl::LBM_MAC);
     }
 
-    /// Sends on the wire again, at what speed the PHY negotiates.
+    /// Disables MAC loopback; the PHY negotiates the speed again.
     pub(crate) fn end_loopback(&self) {
         self.modify(regs::RCTL, regs::rctl::LBM_MASK, 0);
         self.modify(regs::CTRL, regs::ctrl::FRCSPD | regs::ctrl::FRCDPLX, 0);
     }
 
-    /// Lets no frame in any more.
+    /// Disables the receiver.
     pub(crate) fn stop_receiving(&self) {
         self.modify(regs::RCTL, regs::rctl::EN, 0);
     }
 
-    /// Lets no frame out any more.
+    /// Disables the transmitter.
     pub(crate) fn stop_sending(&self) {
         self.modify(regs::TCTL, regs::tctl::EN, 0);
     }
@@ -267,14 +267,14 @@ impl<'bound> Hw<'bound> {
             u32::from(regs::ivar_entry(pairs as u8)) << regs::ivar_misc::OTHER_SHIFT,
         );
 
-        // A vector's cause clears itself, and the vector masks itself until NAPI is through.
+        // A vector's cause clears itself, and the vector masks itself until NAPI completes.
         self.write(regs::EIAC, all);
         self.write(regs::EIAM, all);
         self.write(regs::EIMS, all);
         self.write(regs::IMS, regs::icr::LSC);
     }
 
-    /// Keeps the interrupts of a vector at least `us` microseconds apart.
+    /// Sets the minimum interval between a vector's interrupts, in microseconds.
     pub(crate) fn set_interval(&self, vector: u16, us: u32) {
         self.write(
             regs::eitr(vector),
@@ -292,12 +292,12 @@ impl<'bound> Hw<'bound> {
         self.read(regs::STATUS);
     }
 
-    /// Has the interrupt of a vector come.
+    /// Raises the interrupt of a vector.
     pub(crate) fn trigger(&self, vector: u32) {
         self.write(regs::EICS, 1 << vector);
     }
 
-    /// Has the interrupts of all vectors below this one come.
+    /// Raises the interrupts of all vectors below this one.
     pub(crate) fn trigger_all(&self, vector: u32) {
         self.write(regs::EICS, (1 << vector) - 1);
     }
@@ -357,7 +357,7 @@ impl<'bound> Hw<'bound> {
         self.quiesce(regs::rxdctl(queue), regs::rxdctl::ENABLE)
     }
 
-    /// Has an RX queue that was not disabled in time go on.
+    /// Enables an RX queue again that was not disabled in time.
     pub(crate) fn resume_rx(&self, queue: u16) {
         self.modify(regs::rxdctl(queue), 0, regs::rxdctl::ENABLE);
     }
@@ -403,7 +403,7 @@ impl<'bound> Hw<'bound> {
 impl Drop for Hw<'_> {
     fn drop(&mut self) {
         self.disable_interrupts();
-        // Bus mastering stays on when the driver is gone; after a reset the device uses it no more.
+        // Bus mastering stays on when the driver is gone; after a reset the device doesn't use it.
         self.modify(regs::CTRL_EXT, regs::ctrl_ext::DRV_LOAD, 0);
         self.modify(regs::CTRL, 0, regs::ctrl::RST);
     }

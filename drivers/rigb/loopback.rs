@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A frame in a loop inside the device, while nothing else uses its queues.
+//! Sends a frame in MAC loopback, while nothing else uses the device's queues.
 
 use core::ops::ControlFlow;
 
@@ -30,15 +30,15 @@ use net::descriptors::Descriptors;
 
 use crate::hw::Hw;
 
-/// How often the device is looked at for a frame, and how long to wait between.
+/// How often to poll the device for a frame, and the delay in between.
 const TRIES: u32 = 100;
 const PAUSE: Delta = Delta::from_millis(1);
 
-/// Memory that descriptors are made of does for frames, too.
+/// Descriptor memory is good enough for frames, too.
 const BUFFER_KIB: u32 = 2;
 const BUFFER: u32 = BUFFER_KIB * limits::PAYLOAD_BUFFER_UNIT / limits::DESCRIPTOR_SIZE;
 
-/// Waits until `done` says so, for `tries` milliseconds at the least.
+/// Waits until `done` returns true, for at least `tries` milliseconds.
 ///
 /// # Errors
 ///
@@ -58,7 +58,7 @@ pub(crate) fn wait(tries: u32, mut done: impl FnMut() -> bool) -> Result {
     }
 }
 
-/// What came back.
+/// The frames that came back.
 pub(crate) struct Received {
     ring: Descriptors,
     buffers: Descriptors<1>,
@@ -134,10 +134,10 @@ fn run(
 ) -> Result {
     let last = sent.checked_sub(1).ok_or(EINVAL)?;
 
-    // No other queue is there to hash to; whatever starts them programs this anew.
+    // Only queue 0 runs; starting the others programs this again.
     hw.write(regs::MRQC, 0);
     hw.start();
-    // The wire may be busy.
+    // The link may be busy.
     hw.receive_only(&DESTINATION);
     hw.begin_loopback();
     hw.enable_rx(
@@ -159,7 +159,7 @@ fn run(
 ///
 /// # Errors
 ///
-/// The device may go on.
+/// The device may still do DMA.
 fn stop(hw: &Hw<'_>) -> Result {
     hw.stop_receiving();
     let stopped = hw.disable_tx(0).and(hw.disable_rx(0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The interface: what the core asks of it.
+//! The interface: the core's operations.
 
 mod control;
 mod udp_segmentation;
@@ -74,17 +74,17 @@ use crate::{
     },
 };
 
-/// What all contexts may read. The interrupt handlers go first.
+/// State that all contexts may read. The interrupt handlers are dropped first.
 pub(crate) struct Adapter<'bound> {
     vectors: Vectors<'bound, Interrupt<'bound>>,
     pub(crate) parent: &'bound Device<Bound>,
     pub(crate) hw: Arc<Hw<'bound>>,
-    /// `None` if the kernel has no clocks.
+    /// `None` if the kernel has no PTP clocks.
     pub(crate) clock: Option<Arc<clock::Registration<'bound>>>,
     pub(crate) stats: KVec<Arc<QueueStats>>,
     /// Of all queue pairs, in use or not.
     pub(crate) schedulers: KVec<Scheduler<Adapter<'bound>>>,
-    /// The VLANs that were asked for. Not of the control state: the core sets them without the
+    /// The requested VLANs. Not part of the control state: the core sets them without the
     /// instance lock.
     vlans: Arc<Mutex<Table>>,
     pub(crate) link: Arc<LinkWatch>,
@@ -98,7 +98,7 @@ impl<'bound> Adapter<'bound> {
         .with(Features::IPV6_CSUM)
         .with(Features::HIGHDMA);
 
-    /// What the user may turn off.
+    /// Features that the user may turn off.
     pub(crate) const FEATURES: Features = Features::TSO
         .with(Features::TSO6)
         .with(Features::RXCSUM)
@@ -107,7 +107,7 @@ impl<'bound> Adapter<'bound> {
         .with(Features::VLAN_STRIP)
         .with(Features::VLAN_FILTER);
 
-    /// What the user may turn on, if the device has it.
+    /// Features that the user may turn on, if the device has them.
     pub(crate) const OPTIONAL_FEATURES: Features = Features::UDP_SEGMENTATION;
 
     pub(crate) fn new(
@@ -169,7 +169,7 @@ impl<'bound> Driver for Adapter<'bound> {
     }
 
     fn fix_features(_dev: Locked<'_, Self>, control: &mut Control, features: Features) -> Features {
-        // One bit of the device is for both.
+        // One bit of the device controls both.
         let features = if features.contains(Features::VLAN_STRIP) {
             features.with(Features::VLAN_INSERT)
         } else {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Single RX queues are restarted while the others run: this binds them to device memory.
+//! Restarts single RX queues while the others run, which binds them to device memory.
 //!
-//! The pair's NAPI is disabled from stop to start. Its TX queue goes on to take frames in that
-//! time; their completion waits for the NAPI.
+//! The pair's NAPI is disabled from stop to start. Its TX queue still accepts frames in that time,
+//! but their completion waits for the NAPI.
 
 use i82576::limits;
 use kernel::prelude::*;
@@ -56,7 +56,7 @@ impl<'bound> QueueManagement for Adapter<'bound> {
         index: u32,
     ) -> Result<rx::Memory<'bound>> {
         if dev.has_unreadable_provider(index) && (index == 0 || !control.settings.split) {
-            // What is not TCP goes to queue 0, which cannot be split.
+            // Packets other than TCP, which cannot be split, go to queue 0.
             return Err(EOPNOTSUPP);
         }
         let parent = dev.device().driver().parent;

@@ -19,13 +19,13 @@ use crate::{
     netdev::Adapter, //
 };
 
-/// Has the device do nothing more. Whatever the error was, it is reset afterwards.
+/// Quiesces the device. It is reset afterwards, regardless of the error.
 pub(crate) fn error_detected(
     dev: &pci::Device<Core<'_>>,
     bound: &Bound<'_>,
     state: ChannelState,
 ) -> ErsResult {
-    // Its queues may not stop, and their memory goes.
+    // Its queues may not stop, but their memory is freed.
     pci_driver::clear_master(dev);
     bound.netdev.with_locked(Adapter::detach);
     match state {
@@ -51,7 +51,7 @@ pub(crate) fn slot_reset(dev: &pci::Device<Core<'_>>, bound: &Bound<'_>) -> ErsR
     }
 }
 
-/// Goes on where [`error_detected`] has stopped.
+/// Resumes what [`error_detected`] has stopped.
 pub(crate) fn error_resume(bound: &Bound<'_>) {
     let outcome = bound.netdev.with_locked(Adapter::attach);
 

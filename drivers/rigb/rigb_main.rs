@@ -2,24 +2,24 @@
 
 //! Network driver for the Intel 82576, with device memory TCP.
 //!
-//! Where to read what:
+//! Modules:
 //!
-//! - [`driver`]: which PCI devices, and what probe does;
+//! - [`driver`]: PCI device table, and probe;
 //! - [`hw`]: the device's registers;
-//! - [`filter`]: which frames it receives;
+//! - [`filter`]: RX mode;
 //! - [`netdev`]: the interface goes up and down, and what state it has;
 //! - [`vector`]: one interrupt, one NAPI, one queue pair;
 //! - [`rx`] and [`tx`]: the two paths of a packet;
-//! - [`queues`]: single RX queues are restarted, which binds them to device memory;
-//! - [`xdp`]: XDP programs come and go;
-//! - [`xsk`]: AF_XDP sockets bring memory to a queue;
-//! - [`ethtool`]: what users see and set through ethtool;
-//! - [`loopback`]: a frame in a loop inside the device;
-//! - [`clock`]: its clock, and timestamps;
-//! - [`counters`]: what the device counts;
-//! - [`stats`]: what is counted;
-//! - [`power`]: shutdown, sleep and wake-up;
-//! - [`recovery`]: errors on the bus.
+//! - [`queues`]: restarts single RX queues, which binds them to device memory;
+//! - [`xdp`]: attaches and detaches XDP programs;
+//! - [`xsk`]: AF_XDP zero copy;
+//! - [`ethtool`]: ethtool operations;
+//! - [`loopback`]: sends frames in MAC loopback;
+//! - [`clock`]: PTP clock and timestamps;
+//! - [`counters`]: the device's statistics registers;
+//! - [`stats`]: per-queue statistics;
+//! - [`power`]: shutdown, suspend and resume;
+//! - [`recovery`]: PCI error recovery.
 
 mod clock;
 mod counters;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is counted: for each queue, over the life of the device.
+//! Per-queue statistics, which last as long as the device.
 
 use net::stats::{
     Counter,
@@ -16,27 +16,27 @@ use crate::netdev::Adapter;
 pub(crate) struct QueueStats {
     pub(crate) rx_packets: Counter,
     pub(crate) rx_bytes: Counter,
-    /// Packets that the device has split.
+    /// Packets that the device split.
     pub(crate) rx_split: Counter,
     /// Packets that the device did not split, on a queue whose memory the CPU cannot read.
     pub(crate) rx_unsplit_dropped: Counter,
     /// Packets without a verified checksum, on such a queue.
     pub(crate) rx_unverified_dropped: Counter,
-    /// Packets dropped for want of memory.
+    /// Packets dropped for lack of memory.
     pub(crate) rx_alloc_dropped: Counter,
     /// Packets with errors.
     pub(crate) rx_errors: Counter,
     /// Times that a pool had no memory for a descriptor.
     pub(crate) rx_alloc_fail: Counter,
-    /// Times that NAPI ended with too few descriptors posted to be woken by the device.
+    /// Polls that ended with too few descriptors posted for the device to raise an interrupt.
     pub(crate) rx_starved: Counter,
-    /// Packets that an XDP program dropped, sent back, gave to others.
+    /// Packets that an XDP program dropped, transmitted or redirected.
     pub(crate) rx_xdp_drop: Counter,
     pub(crate) rx_xdp_tx: Counter,
     pub(crate) rx_xdp_redirect: Counter,
-    /// Packets that were dropped because a program failed, or because what it wants did.
+    /// Packets that were dropped because an XDP program, or its action, failed.
     pub(crate) rx_xdp_failed: Counter,
-    /// Packets that went up although their queue is a socket's.
+    /// Packets that were passed to the stack from a queue with an AF_XDP pool.
     pub(crate) rx_xsk_copied: Counter,
     pub(crate) rx_csum_verified: Counter,
     pub(crate) rx_csum_none: Counter,
@@ -53,20 +53,20 @@ pub(crate) struct QueueStats {
     pub(crate) tx_tso_bytes: Counter,
     pub(crate) tx_tso_wire_packets: Counter,
     pub(crate) tx_tso_wire_bytes: Counter,
-    /// Times that the queue was stopped for want of descriptors, and woken.
+    /// Times that the queue was stopped for lack of descriptors, and woken.
     pub(crate) tx_stop: Counter,
     pub(crate) tx_wake: Counter,
     /// Parts of frames in device memory: of one or more fragments, as [`net::dma::TxMappings`] has
     /// them.
     pub(crate) tx_net_iovs: Counter,
     pub(crate) tx_dropped: Counter,
-    /// Doorbells rung.
+    /// Doorbell writes.
     pub(crate) tx_doorbells: Counter,
-    /// Frames that were put on the ring for XDP programs, this device's or others'.
+    /// Frames that XDP programs put on the ring, this device's or others'.
     pub(crate) tx_xdp: Counter,
-    /// Frames of theirs for which there was no room.
+    /// Such frames that did not fit.
     pub(crate) tx_xdp_dropped: Counter,
-    /// Frames of AF_XDP sockets that were put on the ring, and others that the device cannot send.
+    /// Frames of AF_XDP sockets that were put on the ring, and those that the device cannot send.
     pub(crate) tx_xsk: Counter,
     pub(crate) tx_xsk_dropped: Counter,
 }

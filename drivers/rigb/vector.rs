@@ -36,9 +36,9 @@ use crate::{
     tx, //
 };
 
-/// What a queue pair's NAPI works on.
+/// The state of a queue pair's NAPI.
 ///
-/// `rx` is missing while the queue is being restarted, both while the interface is down.
+/// `rx` is `None` while the queue is being restarted, both are while the interface is down.
 #[derive(Default)]
 pub(crate) struct QueuePair<'bound> {
     pub(crate) rx: Option<rx::Queue<'bound>>,
@@ -46,13 +46,13 @@ pub(crate) struct QueuePair<'bound> {
 }
 
 impl<'bound> QueuePair<'bound> {
-    /// Sends what AF_XDP sockets have; returns whether there may be more.
+    /// Transmits frames of AF_XDP sockets; returns whether there may be more.
     #[inline]
     fn send_xsk(&mut self, napi: &Receive<'_, Adapter<'bound>>) -> bool {
         let (Some(pool), Some(rx::Queue::Xsk(_))) = (napi.pool(napi.index()), &self.rx) else {
             return false;
         };
-        // Without a link nothing would be sent.
+        // Without carrier nothing would be sent.
         if !napi.device().has_carrier() {
             return false;
         }
@@ -130,7 +130,7 @@ pub(crate) enum Interrupt<'bound> {
     },
 }
 
-/// What others know of the link's interrupt, and tell it.
+/// The state that the link's interrupt shares with others.
 pub(crate) struct LinkWatch {
     interrupts: SharedCounter,
     messages: Atomic<u32>,
@@ -144,12 +144,12 @@ impl LinkWatch {
         }
     }
 
-    /// How often the interrupt came.
+    /// How often the interrupt was raised.
     pub(crate) fn interrupts(&self) -> u64 {
         self.interrupts.get()
     }
 
-    /// What is said in the log (`NETIF_MSG_*`). There is not much to say: only of the link.
+    /// The message level (`NETIF_MSG_*`). Only link messages exist.
     pub(crate) fn messages(&self) -> u32 {
         self.messages.load(Relaxed)
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! XDP programs come and go.
+//! Attaches and detaches XDP programs.
 //!
-//! The first program needs other buffers, and so new rings, as a new MTU does. Another one, or none,
-//! is only swapped in, between two polls of each NAPI: that needs no memory, and loses no packet.
-//! Buffers keep their room for a program until new rings are made for another reason.
+//! The first program needs different buffers, and so new rings, as a new MTU does. Replacing or
+//! detaching it happens between two polls of each NAPI: that needs no memory, and loses no packet.
+//! Buffers keep the headroom until new rings are allocated for another reason.
 
 use kernel::prelude::*;
 use net::{
@@ -48,7 +48,7 @@ impl<'bound> Xdp for Adapter<'bound> {
     }
 }
 
-/// Header split stays off while there is a program, or an AF_XDP socket works without copies.
+/// Header split stays off while there is an XDP program or an AF_XDP pool.
 ///
 /// # Errors
 ///
@@ -65,7 +65,7 @@ pub(crate) fn check_split(control: &Control, split: bool, extack: &ExtAck<'_>) -
     Ok(())
 }
 
-/// Has the queues that run go on with `control.program`.
+/// Replaces the program of running queues by `control.program`.
 fn replace_program(dev: Locked<'_, Adapter<'_>>, control: &Control) {
     for index in 0..control.pairs {
         let _ = dev.change_napi(index.into(), |state| {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! AF_XDP without copies: pools come to single queues, and go.
+//! AF_XDP zero copy: attaches pools to single queues, and detaches them.
 //!
-//! A pool belongs to the queue pair's NAPI. The pair gets new rings when one comes or goes; others
-//! don't notice. As long as there is one, headers are not split, so that no queue can be bound.
+//! A pool belongs to the queue pair's NAPI. The pair gets new rings when a pool is attached or
+//! detached; others are not disturbed. While there is one, header split is off, so no queue can be
+//! bound.
 
 use i82576::limits;
 use kernel::prelude::*;
@@ -19,7 +20,7 @@ use crate::netdev::{
     Rings, //
 };
 
-/// Queues that an AF_XDP pool is bound to: the size of its frames, in bytes.
+/// Queues that have an AF_XDP pool: the size of its frames, in bytes.
 pub(crate) struct XskQueues([Option<u32>; limits::MAX_RX_QUEUES as usize]);
 
 impl XskQueues {

@@ -2,8 +2,8 @@
 
 //! Channels: how many queue pairs are in use.
 //!
-//! Pairs that stay in use do not notice: only those that come are started, and only those that go
-//! are stopped. All pairs keep their NAPI, vector and counters, in use or not.
+//! Pairs that stay in use are not disturbed: only those that are added are started, and only those
+//! that are removed are stopped. All pairs keep their NAPI, vector and counters, in use or not.
 
 use core::ops::Range;
 
@@ -64,7 +64,7 @@ impl<'bound> Channels for Adapter<'bound> {
     }
 }
 
-/// The queues are there before anything is sent to them.
+/// Starts new queues before the core and the RSS table use them.
 fn grow<'bound>(
     dev: Locked<'_, Adapter<'bound>>,
     rtnl: Rtnl<'_>,
@@ -88,7 +88,7 @@ fn grow<'bound>(
     Ok(())
 }
 
-/// Nothing is sent to the queues any more before they go.
+/// Takes queues from the core and the RSS table before they are stopped.
 fn shrink<'bound>(
     dev: Locked<'_, Adapter<'bound>>,
     rtnl: Rtnl<'_>,
@@ -104,13 +104,13 @@ fn shrink<'bound>(
     Ok(())
 }
 
-/// Stops queue pairs that nothing is sent to any more.
+/// Stops queue pairs that are no longer used.
 fn retire(dev: Locked<'_, Adapter<'_>>, pairs: Range<u16>) {
     Adapter::halt_pairs(dev, pairs.clone(), Pending::Send);
     Adapter::retire_pairs(dev, pairs);
 }
 
-/// Sends flows to all queues in use, unless a user has said where they go.
+/// Spreads flows over all queues in use, unless a user has set the RSS table.
 fn spread<'bound>(dev: Locked<'_, Adapter<'bound>>, control: &mut Control) {
     if dev.rss_is_users() {
         return;

@@ -19,7 +19,7 @@ use crate::netdev::{
     Control, //
 };
 
-/// At first: at most one interrupt of a vector in this time. The first one after a pause comes at
+/// The default minimum interval between a vector's interrupts. The first one after a pause comes at
 /// once. In this time the wire brings 50 KB, which fit any ring.
 pub(crate) const DEFAULT: Coalesce = Coalesce {
     rx_usecs: 400,
@@ -56,13 +56,13 @@ impl<'bound> Coalescing for Adapter<'bound> {
                 let index = in_use(control, index)?;
                 index..index + 1
             }
-            // Those that are not in use, too: they may come.
+            // Also those that are not in use: they may be later.
             None => 0..control.coalesce.len(),
         };
 
         let all = (0u16..).zip(control.coalesce.iter_mut());
         for (index, now) in all.skip(pairs.start).take(pairs.len()) {
-            // One that adapts already goes on as it does.
+            // DIM keeps its state where it is enabled already.
             if coalesce.adaptive_rx != now.adaptive_rx {
                 dev.moderate_napi(index.into(), coalesce.adaptive_rx)?;
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What helps to find out what is wrong: registers, lights, and what the driver logs. The tests
+//! Diagnostics: register dump, port identification, and the message level. The tests
 //! are in [`super::self_test`].
 
 use i82576::regs::{
@@ -27,7 +27,7 @@ use crate::netdev::{
     Control, //
 };
 
-/// Registers of the device as a whole that nothing happens to when they are read.
+/// Registers of the device as a whole that reading does not change.
 const GLOBAL: [Reg; 39] = [
     regs::CTRL,
     regs::STATUS,
@@ -90,7 +90,7 @@ const QUEUE: [fn(u16) -> Reg; 15] = [
     regs::eitr,
 ];
 
-/// Queues of which registers are dumped: all.
+/// Queues whose registers are dumped: all.
 const QUEUES: usize = i82576::limits::MAX_RX_QUEUES as usize;
 
 /// The registers of a dump, in its order.
@@ -142,7 +142,7 @@ impl<'bound> Identify for Adapter<'bound> {
 
 #[vtable]
 impl<'bound> WakeOnLan for Adapter<'bound> {
-    /// The driver arms nothing that wakes the system.
+    /// The driver does not support wake-on-LAN.
     fn wake_on_lan(_control: &Control) -> WakeEvents {
         WakeEvents::default()
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Rules that say to which queue packets go: the device's five-tuple filters.
+//! Flow steering rules: the device's five-tuple filters.
 
 use i82576::{
     five_tuple::{
@@ -84,7 +84,7 @@ fn errno(refusal: Refusal) -> Error {
     }
 }
 
-/// What a user says, as the datasheet's crate takes it.
+/// Converts a user's rule for `i82576`.
 fn device_rule(rule: &FlowRule) -> Rule {
     Rule {
         protocol: match rule.protocol {
@@ -123,7 +123,7 @@ fn device_field<T>(field: Masked<T>) -> five_tuple::Masked<T> {
     }
 }
 
-/// What a filter does, as users see it.
+/// A filter, as users see it.
 fn users_rule(filter: &Filter) -> FlowRule {
     FlowRule {
         protocol: match filter.protocol {
@@ -146,7 +146,7 @@ fn users_rule(filter: &Filter) -> FlowRule {
     }
 }
 
-/// All of a value, or nothing.
+/// A mask of all bits, or of none.
 fn users_field<T: Default>(value: Option<T>, all: T) -> Masked<T> {
     value.map_or_else(Masked::default, |value| Masked { value, mask: all })
 }

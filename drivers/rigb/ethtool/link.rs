@@ -2,8 +2,8 @@
 
 //! The link: what is negotiated, and flow control.
 //!
-//! 1000BASE-T has to be negotiated, so the driver always negotiates, and offers less if the user
-//! wants a lower speed. Flow control is not negotiated: it is as the user sets it.
+//! 1000BASE-T requires autonegotiation, so the driver always uses it, and advertises fewer modes if
+//! the user requests a lower speed. Flow control is not negotiated: it is as the user sets it.
 
 use i82576::regs::phy;
 use kernel::prelude::*;
@@ -39,7 +39,7 @@ const MODES: [(LinkModes, u16); 4] = [
     (LinkModes::MODE_100baseT_Full, phy::ADV_100_FULL),
 ];
 
-/// What says nothing of speed and duplex, and is always so.
+/// Properties other than speed and duplex, which never change.
 const FIXED: LinkModes = LinkModes::MODE_Autoneg.with(LinkModes::MODE_TP);
 
 /// The modes whose bits are set in the registers of one side.
@@ -137,7 +137,7 @@ impl<'bound> FlowControl for Adapter<'bound> {
     }
 }
 
-/// Reports that there is no link while it is negotiated: QEMU's model raises no interrupt
+/// Reports the loss of the link when negotiation restarts: QEMU's model raises no interrupt
 /// for that, only when the link is there.
 fn look_at_link(dev: Locked<'_, Adapter<'_>>) {
     let hw = &dev.device().driver().hw;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The device tests itself: registers, an interrupt, and a frame in a loop inside the device.
+//! Self-test: registers, an interrupt, and a frame in MAC loopback.
 
 use i82576::{
     limits,
@@ -106,10 +106,10 @@ fn registers(hw: &Hw<'_>) -> Result {
     outcome
 }
 
-/// How often to look for an interrupt, at most: the processor that takes it may be busy, or a guest's.
+/// How often to look for an interrupt, at most: the CPU that takes it may be busy, or a vCPU.
 const INTERRUPT_TRIES: u32 = 5000;
 
-/// An interrupt that is asked for comes.
+/// A requested interrupt arrives.
 fn interrupt<'bound>(adapter: &Adapter<'bound>, control: &Control) -> Result {
     let hw = &adapter.hw;
     // The link's vector is the one after the queue pairs'.
@@ -123,7 +123,7 @@ fn interrupt<'bound>(adapter: &Adapter<'bound>, control: &Control) -> Result {
     came
 }
 
-/// Bytes of the frame that is sent: to [`DESTINATION`], of an EtherType for experiments, and numbers.
+/// The frame that is sent: to [`DESTINATION`], with an experimental EtherType, then numbers.
 const FRAME: u16 = 512;
 const HEADER: [u64; 2] = [0x5452_0000_0000_0000 | destination(), 0x0000_b588_5600_5443];
 
@@ -142,9 +142,9 @@ fn frame(index: u32) -> u64 {
     }
 }
 
-/// A frame that is sent in a loop inside the device comes back as it was.
+/// A frame that is sent in MAC loopback comes back unchanged.
 fn loopback(parent: &Device<Bound>, hw: &Hw<'_>) -> Result {
-    // Memory that descriptors are made of does for frames, too: two quadwords each.
+    // Descriptor memory is good enough for frames, too: two quadwords each.
     let sent = Descriptors::<2>::new(parent, u32::from(FRAME) / limits::DESCRIPTOR_SIZE)?;
 
     for index in 0..u32::from(FRAME) / limits::DESCRIPTOR_SIZE {

@@ -35,7 +35,7 @@ const STATISTICS: [Statistic; 19] = [
     (c"tx_xsk_dropped", |s| s.tx_xsk_dropped.get()),
 ];
 
-/// Of the device: rings that it did not stop to access, whose memory is never freed.
+/// Rings that the device did not stop accessing, whose memory is never freed.
 const LEAKED_RINGS: &CStr = c"leaked_rings";
 
 /// Those of queues, and then that of the device.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The device's registers: which frames pass, and what becomes of VLAN tags.
+//! The device's registers: RX filters and VLAN offload.
 
 use i82576::{
     filter::Table,
@@ -20,7 +20,7 @@ impl Hw<'_> {
         regs::rah::decode(self.read(regs::ral(0)), self.read(regs::rah(0))).unwrap_or_default()
     }
 
-    /// Filters for another MAC address.
+    /// Sets the MAC address that the device filters for.
     pub(crate) fn set_mac_address(&self, addr: &MacAddress) {
         self.set_address(0, Some(*addr));
     }
@@ -41,7 +41,7 @@ impl Hw<'_> {
         self.write(regs::rah(n), high);
     }
 
-    /// Sets which frames pass, with those of `features` that have to do with it.
+    /// Sets which frames are received, with the `features` that affect it.
     pub(crate) fn set_filter(&self, filter: &Filter, features: Features) {
         for (n, addr) in (1u16..).zip(filter.addresses()) {
             self.set_address(n, addr);
@@ -67,7 +67,7 @@ impl Hw<'_> {
         );
     }
 
-    /// Sets whether the device handles VLAN tags: one bit is for insertion and stripping.
+    /// Sets whether the device handles VLAN tags: one bit enables both insertion and stripping.
     pub(crate) fn set_vlan_tags(&self, features: Features) {
         let set = if features.contains(Features::VLAN_STRIP) {
             regs::ctrl::VME
@@ -78,7 +78,7 @@ impl Hw<'_> {
         self.modify(regs::CTRL, regs::ctrl::VME, set);
     }
 
-    /// Sets the VLANs whose frames pass, where VLANs are filtered.
+    /// Sets the VLANs whose frames are received while VLANs are filtered.
     pub(crate) fn set_vlans(&self, vlans: &Table) {
         for (n, value) in (0u16..).zip(vlans.registers()) {
             self.write(regs::vfta(n), value);

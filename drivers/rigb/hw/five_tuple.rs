@@ -13,8 +13,8 @@ use i82576::{
 use super::Hw;
 
 impl Hw<'_> {
-    /// Whether the device has five-tuple filters, as its registers tell: QEMU's model has none.
-    /// Only while nothing is received; on return all filters are off.
+    /// Probes whether the device has five-tuple filters, by their registers: QEMU's model has none.
+    /// Must only be called while nothing is received; on return all filters are off.
     pub(crate) fn has_five_tuples(&self) -> bool {
         five_tuple::exist(|reg, value| self.write(reg, value), |reg| self.read(reg))
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The link: PHY, flow control, and the port's lights.
+//! The link: PHY, flow control, and the port's LEDs.
 
 use i82576::{
     limits,
@@ -19,7 +19,7 @@ use super::{
     Hw, //
 };
 
-/// What a side offers: bits of the PHY's registers, which are other ones for the two sides.
+/// The modes that a side advertises: bits of the PHY's registers, which differ for the two sides.
 #[derive(Copy, Clone, PartialEq)]
 pub(crate) struct Offer {
     /// 10 and 100 Mb/s.
@@ -28,10 +28,10 @@ pub(crate) struct Offer {
     pub(crate) gigabit: u16,
 }
 
-/// What the two sides offer.
+/// The modes that the two sides advertise.
 pub(crate) struct Negotiation {
     pub(crate) own: Offer,
-    /// Nothing while that is not known.
+    /// Empty while that is not known.
     pub(crate) partner: Offer,
 }
 
@@ -59,19 +59,19 @@ impl Hw<'_> {
         self.phy_wait()
     }
 
-    /// Starts negotiation again.
+    /// Restarts autonegotiation.
     pub(crate) fn restart_autoneg(&self) -> Result {
         self.phy_write(phy::CONTROL, phy::CR_AUTONEG)
     }
 
-    /// Offers these speeds, and negotiates again.
+    /// Advertises these speeds, and restarts autonegotiation.
     pub(crate) fn advertise(&self, offer: Offer) -> Result {
         self.phy_write(phy::AUTONEG_ADV, offer.slow | phy::ADV_IEEE_802_3)?;
         self.phy_write(phy::GIG_CONTROL, offer.gigabit)?;
         self.restart_autoneg()
     }
 
-    /// Offers these speeds again, if a reset of the PHY has changed that.
+    /// Advertises these speeds again, if a reset of the PHY has changed that.
     pub(crate) fn keep_advertising(&self, offer: Offer) -> Result {
         let now = self.offer()?;
 
@@ -82,7 +82,7 @@ impl Hw<'_> {
         }
     }
 
-    /// What this side offers.
+    /// The modes that this side advertises.
     fn offer(&self) -> Result<Offer> {
         Ok(Offer {
             slow: self.phy_read(phy::AUTONEG_ADV)? & !phy::ADV_IEEE_802_3,
@@ -90,7 +90,7 @@ impl Hw<'_> {
         })
     }
 
-    /// What is negotiated.
+    /// What was negotiated.
     pub(crate) fn negotiation(&self) -> Result<Negotiation> {
         let known = self.phy_read(phy::STATUS)? & phy::SR_AUTONEG_COMPLETE != 0;
         let partner = |register| {
@@ -118,8 +118,8 @@ impl Hw<'_> {
             .then(|| (regs::status::speed(status), status & regs::status::FD != 0))
     }
 
-    /// Obeys pause frames, and sends some when the packet buffer fills up. As queues drop what they
-    /// have no descriptor for, that is only when the bus does not keep up.
+    /// Honours pause frames, and sends some when the packet buffer fills up. As queues drop packets that
+    /// they have no descriptor for, that only happens when the bus does not keep up.
     pub(crate) fn set_flow_control(&self, rx: bool, tx: bool) {
         let (low, high) = if tx {
             fc::thresholds(limits::MAX_FRAME)
@@ -142,17 +142,17 @@ impl Hw<'_> {
         );
     }
 
-    /// What the port's lights show.
+    /// The mode of the port's LEDs.
     pub(crate) fn lights(&self) -> u32 {
         self.read(regs::LEDCTL)
     }
 
-    /// Turns all lights of the port on or off.
+    /// Turns all LEDs of the port on or off.
     pub(crate) fn set_lights(&self, on: bool) {
         self.write(regs::LEDCTL, ledctl::all(on));
     }
 
-    /// Has the lights show what they did.
+    /// Restores the mode of the port's LEDs.
     pub(crate) fn restore_lights(&self, saved: u32) {
         self.write(regs::LEDCTL, saved);
     }

@@ -22,7 +22,7 @@ use super::{
     GONE, //
 };
 
-/// How often a semaphore is tried, and how long to wait between.
+/// How often to try a semaphore, and the delay in between.
 const TRIES: u32 = 200;
 const PAUSE: Delta = Delta::from_millis(5);
 
@@ -59,7 +59,7 @@ pub(super) struct PhyLock<'a, 'bound> {
 impl<'a, 'bound> PhyLock<'a, 'bound> {
     /// # Errors
     ///
-    /// `EBUSY` if somebody keeps it, `ENODEV` if the device is gone.
+    /// `EBUSY` if it stays taken, `ENODEV` if the device is gone.
     pub(super) fn acquire(hw: &'a Hw<'bound>) -> Result<Self> {
         let port = match hw.read(regs::STATUS) {
             GONE => return Err(ENODEV),
@@ -94,7 +94,7 @@ impl Drop for PhyLock<'_, '_> {
             }
             fsleep(PAUSE);
         }
-        // Others go on after a while without it; so does this driver.
+        // Like other drivers, go on without it after a while.
         pr_err!("the semaphore between ports and firmware is not released\n");
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the control path works on.
+//! The state of the control path.
 
 use core::ops::Range;
 
@@ -32,14 +32,14 @@ use crate::{
     xsk::XskQueues,
 };
 
-/// Descriptors in a ring at first.
+/// Default number of descriptors in a ring.
 const RX_RING: u16 = 1024;
 const TX_RING: u16 = 512;
 
 /// The MTU of a new interface, in bytes (`ether_setup()`).
 const MTU: u32 = 1500;
 
-/// What rings depend on.
+/// The settings that rings depend on.
 #[derive(Copy, Clone)]
 pub(crate) struct Settings {
     /// Descriptors of RX rings.
@@ -66,7 +66,7 @@ impl Settings {
     }
 }
 
-/// What the control path works on, under the instance lock.
+/// The state of the control path, protected by the instance lock.
 pub(crate) struct Control {
     /// The queue pairs of the device.
     pub(crate) pairs: u16,
@@ -77,25 +77,25 @@ pub(crate) struct Control {
     pub(crate) settings: Settings,
     pub(crate) key: rss::Key,
     pub(crate) table: rss::IndirectionTable,
-    /// What is hashed while headers are not split.
+    /// What RSS hashes while header split is off.
     pub(crate) hash_fields: rss::HashFields,
-    /// Queues that work on the memory of AF_XDP sockets.
+    /// Queues that use the memory of AF_XDP sockets.
     pub(crate) xsk: XskQueues,
-    /// What the queues run.
+    /// The XDP program.
     pub(crate) program: Option<Program>,
     /// Which frames are received.
     pub(super) filter: Filter,
-    /// Which packets go to a queue of their own; `None` if the device has no such filters.
+    /// Flow steering rules; `None` if the device has no five-tuple filters.
     pub(crate) five_tuples: Option<five_tuple::Table>,
     pub(crate) pause: Pause,
     /// Which frames get hardware timestamps.
     pub(crate) timestamping: Timestamping,
-    /// What a user wants the link to offer.
+    /// The link modes to advertise.
     pub(crate) offer: Option<Offer>,
     pub(crate) counters: Counters,
-    /// Whether the device segments UDP, once it is known.
+    /// Whether the device segments UDP, once that is known.
     pub(super) segments_udp: Option<bool>,
-    /// What the lights showed before they were used to find the port.
+    /// The mode of the LEDs before they were used to identify the port.
     pub(crate) saved_lights: u32,
 }
 
@@ -138,8 +138,8 @@ impl Control {
         })
     }
 
-    /// What is hashed. A queue can be bound while headers are split, and then must not get what
-    /// cannot be split: only TCP is hashed, and all else goes to queue 0.
+    /// What RSS hashes. While header split is on, a queue can be bound, and must not get packets that
+    /// cannot be split: only TCP is hashed, and everything else goes to queue 0.
     pub(crate) fn effective_hash_fields(&self) -> rss::HashFields {
         if self.settings.split {
             rss::HashFields::TCP
@@ -148,7 +148,7 @@ impl Control {
         }
     }
 
-    /// Tells the device how to spread flows.
+    /// Programs RSS.
     pub(crate) fn program_rss(&self, hw: &Hw<'_>) {
         hw.set_rss(&self.key, &self.table, self.effective_hash_fields());
     }

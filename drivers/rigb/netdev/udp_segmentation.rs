@@ -18,11 +18,11 @@ use super::{
 };
 use crate::loopback;
 
-/// Asks the device the first time, which interrupts traffic.
+/// Probes the device the first time, which interrupts traffic.
 ///
 /// # Errors
 ///
-/// As for [`Adapter::offline`]; it is asked again the next time.
+/// As for [`Adapter::offline`]; the next call probes again.
 pub(super) fn segments_udp<'bound>(
     dev: Locked<'_, Adapter<'bound>>,
     control: &mut Control,
@@ -41,7 +41,7 @@ pub(super) fn segments_udp<'bound>(
             );
             false
         }
-        // It is not asked again: the core would do so with each change of another feature.
+        // It is not probed again: the core would cause that with each change of another feature.
         Err(error) => {
             dev_warn!(
                 parent,
@@ -55,7 +55,7 @@ pub(super) fn segments_udp<'bound>(
     Ok(segments)
 }
 
-/// Sends a datagram to be segmented in a loop inside the device, and looks at what comes of it.
+/// Sends a datagram to be segmented in MAC loopback, and checks what comes back.
 ///
 /// # Errors
 ///
