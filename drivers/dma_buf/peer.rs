@@ -88,9 +88,9 @@ impl PeerMemory {
         const MEMORY: usize = (bindings::IORESOURCE_MEM | bindings::IORESOURCE_PREFETCH) as usize;
         let (start, size) = (pdev.resource_start(bar)?, pdev.resource_len(bar)?);
         let raw = as_raw(pdev);
-        // SAFETY: The device is valid, and does not change its BARs while it is bound; the index was
-        // checked above.
-        let flags = unsafe { (*raw).resource[bar as usize].flags };
+        // SAFETY: The device is valid, and does not change its BARs while it is bound.
+        let resources = unsafe { &(*raw).resource };
+        let flags = resources.get(bar as usize).map_or(0, |bar| bar.flags);
 
         if size == 0 || flags & MEMORY != MEMORY {
             dev_err!(pdev, "BAR {} is not prefetchable memory\n", bar);
@@ -106,8 +106,8 @@ impl PeerMemory {
         // SAFETY: As above, and peer-to-peer DMA is set up.
         let provider = unsafe { bindings::pcim_p2pdma_provider(raw, index) };
 
-        // INVARIANT: As this function requires. The guard below closes the gate and waits until it is empty before devres,
-        // which goes backwards, takes away what was set up above.
+        // INVARIANT: As this function requires. The guard below closes the gate and waits until it is
+        // empty before devres, which goes backwards, takes away what was set up above.
         let memory = Arc::pin_init(
             try_pin_init!(Self {
                 pdev: pdev.into(),

@@ -106,10 +106,11 @@ impl<'bound> TxMapping<'bound> {
             )
         };
 
+        // Says that the result is looked at (`dma_mapping_error()`).
         #[cfg(CONFIG_DMA_API_DEBUG)]
-        // SAFETY: The device is valid; says that the result is looked at (`dma_mapping_error()`).
-        unsafe {
-            bindings::debug_dma_mapping_error(as_raw(dev), addr);
+        {
+            // SAFETY: The device is valid.
+            unsafe { bindings::debug_dma_mapping_error(as_raw(dev), addr) };
         }
         Self::checked(dev, addr, len)
     }
@@ -212,12 +213,12 @@ impl<'bound> Iterator for TxMappings<'_, 'bound> {
         let (first, others) = fragments.split_first()?;
 
         let Some(addr) = net_iov_address(first) else {
-            // SAFETY: The fragment is of pages, and as long as the skb. CAST: So it is a page's
-            // address.
             self.next = Some(index + 1);
-            return Some(unsafe {
-                TxMapping::page(self.dev, first.netmem as *mut _, first.offset, first.len)
-            });
+            // CAST: Without the bit of a net_iov it is a page's address.
+            let page = first.netmem as *mut bindings::page;
+
+            // SAFETY: The fragment is of pages, and as long as the skb.
+            return Some(unsafe { TxMapping::page(self.dev, page, first.offset, first.len) });
         };
         let (mut len, mut taken) = (first.len, 1);
 

@@ -128,8 +128,14 @@ impl Config {
             flags.set_netmem_tx(bindings::netmem_tx_mode_NETMEM_TX_DMA as c_ulong);
         }
         for (set, flag) in [
-            (self.unicast_filter, bindings::netdev_priv_flags_IFF_UNICAST_FLT),
-            (self.live_address_change, bindings::netdev_priv_flags_IFF_LIVE_ADDR_CHANGE),
+            (
+                self.unicast_filter,
+                bindings::netdev_priv_flags_IFF_UNICAST_FLT,
+            ),
+            (
+                self.live_address_change,
+                bindings::netdev_priv_flags_IFF_LIVE_ADDR_CHANGE,
+            ),
         ] {
             if set {
                 flags.set_priv_flags(flags.priv_flags() | flag as c_ulong);

@@ -104,7 +104,11 @@ pub(crate) fn timestamping(wanted: hwtstamp::Timestamping) -> Result<Timestampin
 /// The device's settings, as the user sees them.
 pub(crate) fn user_timestamping(timestamping: &Timestamping) -> hwtstamp::Timestamping {
     hwtstamp::Timestamping {
-        tx: if timestamping.tx { TxType::On } else { TxType::Off },
+        tx: if timestamping.tx {
+            TxType::On
+        } else {
+            TxType::Off
+        },
         rx: match timestamping.rx {
             Messages::None => RxFilter::NONE,
             Messages::Sync => RxFilter::PTP_V2_L2_SYNC,

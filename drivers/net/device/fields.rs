@@ -18,11 +18,9 @@ use super::{
     MacAddress,
     Private, //
 };
-use crate::{
-    once::{
-        read_once,
-        test_bit, //
-    },
+use crate::once::{
+    read_once,
+    test_bit, //
 };
 
 /// The driver's part of a net device (`netdev_priv()`).

@@ -13,8 +13,8 @@ use net_bindings as bindings;
 use super::{
     SkbRef,
     TxSkb,
-    ETH_P_8021Q,
     ETH_HLEN,
+    ETH_P_8021Q,
     HEADROOM,
     MAX_FRAGMENTS,
     TAILROOM, //

@@ -114,7 +114,7 @@ impl Receiver {
     ///
     /// # Errors
     ///
-    /// As [`TokenReturner::give_back`].
+    /// As [`TokenReturner::return_tokens`].
     pub fn return_tokens(&mut self, tokens: &[Token]) -> Result<()> {
         self.returner.return_tokens(&self.stream, tokens)
     }

@@ -37,7 +37,12 @@ pub(crate) struct Options {
     part: bool,
     /// With --part: skip it where the debug kernel is not built and so many
     /// minutes are too few; JUnit XML says so
-    #[arg(long, value_name = "MINUTES", requires = "part", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "MINUTES",
+        requires = "part",
+        allow_negative_numbers = true
+    )]
     minutes_left: Option<i64>,
     /// Run only tests whose names contain one of these; words after `--`
     /// go to cargo-nextest (`-- -E 'package(cases)'`)

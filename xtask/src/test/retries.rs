@@ -40,7 +40,9 @@ impl Retries {
                 };
                 retries.passed += 1;
                 if !flaky_runs.is_empty() {
-                    retries.retried.push(format!("{} {}", &*suite.name, &*case.name));
+                    retries
+                        .retried
+                        .push(format!("{} {}", &*suite.name, &*case.name));
                 }
             }
         }
@@ -61,7 +63,11 @@ impl Retries {
 impl Display for Retries {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { passed, retried } = self;
-        write!(f, "{} of {passed} tests passed only on a retry", retried.len())
+        write!(
+            f,
+            "{} of {passed} tests passed only on a retry",
+            retried.len()
+        )
     }
 }
 
