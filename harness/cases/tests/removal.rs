@@ -1,24 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The device goes while it is in use: orderly, and before anybody knows.
+//! The device goes while it is in use: orderly, and by surprise.
 
 use cases::{Driver, Family, KernelFault, Result, Testbed};
-use protocol::{
-    Ns,
-    ethtool::GetDriverStats,
-    kernel::WriteFile,
-    link::ListInterfaces,
-    pci::{ReadRegister, WriteConfig},
-    rings::DataSplit,
-};
+use protocol::{XdpSocket, ethtool::GetDriverStats, link::ListInterfaces, rings::DataSplit};
 
 const MIB: u64 = 1 << 20;
-
-/// Where the command register is in the configuration space (PCI specification, 6.2.2).
-const COMMAND: u16 = 4;
-
-/// Where the status register is in the first BAR (82576 datasheet, 8.2.2).
-const STATUS: u32 = 0x8;
 
 /// Whether the NIC under test has its interface, as 1 or 0.
 fn interfaces(bed: &Testbed) -> Result<u64> {
@@ -67,27 +54,22 @@ fn unplugging_a_device_of_the_c_driver_shows_the_same_order_of_locks() -> Result
 
 #[test]
 fn a_device_that_is_gone_is_let_go_of_and_can_come_back() -> Result {
-    let bed = Testbed::devmem("gone")?;
+    let bed = Testbed::options()
+        .mtu(9000)
+        .header_split()
+        .pull_out(env!("CARGO_TARGET_TMPDIR"))?
+        .boot("gone")?;
+    bed.steer(bed.local, &[1])?;
     bed.allow_faults(&[
         KernelFault::MappingOutlivesDriver,
         KernelFault::UnmapForFreedDevice,
+        KernelFault::PciehpLockOrder,
     ]);
-    // It sends nothing any more, and the kernel may say so before anybody lets go of it.
+    // It sends nothing any more, and the kernel may say so before it notices.
     bed.guest.allow_log(&["NETDEV WATCHDOG"]);
-    let device = bed.pci_device(bed.local)?;
     let flows = bed.both_ways(2 * MIB)?;
 
-    // It answers no access to its memory any more, and makes none.
-    bed.guest.call(WriteConfig {
-        device: device.clone(),
-        offset: COMMAND,
-        value: 0,
-    })?;
-    let status = bed.guest.call(ReadRegister {
-        device: device.clone(),
-        offset: STATUS,
-    })?;
-    println!("STATUS reads as {status:#x}");
+    let gone = bed.pull_out()?;
     let before = bed.link_stats(bed.local)?;
     // What a user may do meanwhile ends, with an error or without.
     let _ = bed.set_header_split(bed.local, DataSplit::On);
@@ -104,25 +86,49 @@ fn a_device_that_is_gone_is_let_go_of_and_can_come_back() -> Result {
         "what a missing device reads as is not counted"
     );
 
-    let pci = |path: String| {
-        bed.guest.call(WriteFile {
-            ns: Ns::Local,
-            path: format!("/sys/bus/pci/{path}"),
-            contents: "1".to_owned(),
-        })
-    };
-    pci(format!("devices/{device}/remove"))?;
+    bed.notice(gone)?;
     assert_eq!(interfaces(&bed)?, 0);
     flows.abandon()?;
+    comes_back(&bed)?;
+    bed.finish()?;
+    Ok(())
+}
 
-    pci("rescan".to_owned())?;
+#[test]
+fn a_device_that_is_gone_leaves_an_xdp_socket_its_memory() -> Result {
+    let bed = Testbed::options()
+        .pull_out(env!("CARGO_TARGET_TMPDIR"))?
+        .boot("gone-xsk")?;
+    bed.allow_faults(&[KernelFault::PciehpLockOrder]);
+    let socket = bed.guest.start(XdpSocket {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        queue: 0,
+        copy: false,
+        need_wakeup: true,
+        chunk: 4096,
+        chunks: 64,
+        runts: false,
+    })?;
+
+    let gone = bed.pull_out()?;
+    bed.notice(gone)?;
+    assert_eq!(interfaces(&bed)?, 0);
+    socket.stop()?;
+    comes_back(&bed)?;
+    bed.finish()?;
+    Ok(())
+}
+
+/// Plugs the NIC in again, and sees it work.
+fn comes_back(bed: &Testbed) -> Result {
+    bed.plug(bed.local)?;
     bed.take_in(bed.local)?;
     bed.set_up_station(bed.local)?;
     bed.wait_carrier(true)?;
     for family in Family::BOTH {
         bed.stream(bed.local, bed.peer, family)
-            .transfer(&bed, MIB, &[64 << 10])?;
+            .transfer(bed, MIB, &[64 << 10])?;
     }
-    bed.finish()?;
     Ok(())
 }

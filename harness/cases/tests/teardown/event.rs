@@ -8,7 +8,6 @@ use cases::{KernelFault, Result, Testbed};
 use protocol::{
     Command, Memory, Ns, Query,
     kernel::{UnloadModule, WriteFile},
-    pci::WriteConfig,
     rings::{DataSplit, SetChannels, SetRings},
 };
 
@@ -16,10 +15,6 @@ use crate::{
     PAIRS,
     state::{MIB, QUEUE, Scene, State},
 };
-
-/// Where the command register is in the configuration space (PCI specification, 6.2.2): without any
-/// bit, the device answers no access to its memory, and makes none.
-const COMMAND: u16 = 4;
 
 /// The slot is being powered off, or is off.
 const ENODEV: i32 = 19;
@@ -54,7 +49,7 @@ pub(crate) enum Event {
     Unload,
     /// The host takes the NIC out of its slot, and the guest lets go of it first.
     Removal,
-    /// The NIC is gone before the guest knows.
+    /// The NIC is pulled out of its slot, and the guest learns later.
     SurpriseRemoval,
 }
 
@@ -157,14 +152,8 @@ impl Event {
                     KernelFault::MappingOutlivesDriver,
                     KernelFault::PciehpLockOrder,
                 ]);
-                let device = bed.pci_device(station)?;
-                bed.guest.call(WriteConfig {
-                    device: device.clone(),
-                    offset: COMMAND,
-                    value: 0,
-                })?;
-                bed.guest
-                    .call(writing(&format!("devices/{device}/remove"), "1"))?;
+                let gone = bed.pull_out()?;
+                bed.notice(gone)?;
                 return Ok(Happened::NicGone);
             }
         }
@@ -190,13 +179,12 @@ impl Event {
                 bed.set_up()?;
                 bed.set_header_split(bed.local, DataSplit::On)?;
             }
-            Self::Removal => {
+            Self::Removal | Self::SurpriseRemoval => {
                 bed.plug(bed.local)?;
-                come_back(bed)?;
-            }
-            Self::SurpriseRemoval => {
-                bed.guest.call(writing("rescan", "1"))?;
-                come_back(bed)?;
+                bed.take_in(bed.local)?;
+                bed.set_up_station(bed.local)?;
+                bed.wait_carrier(true)?;
+                bed.set_header_split(bed.local, DataSplit::On)?;
             }
             Self::CloseBinding
             | Self::KillOwner
@@ -207,14 +195,6 @@ impl Event {
         }
         Ok(())
     }
-}
-
-/// Sets up the NIC under test, which is new.
-fn come_back(bed: &Testbed) -> Result {
-    bed.take_in(bed.local)?;
-    bed.set_up_station(bed.local)?;
-    bed.wait_carrier(true)?;
-    bed.set_header_split(bed.local, DataSplit::On)
 }
 
 /// What writes into a file of the kernel's PCI bus.

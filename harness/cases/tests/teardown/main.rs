@@ -38,9 +38,8 @@ fn main() -> ExitCode {
 
 fn pair(state: State, event: Event) -> Result {
     let options = Testbed::options().mtu(9000).header_split().cpus(PAIRS);
-    let bed = options
-        .hot_plug()
-        .boot(&format!("teardown-{state}-{event}"))?;
+    let options = options.pull_out(env!("CARGO_TARGET_TMPDIR"))?;
+    let bed = options.boot(&format!("teardown-{state}-{event}"))?;
     // Those of rings that were replaced wait for their pages.
     let mut pools = bed.page_pools(bed.local)?;
     pools.retain(|pool| pool.detach_time.is_none());
