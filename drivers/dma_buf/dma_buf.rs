@@ -6,41 +6,41 @@
 //! their devices. Here the memory is a BAR: DMA to it is peer-to-peer and touches neither the CPU
 //! nor host RAM. This crate knows no driver. A driver
 //!
-//! 1. makes its BAR a [`PeerMemory`](peer::PeerMemory) in probe;
-//! 2. [registers a node](node::register), through which programs ask for memory;
-//! 3. cuts a [`PeerRange`](peer::PeerRange) out of the BAR for each request (which ranges are free,
-//!    the driver knows) and [exports](export::export) it, with what gives the range back when it is
+//! 1. turns its BAR into a [`PeerMemory`](peer::PeerMemory) in probe;
+//! 2. [registers a node](node::register), through which programs allocate memory;
+//! 3. takes a [`PeerRange`](peer::PeerRange) of the BAR for each request (the driver keeps track of
+//!    free ranges) and [exports](export::export) it, with data that frees the range when it is
 //!    dropped.
 //!
-//! # Who keeps what alive
+//! # Lifetimes
 //!
 //! ```text
 //! file descriptors, mmap()s, importers
 //!   └─ dma-buf ── module reference: no rmmod while one exists
-//!        └─ the driver's data, dropped first: gives the range back
+//!        └─ the driver's data, dropped first: frees the range
 //!        └─ PeerRange ── holds off unbinding
-//!             └─ PeerMemory ── the BAR; closed and waited for at unbind
+//!             └─ PeerMemory ── the BAR; closed and drained at unbind
 //! ```
 //!
 //! # Unbinding
 //!
-//! What peer-to-peer DMA needs of a device ends with its binding to the driver, and importers that
-//! attach statically, as device memory TCP and io_uring do, cannot be told to let go. So at unbind
-//! nothing new is exported (`ENODEV`), and then unbinding waits until the last dma-buf is gone:
-//! a write to `unbind` or `remove` in sysfs blocks so long, which the log says. `rmmod` fails at
-//! once. All of that is bound to the device's resources (devres), which nothing can leak.
+//! Peer-to-peer DMA to a device ends when it is unbound from its driver, and importers that attach
+//! statically, as devmem TCP and io_uring do, cannot be asked to release the memory. So unbinding
+//! first refuses new exports (`ENODEV`), and then waits until the last dma-buf is gone: a write to
+//! `unbind` or `remove` in sysfs blocks for that time, which is logged. `rmmod` fails immediately.
+//! All of that is tied to the device's resources (devres), which cannot be leaked.
 //!
 //! # What a driver promises
 //!
-//! Only that the BAR is memory ([`PeerMemory::new`](peer::PeerMemory::new) is `unsafe`): what is
-//! exported is written by the CPU, by programs, and by other devices, and none of them may reach a
-//! device's registers by that. A BAR that the device itself does not call prefetchable is refused.
+//! Only that the BAR is memory ([`PeerMemory::new`](peer::PeerMemory::new) is `unsafe`): the CPU,
+//! programs and other devices write to what is exported, and none of them may reach a device's
+//! registers that way. A BAR that the device itself does not call prefetchable is refused.
 //!
 //! # Which importers are served
 //!
 //! Attaching fails with `EXDEV` where the importer's device has no peer-to-peer path to the BAR,
-//! and with `EOPNOTSUPP` where a dynamic importer says that it cannot do peer-to-peer. The log has
-//! the reasons and a way out. There is no `pin`: the memory never moves.
+//! and with `EOPNOTSUPP` where a dynamic importer does not support peer-to-peer. The log has the
+//! reasons and a remedy. There is no `pin`: the memory never moves.
 
 pub mod export;
 pub mod node;

@@ -27,7 +27,7 @@ use crate::{
     peer::PeerRange, //
 };
 
-/// Which way data goes, or may go.
+/// The direction of an access.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// The memory is read.
@@ -39,8 +39,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The kernel names what the CPU does after the device that it is done for: what the CPU reads
-    /// comes from the device.
+    /// The kernel names CPU accesses from the device's point of view: a CPU read is from the device.
     fn of_cpu(raw: bindings::dma_data_direction) -> Self {
         match raw {
             bindings::dma_data_direction::DMA_FROM_DEVICE => Self::Read,
@@ -50,8 +49,8 @@ impl Direction {
     }
 }
 
-/// What a driver keeps with each dma-buf. It is dropped with the last reference to the dma-buf,
-/// when nobody maps or uses its memory any more, and gives the memory back.
+/// A driver's data of each dma-buf. It is dropped with the last reference to the dma-buf, when its
+/// memory is no longer mapped or used, and frees the memory.
 #[vtable]
 pub trait Exporter: Send + Sync + 'static {
     /// The exporter's name, which `/proc/<pid>/fdinfo` and debugfs show.
@@ -76,21 +75,21 @@ pub trait Exporter: Send + Sync + 'static {
     }
 }
 
-/// What a dma-buf's `priv` points to.
+/// The type that a dma-buf's `priv` points to.
 struct Exported<T> {
-    /// Dropped first: a driver may give the range to another only while it is still one.
+    /// Dropped first: a driver must free the range while it still holds off unbinding.
     data: T,
     range: PeerRange,
 }
 
-/// A dma-buf that no file descriptor is for yet.
+/// A dma-buf that has no file descriptor yet.
 ///
 /// # Invariants
 ///
 /// The pointer is a dma-buf, and this owns a reference to its file.
 pub struct DmaBuf(NonNull<bindings::dma_buf>);
 
-/// Exports `range`, with what the driver keeps with it, for a file of these `flags` (`O_RDWR` …).
+/// Exports `range` with the driver's data, for a file with these `flags` (`O_RDWR` …).
 ///
 /// # Errors
 ///
@@ -109,7 +108,7 @@ pub fn export<T: Exporter>(range: PeerRange, data: T, flags: u32) -> Result<DmaB
         priv_: exported.cast(),
     };
 
-    // SAFETY: The operations are for what `priv` points to, which lives until `release`.
+    // SAFETY: The operations match the type that `priv` points to, which lives until `release`.
     match from_err_ptr(unsafe { bindings::dma_buf_export(&info) }) {
         // INVARIANT: A new dma-buf's only reference is the caller's.
         Ok(dmabuf) => Ok(DmaBuf(NonNull::new(dmabuf).ok_or(ENOMEM)?)),
@@ -128,8 +127,8 @@ impl DmaBuf {
         // SAFETY: By the type invariant the dma-buf is valid; its file is set when it is made.
         let file: NonNull<File> = unsafe { NonNull::new_unchecked((*this.0.as_ptr()).file) }.cast();
 
-        // SAFETY: The reference that `self` owned goes over. Nobody has the file as a descriptor
-        // yet, so nobody is between `fdget_pos` and `fdput_pos`.
+        // SAFETY: The reference that `self` owned is transferred. The file is not installed as a
+        // descriptor yet, so there is no active `fdget_pos` of it.
         unsafe { ARef::from_raw(file) }
     }
 }
@@ -195,7 +194,7 @@ impl<T: Exporter> Vtable<T> {
         };
 
         from_result(|| {
-            // A static importer cannot say whether it can do without pages.
+            // A static importer has no way to tell whether it supports memory without pages.
             if dynamic && !peer2peer {
                 return Err(EOPNOTSUPP);
             }

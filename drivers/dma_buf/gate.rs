@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Holds off the end of something until its last user is gone.
+//! Holds off the teardown of something until its last user is gone.
 
 use kernel::{
     new_mutex,
@@ -21,7 +21,7 @@ struct State {
 pub(crate) struct Gate {
     #[pin]
     state: Mutex<State>,
-    /// Completed when there is no user any more and will not be one.
+    /// Completed when there are no users left and there can't be new ones.
     #[pin]
     empty: Opaque<bindings::completion>,
 }
@@ -58,7 +58,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Ends what [`enter`](Self::enter) began.
+    /// Undoes [`enter`](Self::enter).
     pub(crate) fn leave(&self) {
         let mut state = self.state.lock();
 
@@ -69,7 +69,7 @@ impl Gate {
         }
     }
 
-    /// Lets nobody in any more, and returns how many are still in.
+    /// Refuses new users, and returns how many are left.
     pub(crate) fn close(&self) -> usize {
         let mut state = self.state.lock();
 
@@ -83,8 +83,8 @@ impl Gate {
 
     /// Waits for the last user, after [`close`](Self::close).
     ///
-    /// That is up to programs and may take for ever: the task counts as idle, not as hung, and no
-    /// signal ends the wait.
+    /// That depends on programs and may take forever: the task counts as idle, not as hung, and the wait
+    /// is not interruptible.
     pub(crate) fn wait(&self) {
         // SAFETY: `new` has initialised it. The result is of interrupted waits.
         unsafe { bindings::wait_for_completion_state(self.empty.get(), bindings::TASK_IDLE) };

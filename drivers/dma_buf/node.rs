@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The character device through which programs ask for memory: one for each PCI device.
+//! The character device through which programs allocate memory: one per PCI device.
 //!
-//! `rust/kernel/miscdevice.rs` has one name for all devices of a driver, and `open()` does not
-//! learn which of them was opened. Here each has a name of its own, `<prefix>0`, `<prefix>1` …,
-//! and its driver's data.
+//! `rust/kernel/miscdevice.rs` has one name for all devices of a driver, and `open()` does not know
+//! which of them was opened. Here each device has its own name, `<prefix>0`, `<prefix>1` …, and its
+//! driver's data.
 //!
 //! C header: `include/linux/miscdevice.h`
 
@@ -38,23 +38,23 @@ use kernel::{
 
 use crate::bindings;
 
-/// What a program gets that opens a node. It lives as long as such a file, or the device.
+/// The state of a node, which its open files share. It lives as long as they or the device do.
 #[vtable]
 pub trait Node: Send + Sync + 'static {
-    /// Does what a program asks for (`ioctl()`): `arg` is a number or an address of its memory.
+    /// Handles an `ioctl()`: `arg` is a number or a user-space address.
     ///
     /// # Errors
     ///
-    /// What the program sees; `ENOTTY` for a command that there is not.
+    /// Returned to the program; `ENOTTY` for an unknown command.
     fn ioctl(this: ArcBorrow<'_, Self>, command: u32, arg: usize) -> Result<isize>;
 }
 
-/// Makes the node `<prefix><N>` with the lowest `N` that `numbers` has free, and `data` for those
-/// who open it. It is there until `parent` is unbound.
+/// Creates the node `<prefix><N>` with the lowest free `N` of `numbers`, and `data` for its open
+/// files. It exists until `parent` is unbound.
 ///
 /// # Errors
 ///
-/// `ENOSPC` if there are too many, `ENOMEM`, and what `misc_register()` says.
+/// `ENOSPC` if there are too many, `ENOMEM`, and errors of `misc_register()`.
 pub fn register<T: Node>(
     parent: &Device<Bound>,
     prefix: &CStr,
@@ -80,7 +80,7 @@ struct Registration<T: Node> {
     misc: Opaque<bindings::miscdevice>,
     data: Arc<T>,
     name: CString,
-    /// Free for another one only when this is gone.
+    /// Freed only when the registration is gone.
     number: Number,
 }
 
@@ -125,7 +125,7 @@ impl<T: Node> Registration<T> {
 #[pinned_drop]
 impl<T: Node> PinnedDrop for Registration<T> {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: By the type invariant it is registered. When this returns, nobody is in `open`.
+        // SAFETY: By the type invariant it is registered. When this returns, no `open` is running.
         unsafe { bindings::misc_deregister(self.misc.get()) };
     }
 }
@@ -186,9 +186,9 @@ impl<T: Node> Vtable<T> {
     }
 }
 
-/// Which numbers of nodes are in use: a driver has one `static` of it for each prefix.
+/// The node numbers in use: a driver has one `static` of it for each prefix.
 ///
-/// One bit a number: there are up to 64.
+/// One bit per number: there are up to 64.
 pub struct Numbers(Atomic<u64>);
 
 impl Numbers {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A PCI device's memory as other devices and user space reach it.
+//! A PCI device's memory, as other devices and user space access it.
 //!
 //! C header: `include/linux/pci-p2pdma.h`
 
@@ -38,7 +38,7 @@ use crate::{
     gate::Gate, //
 };
 
-/// A memory BAR that offers itself for peer-to-peer DMA.
+/// A memory BAR that is available for peer-to-peer DMA.
 ///
 /// # Invariants
 ///
@@ -57,7 +57,7 @@ pub struct PeerMemory {
     users: Gate,
 }
 
-// SAFETY: The provider is not changed after it was made.
+// SAFETY: The provider is not changed after its creation.
 unsafe impl Send for PeerMemory {}
 // SAFETY: As above.
 unsafe impl Sync for PeerMemory {}
@@ -66,12 +66,12 @@ impl PeerMemory {
     /// Reserves BAR `bar` of `pdev` under the driver's `name`, and sets up peer-to-peer DMA to it.
     /// Nothing is mapped for the CPU.
     ///
-    /// Unbinding will wait for all that is exported of it (see the [crate]).
+    /// Unbinding will wait for all exports of it (see the [crate]).
     ///
     /// # Errors
     ///
     /// `ENODEV` if there is no such BAR, or the device does not say that it may be treated as memory
-    /// (prefetchable), `EBUSY` if it is someone else's, `EOPNOTSUPP` if the device's BARs cannot be
+    /// (prefetchable), `EBUSY` if it is already reserved, `EOPNOTSUPP` if the device's BARs cannot be
     /// mapped, `ENOMEM`.
     ///
     /// # Safety
@@ -107,7 +107,7 @@ impl PeerMemory {
         let provider = unsafe { bindings::pcim_p2pdma_provider(raw, index) };
 
         // INVARIANT: As this function requires. The guard below closes the gate and waits until it is
-        // empty before devres, which goes backwards, takes away what was set up above.
+        // empty before devres, which works in reverse order, undoes the setup above.
         let memory = Arc::pin_init(
             try_pin_init!(Self {
                 pdev: pdev.into(),
@@ -124,7 +124,7 @@ impl PeerMemory {
         Ok(memory)
     }
 
-    /// Where the CPU sees the memory (its physical address).
+    /// The physical address of the memory, as the CPU sees it.
     pub fn start(&self) -> PhysAddr {
         self.start
     }
@@ -180,7 +180,7 @@ impl Drop for HoldOff {
 
 /// Pages of a [`PeerMemory`]. While there is one, its device stays bound to its driver.
 ///
-/// Two ranges may overlap: who may use which one is the driver's to say.
+/// Ranges may overlap: the driver decides who may use which one.
 ///
 /// # Invariants
 ///
@@ -208,7 +208,7 @@ impl PeerRange {
         self.memory.start + self.offset
     }
 
-    /// Writes zeros to all of it by the CPU.
+    /// Zeroes the range with the CPU.
     ///
     /// # Errors
     ///
@@ -229,11 +229,11 @@ impl PeerRange {
         Ok(())
     }
 
-    /// Whether `importer` can do DMA to this range; if not, the log says why.
+    /// Checks that `importer` can do DMA to this range; if it can't, logs the reason.
     ///
     /// # Errors
     ///
-    /// `EXDEV` if there is no way between the two devices.
+    /// `EXDEV` if there is no peer-to-peer path between the two devices.
     pub(crate) fn check_reachable(&self, importer: &Device) -> Result {
         let pdev = &self.memory.pdev;
         let mut client = core::ptr::from_ref(importer).cast_mut().cast();
@@ -262,7 +262,7 @@ impl PeerRange {
     ///
     /// # Errors
     ///
-    /// What the DMA API says; the log explains it.
+    /// Errors of the DMA API; the log explains them.
     ///
     /// # Safety
     ///
@@ -299,7 +299,7 @@ impl PeerRange {
         })
     }
 
-    /// Maps a part of the range into user space, as `vma` says, write-back.
+    /// Maps a part of the range into user space, as `vma` describes, write-back.
     ///
     /// # Errors
     ///
@@ -309,9 +309,9 @@ impl PeerRange {
     ///
     /// `vma` must be one that is being set up by `mmap()`, for a file that keeps the range.
     pub(crate) unsafe fn mmap(&self, vma: *mut bindings::vm_area_struct) -> Result {
-        // SAFETY: The caller sees to it.
+        // SAFETY: By this function's safety requirements.
         let area = unsafe { VmaNew::from_raw(vma) };
-        // SAFETY: As above; nobody else changes it meanwhile.
+        // SAFETY: As above; it is not changed concurrently.
         let (first, protection) = unsafe { ((*vma).vm_pgoff, (*vma).vm_page_prot) };
         let pages = (area.end() - area.start()) >> PAGE_SHIFT;
         let end = first.checked_add(pages).ok_or(EINVAL)?;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
 //! Five-tuple filters: eight comparisons with protocol, addresses and ports of a packet. One that
-//! matches sends the packet to its queue, whatever RSS would do.
+//! matches sends the packet to its queue, regardless of RSS.
 //!
 //! Each field is compared as a whole or not at all, addresses are those of IPv4, and no filter
-//! drops a packet. Whether one without an address takes packets of IPv6, too, the sources do not
-//! say.
+//! drops a packet. The sources don't document whether a filter without an address also matches
+//! IPv6.
 //!
 //! QEMU's model has no filters, and its registers keep nothing: see [`exist`].
 //!
@@ -213,7 +213,7 @@ impl Registers {
         }
     }
 
-    /// The filter that the values are; `None` if it is off, or none that [`Filter`] can say.
+    /// The filter that the values encode; `None` if it is off, or cannot be expressed as a [`Filter`].
     pub fn filter(&self) -> Option<Filter> {
         let Self { ftqf, imir, .. } = *self;
         let compared = |value, bypass| (ftqf & bypass == 0).then_some(value);

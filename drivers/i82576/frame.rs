@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
-//! What a driver has to read in a frame itself: how long it is without its padding.
+//! What a driver must parse in a frame itself: its length without padding.
 //!
 //! Ethernet pads a frame to [`MIN_FRAME`](crate::limits::MIN_FRAME) bytes (IEEE 802.3, 4.2.3.3).
 //! The device counts the padding as payload.

@@ -238,14 +238,14 @@ impl Offload {
     }
 
     /// Bytes on the wire, without preamble and frame check sequence, of a frame of `len` bytes in
-    /// memory: each segment has the headers anew.
+    /// memory: each segment has its own copy of the headers.
     #[inline]
     pub const fn wire_len(&self, len: u32) -> u32 {
         len + (self.packets - 1) * self.header
     }
 
-    /// PAYLEN of a frame of `len` bytes in memory; that of a segmented one leaves the headers out.
-    /// `None` if the frame is shorter than its headers, or longer than PAYLEN can say.
+    /// PAYLEN of a frame of `len` bytes in memory; for a segmented frame it excludes the headers.
+    /// `None` if the frame is shorter than its headers, or too long for PAYLEN.
     #[inline]
     pub const fn paylen(&self, len: u32) -> Option<u32> {
         let headers = if self.tso { self.header } else { 0 };
@@ -292,7 +292,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Cuts `len` bytes at a DMA address; [`count`](Self::count) tells how many pieces come.
+    /// Cuts `len` bytes at a DMA address into [`count`](Self::count) pieces.
     #[inline]
     pub const fn new(address: u64, len: u32) -> Self {
         Self { address, left: len }

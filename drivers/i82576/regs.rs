@@ -83,7 +83,7 @@ pub const FCTTV: Reg = Reg(0x00170);
 pub const TCTL: Reg = Reg(0x00400);
 /// Extended transmit control: collision distance.
 pub const TCTL_EXT: Reg = Reg(0x00404);
-/// What the port's lights show; see [`ledctl`].
+/// LED control; see [`ledctl`].
 pub const LEDCTL: Reg = Reg(0x00e00);
 /// Transmit inter-packet gap; defaults in [`tipg`].
 pub const TIPG: Reg = Reg(0x00410);

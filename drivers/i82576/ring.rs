@@ -102,7 +102,7 @@ impl Ring {
         }
     }
 
-    /// Slots that may be filled: all that are not used, but one.
+    /// Slots that may be filled: all unused ones but one.
     #[inline]
     pub const fn unused(self, next_to_use: u16, next_to_clean: u16) -> u16 {
         (self.len - 1).saturating_sub(self.used(next_to_use, next_to_clean))

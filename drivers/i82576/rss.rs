@@ -91,7 +91,7 @@ impl IndirectionTable {
     }
 
     /// The queue that a packet with this hash goes to. A packet without a hash goes to queue 0,
-    /// whatever the table says.
+    /// regardless of the table.
     #[inline]
     pub fn queue(&self, hash: u32) -> u8 {
         // The mask keeps the index within the table.

@@ -214,7 +214,7 @@ pub enum Layout {
     },
 }
 
-/// What the device says of a packet's checksums.
+/// The device's verdict on a packet's checksums.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Checksum {
     /// Nothing was checked, or not all of it.
@@ -360,7 +360,7 @@ impl WriteBack {
 
     /// Where the first descriptor of a packet left its bytes. Descriptors after the first have
     /// [`packet_len`](Self::packet_len) bytes in their payload buffers and nothing in their
-    /// header buffers, whatever their other fields say.
+    /// header buffers, regardless of their other fields.
     ///
     /// The answer is complete for
     /// [`DescType::OneBuffer`](crate::regs::srrctl::DescType::OneBuffer) and
@@ -372,16 +372,15 @@ impl WriteBack {
     /// | headers longer than buffer   | 1   | 1   | [`Layout::HeaderOverflow`]   |
     /// | cannot be split              | 0   | any | [`Layout::Unsplit`]          |
     ///
-    /// HBO means nothing while SPH is clear. HDR_LEN neither: the model writes the size of the
-    /// header buffer there for what it cannot split.
+    /// HBO and HDR_LEN are meaningless while SPH is clear: the model sets HDR_LEN to the size of the
+    /// header buffer for packets that it cannot split.
     ///
     /// [`DescType::HeaderSplitAlways`](crate::regs::srrctl::DescType::HeaderSplitAlways)
     /// (DESCTYPE 5) starts every packet in the header buffer. One that fits there as a whole has
-    /// SPH clear and PKT_LEN 0, and is [`Layout::HeaderOnly`]: a receiver that wants payload out
-    /// of the CPU's reach finds it linear. A longer one that overflows or cannot be split fills
-    /// the header buffer and goes on in the payload buffer, and its descriptor is bit for bit
-    /// what DESCTYPE 2 writes for a packet in the payload buffer alone; this function takes it
-    /// for that. Use DESCTYPE 2 for queues whose payload must stay in its buffers.
+    /// SPH clear and PKT_LEN 0, and is [`Layout::HeaderOnly`]: its payload is linear, even if it must
+    /// not be. A longer one that overflows or cannot be split fills the header buffer and continues
+    /// in the payload buffer, and its descriptor is identical to the one that DESCTYPE 2 writes for a
+    /// packet in the payload buffer alone; this function can't distinguish them. Use DESCTYPE 2 for queues whose payload must stay in its buffers.
     #[inline]
     pub const fn layout(&self) -> Layout {
         let len = self.packet_len();
@@ -402,7 +401,7 @@ impl WriteBack {
         }
     }
 
-    /// What the packet's last descriptor says of its checksums; any other says
+    /// The checksum verdict in the packet's last descriptor; any other has
     /// [`Checksum::None`].
     ///
     /// `Verified` takes a checked L4 checksum and no error. A wrong checksum in a fragment or in

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
-//! Whether a device segments UDP: a datagram for it to segment, and what must come of that.
+//! Probes whether a device segments UDP: a datagram to segment, and the expected result.
 //!
 //! Silicon makes a UDP datagram of each segment. QEMU's model makes IP fragments of one datagram,
-//! which a receiver puts together again. No register tells them apart, so a driver sends this
-//! datagram in a loop inside the device and looks.
+//! which a receiver reassembles. No register distinguishes the two, so a driver sends this datagram
+//! in MAC loopback and checks the result.
 
 use crate::{
     limits::DESCRIPTOR_SIZE,
@@ -58,7 +58,7 @@ const FRAME: [u8; START] = [
     0x45, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x40, 0x11, 0x00, 0x00, // IPv4
     0xc0, 0x00, 0x02, 0x01, 0xc0, 0x00, 0x02, 0x02, // addresses
     0x00, 0x09, 0x00, 0x09, 0x00, 0x88, 0x84, 0x15, // UDP
-    0x6e, 0x6f, 0x62, 0x6f, 0x75, 0x6e, // payload, of which the rest is zero
+    0x6e, 0x6f, 0x62, 0x6f, 0x75, 0x6e, // payload; the rest of it is zero
 ];
 
 /// The frame's bytes from `16 * index` on, as the two little-endian quadwords that they are.

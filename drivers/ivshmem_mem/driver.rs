@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! PCI: which devices, and what probe does.
+//! PCI device table, and probe.
 
 use dma_buf::{
     node,
@@ -37,7 +37,7 @@ kernel::pci_device_table!(
 
 impl pci::Driver for IvshmemMem {
     type IdInfo = ();
-    /// All that is bound to the device is in its devres.
+    /// Everything that is bound to the device is in its devres.
     type Data<'bound> = ();
     const ID_TABLE: pci::IdTable<Self::IdInfo> = &PCI_TABLE;
 

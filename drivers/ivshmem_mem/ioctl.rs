@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What programs ask for.
+//! The ioctls.
 
 use dma_buf::node::Node;
 use kernel::{
@@ -63,7 +63,7 @@ fn allocate(memory: &Arc<Memory>, arg: UserPtr) -> Result {
     request.fd = fd.reserved_fd() as i32;
     let dma_buf = allocation.export(request.flags)?;
 
-    // A descriptor cannot be taken back once it is installed, so what can fail comes before.
+    // A descriptor cannot be revoked once it is installed, so everything that can fail comes before.
     request.write(arg)?;
     fd.fd_install(dma_buf.into_file());
     Ok(())

@@ -2,26 +2,26 @@
 
 //! The memory behind an ivshmem device, as an accelerator's: dma-bufs for peer-to-peer DMA.
 //!
-//! QEMU's `ivshmem-plain` has memory in BAR 2 and nothing else: no registers, no engine. That is
-//! what of an accelerator matters to a NIC that puts payload there. Programs get parts of it as
-//! dma-bufs from `/dev/ivshmem_mem0`, `1` …, one for each device; `ivshmem_mem.h` is what they
-//! include.
+//! QEMU's `ivshmem-plain` has memory in BAR 2 and nothing else: no registers, no engine. To a NIC
+//! that writes payload there, this is all that matters of an accelerator. Programs allocate parts of
+//! it as dma-bufs from `/dev/ivshmem_mem0`, `1` …, one for each device; they include
+//! `ivshmem_mem.h`.
 //!
-//! Where to read what:
+//! Modules:
 //!
-//! - [`driver`]: which PCI devices, and what probe does;
-//! - [`memory`]: which parts of the BAR are taken;
-//! - [`ioctl`]: what programs ask for;
+//! - [`driver`]: PCI device table, and probe;
+//! - [`memory`]: allocates ranges of the BAR;
+//! - [`ioctl`]: the ioctls;
 //! - [`uapi`]: `ivshmem_mem.h` in Rust;
-//! - the crate `dma_buf`: how a range becomes a dma-buf, and what devices may map it;
-//! - the crate `page_ranges`: where the next free range is.
+//! - the crate `dma_buf`: how a range becomes a dma-buf, and which devices may map it;
+//! - the crate `page_ranges`: finds free ranges.
 //!
 //! # Lifetimes
 //!
-//! A dma-buf owns its range of pages, which is free again with the last reference to it. It keeps
-//! the module loaded and the device bound: `rmmod` fails while there is one, and unbinding or
+//! A dma-buf owns its range of pages, which is freed with the last reference to it. It keeps the
+//! module loaded and the device bound: `rmmod` fails while there is one, and unbinding or
 //! removing the device waits for the last one (see the crate `dma_buf`). A program that has the
-//! node open keeps the module, but not the device: it gets `ENODEV` then.
+//! node open keeps the module loaded, but not the device bound: then it gets `ENODEV`.
 
 mod driver;
 mod ioctl;

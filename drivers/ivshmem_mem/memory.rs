@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which parts of the BAR are taken.
+//! Allocates ranges of the BAR.
 
 use dma_buf::{
     export::{
@@ -65,7 +65,7 @@ impl Memory {
         (self.pages.lock().free() << PAGE_SHIFT) as u64
     }
 
-    /// Where the CPU sees the memory.
+    /// The physical address of the memory, as the CPU sees it.
     pub(crate) fn address(&self) -> u64 {
         self.bar.start()
     }
@@ -97,7 +97,7 @@ impl Memory {
     }
 }
 
-/// Pages that are taken until this is dropped.
+/// Allocated pages, which are freed when this is dropped.
 pub(crate) struct Allocation {
     memory: Arc<Memory>,
     first: usize,
@@ -117,7 +117,7 @@ impl Allocation {
         (self.first << PAGE_SHIFT) as u64
     }
 
-    /// Makes a dma-buf of it. Its memory is zero: no user may read what another has left there.
+    /// Exports it as a dma-buf. The memory is zeroed: a user must not read another one's data.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl Allocation {
     }
 }
 
-/// The memory is RAM that the CPU and devices see alike, and all map it write-back: there is
+/// The memory is RAM that is coherent for the CPU and devices, mapped write-back everywhere: there is
 /// nothing to flush. The barriers order the CPU's accesses with those on the other side of the
 /// ioctl, such as reading that a device is done.
 #[vtable]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `ivshmem_mem.h` in Rust; there is what each field means.
+//! `ivshmem_mem.h` in Rust; the header documents the fields.
 
 use kernel::{
     ioctl::{

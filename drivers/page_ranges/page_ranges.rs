@@ -2,12 +2,12 @@
 
 //! Allocates ranges of pages from a region, such as a device's memory: first fit, aligned.
 //!
-//! One bit a page. The crate knows no kernel and allocates nothing, the caller brings the words;
-//! the same source is compiled by Kbuild into a driver and by cargo for tests on the host.
+//! One bit per page. The crate knows no kernel and allocates nothing, the caller provides the
+//! words; the same source is compiled into a driver by Kbuild, and by cargo for tests on the host.
 //!
-//! First fit leaves the large free ranges at the end, where they last longest, and one bit a page
-//! cannot get out of step with itself: there are no lists to merge. Looking for a range reads each
-//! word once; buffers are allocated seldom and used long.
+//! First fit leaves the large free ranges at the end, where they last longest, and a bitmap can't
+//! become inconsistent: there are no lists to merge. Searching for a range reads each word once;
+//! buffers are allocated rarely and used for long.
 
 #![no_std]
 // Cannot be `expect`: cargo does not add the attribute, so there it would go unfulfilled.
@@ -33,7 +33,7 @@ pub struct PageRanges<W> {
     free: usize,
 }
 
-/// How many words it takes to keep track of `pages` pages.
+/// The number of words needed for `pages` pages.
 pub const fn words_for(pages: usize) -> usize {
     pages.div_ceil(WORD)
 }
@@ -85,9 +85,9 @@ impl<W: DerefMut<Target = [u64]>> PageRanges<W> {
         }
     }
 
-    /// Gives back `count` pages from `first`, which one call of [`take`](Self::take) returned.
+    /// Frees `count` pages from `first`, which one call of [`take`](Self::take) returned.
     ///
-    /// Pages that are free or not of the region stay as they are.
+    /// Pages that are already free, or outside the region, are ignored.
     pub fn give_back(&mut self, first: usize, count: usize) {
         let end = first.saturating_add(count).min(self.pages);
         let mut at = first;
@@ -99,7 +99,7 @@ impl<W: DerefMut<Target = [u64]>> PageRanges<W> {
         }
     }
 
-    /// The first page of `from..to` that is `bit`.
+    /// The first page of `from..to` whose state is `bit`.
     fn next(&self, from: usize, to: usize, bit: Bit) -> Option<usize> {
         let mut at = from;
 
@@ -121,7 +121,7 @@ impl<W: DerefMut<Target = [u64]>> PageRanges<W> {
         None
     }
 
-    /// Makes the pages of `from..to` all `bit`.
+    /// Sets the state of the pages of `from..to` to `bit`.
     fn set(&mut self, from: usize, to: usize, bit: Bit) {
         let mut at = from;
 
@@ -140,7 +140,7 @@ impl<W: DerefMut<Target = [u64]>> PageRanges<W> {
     }
 }
 
-/// What a page is.
+/// The state of a page.
 #[derive(Copy, Clone)]
 enum Bit {
     Taken,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a driver does to its device in the callbacks.
+//! Functions on devices for use in the callbacks.
 
 use kernel::{
     bindings,
@@ -15,7 +15,7 @@ fn as_raw(dev: &pci::Device<Core<'_>>) -> *mut bindings::pci_dev {
     core::ptr::from_ref(dev).cast_mut().cast()
 }
 
-/// Keeps the device from doing DMA and from raising interrupts that are messages
+/// Keeps the device from doing DMA and from raising message-signalled interrupts
 /// (`pci_clear_master()`), until [`pci::Device::set_master`] is called.
 pub fn clear_master(dev: &pci::Device<Core<'_>>) {
     // SAFETY: By its type invariant `dev` is valid.
@@ -27,7 +27,7 @@ pub fn clear_master(dev: &pci::Device<Core<'_>>) {
 ///
 /// # Errors
 ///
-/// What `pci_reenable_device()` says.
+/// Errors of `pci_reenable_device()`.
 pub fn restore_state(dev: &pci::Device<Core<'_>>) -> Result {
     // SAFETY: By its type invariant `dev` is valid, and its device lock is held.
     unsafe { bindings::pci_restore_state(as_raw(dev)) };

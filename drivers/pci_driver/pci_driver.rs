@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `kernel::pci` lacks: shutdown, system sleep, and error recovery of PCI devices.
+//! Shutdown, system sleep, and error recovery of PCI devices, which `kernel::pci` lacks.
 //!
 //! [`Driver`] extends [`kernel::pci::Driver`], and [`Adapter`] registers both: it sets the further
 //! callbacks of `struct pci_driver` and leaves the rest to [`kernel::pci::Adapter`]. Upstream these
@@ -30,7 +30,7 @@ pub use self::{
     }, //
 };
 
-/// How a device's connection to the bus is (`pci_channel_state_t`).
+/// The state of the channel to a device (`pci_channel_state_t`).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum ChannelState {
     /// I/O works.
@@ -51,12 +51,12 @@ impl ChannelState {
     }
 }
 
-/// What a driver says to the next step of error recovery (`pci_ers_result_t`).
+/// A driver's answer in a step of error recovery (`pci_ers_result_t`).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum ErsResult {
     /// The driver can recover without a reset of the slot.
     CanRecover,
-    /// The driver wants the slot to be reset.
+    /// The driver requests a reset of the slot.
     NeedReset,
     /// The device cannot be recovered.
     Disconnect,
@@ -101,7 +101,7 @@ pub trait Driver: pci::Driver {
     }
 
     /// The system is awake again (`dev_pm_ops.resume`, `.thaw`, `.restore`). The PCI core has
-    /// restored the configuration space; what else the device knew may be lost.
+    /// restored the configuration space; all other state of the device may be lost.
     ///
     /// # Errors
     ///
@@ -124,7 +124,7 @@ pub trait Driver: pci::Driver {
     }
 
     /// Registers can be accessed again, DMA not yet (`pci_error_handlers.mmio_enabled`): called if
-    /// all drivers concerned said [`ErsResult::CanRecover`].
+    /// all affected drivers returned [`ErsResult::CanRecover`].
     fn mmio_enabled<'bound>(
         _dev: &'bound pci::Device<Core<'_>>,
         _this: Pin<&Self::Data<'bound>>,
@@ -132,7 +132,7 @@ pub trait Driver: pci::Driver {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// The slot may have been reset (`pci_error_handlers.slot_reset`): called if a driver said
+    /// The slot may have been reset (`pci_error_handlers.slot_reset`): called if a driver returned
     /// [`ErsResult::NeedReset`].
     fn slot_reset<'bound>(
         _dev: &'bound pci::Device<Core<'_>>,
@@ -141,7 +141,7 @@ pub trait Driver: pci::Driver {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// All drivers concerned have recovered, and work goes on (`pci_error_handlers.resume`).
+    /// All affected drivers have recovered, and can resume operation (`pci_error_handlers.resume`).
     fn error_resume<'bound>(_dev: &'bound pci::Device<Core<'_>>, _this: Pin<&Self::Data<'bound>>) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }

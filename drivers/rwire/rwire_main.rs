@@ -5,9 +5,9 @@
 //! Each NIC has two TX queues, two NAPIs and four RX queues. What one NIC puts on TX queue `i`, NAPI
 //! `i` of the other copies to a page, and receives on RX queue `2 * i`, or the one after it if it is
 //! IPv6. Then it schedules the sender's NAPI, as an interrupt would. Checksums are not computed: the
-//! receiver hears that they are still to be filled in.
+//! skb is passed up as `CHECKSUM_PARTIAL`.
 //!
-//! There is no bus, no DMA and no interrupt: this is what a driver cannot do without.
+//! There is no bus, no DMA and no interrupt: only what every driver needs.
 
 use kernel::prelude::*;
 use net::{
@@ -54,20 +54,20 @@ const RX_QUEUES: u32 = 4;
 /// Frames that a wire holds.
 const RING: u32 = 256;
 const MAX_MTU: u32 = 9000;
-/// A frame with a VLAN tag, and what an skb needs around it.
+/// A frame with a VLAN tag, with the skb's headroom and `skb_shared_info`.
 const BUFFER: u32 = skb::HEADROOM + skb::ETH_HLEN + 4 + MAX_MTU + skb::TAILROOM;
 
-/// What all contexts may read.
+/// State that all contexts may read.
 struct Nic {
-    /// The other one, and what schedules its NAPIs.
+    /// The other NIC, and its NAPIs' schedulers.
     peer: DeviceRef<Nic>,
     peer_napis: KVec<Scheduler<Nic>>,
 }
 
-/// The filling ends of the wires that are in no TX queue.
+/// The producers of the wires that no TX queue has.
 type Wires = KVec<Option<spsc::Producer<TxSkb>>>;
 
-/// The filling end of a wire, in a TX queue.
+/// The producer of a wire, in a TX queue.
 struct Transmitter {
     wire: spsc::Producer<TxSkb>,
     receiver: Scheduler<Nic>,
@@ -88,12 +88,12 @@ impl tx::Transmit for Transmitter {
     }
 }
 
-/// What a NAPI works on.
+/// The state of a NAPI.
 struct Lane {
-    /// The emptying end of a wire.
+    /// The consumer of a wire.
     from: spsc::Consumer<TxSkb>,
     pool: Option<FragmentPool<Nic>>,
-    /// How full the wire in the other direction is, and what waits for that.
+    /// The fill level of the wire in the other direction, and its TX queue's completion.
     to: spsc::Observer<TxSkb>,
     completion: Option<tx::TxCompletion<Nic>>,
 }
@@ -122,7 +122,7 @@ impl napi::Poll for Lane {
                 starved = buffer.is_none();
                 break;
             };
-            // CAST: Queues are few.
+            // CAST: There are few queues.
             let queue = 2 * napi.index() as u16 + u16::from(sent.protocol() == skb::ETH_P_IPV6);
             if let Some(skb) = RxSkb::copy_sent(&mut buffer, &sent, napi) {
                 napi.device().count_received(skb.len());
@@ -217,7 +217,7 @@ impl Driver for Nic {
     }
 }
 
-/// A NIC that is being made.
+/// A NIC that is not wired yet.
 struct Unwired {
     nic: Unregistered<'static, Nic>,
     wires: Wires,

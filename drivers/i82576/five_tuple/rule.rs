@@ -8,7 +8,7 @@ use super::{
 };
 use crate::limits::MAX_RX_QUEUES;
 
-/// A value of which the bits in `mask` are compared.
+/// A value whose bits in `mask` are compared.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Masked<T> {
     /// The value.
@@ -82,7 +82,7 @@ pub enum Refusal {
     Vlan,
     /// There is data for another device.
     UserData,
-    /// Packets are to be dropped.
+    /// The action is to drop packets.
     Drop,
     /// Packets are to go to a virtual function.
     VirtualFunction,
@@ -117,7 +117,7 @@ impl Refusal {
 impl TryFrom<&Rule> for Filter {
     type Error = Refusal;
 
-    /// The filter that does what the rule says.
+    /// The filter that implements the rule.
     fn try_from(rule: &Rule) -> Result<Self, Refusal> {
         let Addresses::V4 {
             source,

@@ -33,7 +33,7 @@ impl Table {
         self.0.get(n as usize)?.as_ref()
     }
 
-    /// Puts a filter where `place` says, and returns where that is.
+    /// Stores a filter at `place`, and returns its index.
     ///
     /// # Errors
     ///

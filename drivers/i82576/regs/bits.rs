@@ -59,13 +59,13 @@ pub mod status {
     /// The reset of the physical function is done; it is cleared by the next reset.
     pub const PF_RST_DONE: u32 = 1 << 21;
 
-    /// The number of the port that a value of the register tells.
+    /// The port number in a value of the register.
     #[inline]
     pub const fn port(value: u32) -> u32 {
         value >> LAN_ID_SHIFT & 3
     }
 
-    /// The link speed in Mb/s that a value of the register tells; valid while [`LU`] is set.
+    /// The link speed in Mb/s in a value of the register; valid while [`LU`] is set.
     #[inline]
     pub const fn speed(value: u32) -> u32 {
         match value & SPEED_MASK {
@@ -101,14 +101,14 @@ pub mod fc {
     }
 }
 
-/// What the port's four lights show, a byte for each.
+/// Modes of the port's four LEDs, a byte each.
 pub mod ledctl {
     /// Mode: on.
     pub const ON: u32 = 0xe;
     /// Mode: off.
     pub const OFF: u32 = 0xf;
 
-    /// All lights on or off, none blinking.
+    /// All LEDs on or off, none blinking.
     #[inline]
     pub const fn all(on: bool) -> u32 {
         (if on { ON } else { OFF }) * 0x0101_0101
@@ -117,7 +117,7 @@ pub mod ledctl {
 
 /// Extended device control.
 pub mod ctrl_ext {
-    /// Physical function reset done: virtual functions may go on.
+    /// Physical function reset done: virtual functions may continue.
     pub const PFRSTD: u32 = 1 << 14;
     /// Mask of the link mode; zero is the internal copper PHY.
     pub const LINK_MODE_MASK: u32 = 3 << 22;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
-//! Registers of the five-tuple filters, which send packets to a queue whatever their RSS hash says.
+//! Registers of the five-tuple filters, which send packets to a queue regardless of their RSS hash.
 //! What their values mean is in [`five_tuple`](mod@crate::five_tuple).
 //!
 //! Addresses and ports are in the order of the wire: the first byte is the lowest.
@@ -35,8 +35,8 @@ pub const fn spqf(n: u16) -> Reg {
     element(0x059c0, 4, 8, n)
 }
 
-/// Immediate interrupt `n` of 8, of which five-tuple filter `n` takes the destination port and its
-/// priority; bits in [`imir`](mod@imir).
+/// Immediate interrupt `n` of 8, whose destination port and priority five-tuple filter `n` uses;
+/// bits in [`imir`](mod@imir).
 #[inline]
 pub const fn imir(n: u16) -> Reg {
     element(0x05a80, 4, 8, n)

@@ -69,7 +69,7 @@ pub mod mdic {
     /// The operation failed.
     pub const ERROR: u32 = 1 << 30;
 
-    /// What a polled value of the register says.
+    /// The state that a polled value of the register shows.
     #[derive(Copy, Clone, PartialEq, Eq, Debug)]
     pub enum Outcome {
         /// Not done yet.
@@ -96,7 +96,7 @@ pub mod mdic {
         OP_WRITE | target(register) | data as u32
     }
 
-    /// What the register's value says about the operation that was started.
+    /// The state of the operation that was started, from the register's value.
     #[inline]
     pub const fn decode(value: u32) -> Outcome {
         if value & READY == 0 {

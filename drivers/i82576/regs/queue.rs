@@ -65,7 +65,7 @@ pub const fn rxdctl(q: u16) -> Reg {
     element(RX + 0x28, STRIDE, QUEUES, q)
 }
 
-/// Packets that queue `q` dropped for want of a descriptor; cleared by reading.
+/// Packets that queue `q` dropped for lack of a descriptor; cleared by reading.
 #[inline]
 pub const fn rqdpc(q: u16) -> Reg {
     element(RX + 0x30, STRIDE, QUEUES, q)
@@ -126,7 +126,7 @@ pub const fn tdwbah(q: u16) -> Reg {
 }
 
 /// Which header types are split, for queue `q`; see [`psrtype`](mod@psrtype). QEMU's model
-/// splits TCP and UDP whatever it says.
+/// splits TCP and UDP regardless of its value.
 #[inline]
 pub const fn psrtype(q: u16) -> Reg {
     element(0x05480, 4, QUEUES, q)
