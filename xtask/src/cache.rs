@@ -18,7 +18,7 @@ pub(crate) struct Cache {
     dir: PathBuf,
 }
 
-/// Nobody else builds in the cache while this lives.
+/// Holds the lock of the cache: no other process builds in it.
 pub(crate) struct CacheLock {
     _file: File,
 }
@@ -282,7 +282,7 @@ mod tests {
         fs::write(left.join("half"), "").unwrap();
         drop(cache.lock().unwrap());
         assert!(!left.exists());
-        // A program of that run that still lives makes its folder anew.
+        // A process of that run that is still alive creates its folder again.
         fs::create_dir_all(&left).unwrap();
         fs::write(left.join("half"), "").unwrap();
         let made = cache.once("tools/x", |_| Ok(())).unwrap();

@@ -122,7 +122,7 @@ impl Cmd {
     /// When the log can't be written, or the program isn't there or fails.
     pub(crate) fn logged(mut self, log: &Path, mut on_line: impl FnMut(&str)) -> Result<()> {
         let shown = self.shown();
-        // Written line by line, for whoever follows it.
+        // Written line by line, so that it can be followed.
         let mut file =
             File::create(log).with_context(|| format!("can't write the log {}", log.display()))?;
         writeln!(file, "$ {shown}")?;

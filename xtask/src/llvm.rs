@@ -169,7 +169,7 @@ fn write_scripts(bin: &Path) -> Result<()> {
     write("bindgen", format!("{}{bindgen}", head()))
 }
 
-/// clang takes its own program for the loader: it is told where its headers
+/// clang takes its own program for the loader: it needs to be told where its headers
 /// are, and runs itself by the name that it was called by.
 fn clang() -> String {
     format!(

@@ -114,7 +114,7 @@ pub(crate) fn install_missing(project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// What a user is told who may not install.
+/// The message for a user who may not install.
 fn for_root_to_install(missing: &[String]) -> String {
     format!(
         "these Debian packages are missing, and installing them takes root (there is no sudo \

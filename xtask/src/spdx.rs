@@ -48,7 +48,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Texts for people, generated files, and formats without comments have none.
+/// Documentation, generated files, and formats without comments have none.
 fn needs_header(name: &str) -> bool {
     let base = name.rsplit('/').next().unwrap_or(name);
     let without = [

@@ -27,7 +27,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Starts a step; `doing` says what it does, for whoever waits.
+    /// Starts a step; `doing` describes it on the terminal.
     pub(crate) fn begin(name: &'static str, doing: &str) -> Self {
         let plain = !std::io::stderr().is_terminal();
         let bar = if plain {

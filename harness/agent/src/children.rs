@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Processes. PID 1 is everybody's parent in the end, so all of them are reaped in one place, where
-//! those that somebody waits for leave their status.
+//! those that are waited for leave their status.
 
 use std::{
     collections::HashMap,
@@ -41,7 +41,7 @@ pub(crate) struct Child {
 impl Child {
     /// Starts a process that reads nothing.
     pub(crate) fn spawn(command: &mut Command) -> io::Result<Self> {
-        // Nobody reaps meanwhile.
+        // Nothing reaps meanwhile.
         let mut waited = lock(&WAITED);
         let child = command.stdin(Stdio::null()).spawn()?;
         let pid = Pid::from_child(&child);
@@ -70,7 +70,7 @@ mod tests {
 
     fn run(script: &str) -> WaitStatus {
         let child = Child::spawn(Command::new("sh").args(["-c", script])).unwrap();
-        // Whoever comes first: the status is for the one that waits.
+        // Either may come first: the status is for the one that waits.
         thread::sleep(Duration::from_millis(50));
         reap();
         child.wait()

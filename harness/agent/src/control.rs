@@ -24,7 +24,7 @@ use crate::{children, dispatch, failure, files, init, jobs::Jobs};
 /// Where messages to the host go; also the panic hook needs it.
 static OUTBOX: OnceLock<Mutex<File>> = OnceLock::new();
 
-/// Sends one message. When the channel is gone there is nobody left to tell, but the console.
+/// Sends one message. When the channel is gone, only the console is left.
 pub(crate) fn send(message: &Message) {
     let Some(outbox) = OUTBOX.get() else {
         return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! From the agent's errors to what the host is told.
+//! Converts the agent's errors to those of the protocol.
 
 use std::io;
 

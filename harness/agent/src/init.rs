@@ -37,7 +37,7 @@ const GLOBAL_SYSCTLS: &[(&str, &str)] = &[
 const NET_SYSCTLS: &[(&str, &str)] = &[
     ("net/ipv4/tcp_rmem", "4096 4194304 67108864"),
     ("net/ipv4/tcp_wmem", "4096 4194304 67108864"),
-    // Anybody may use ICMP sockets: `Ping` does.
+    // Allow all users to open ICMP sockets: `Ping` does.
     ("net/ipv4/ping_group_range", "0 2147483647"),
     // No duplicate address detection: addresses are usable at once.
     ("net/ipv6/conf/all/accept_dad", "0"),
@@ -46,7 +46,7 @@ const NET_SYSCTLS: &[(&str, &str)] = &[
     // that takes one down.
     ("net/ipv6/conf/all/keep_addr_on_down", "1"),
     ("net/ipv6/conf/default/keep_addr_on_down", "1"),
-    // Nobody on the wire answers: keep the log of packets free of questions.
+    // Nothing on the wire answers: keep solicitations out of the packet log.
     ("net/ipv6/conf/all/router_solicitations", "0"),
     ("net/ipv6/conf/default/router_solicitations", "0"),
 ];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! kmemleak: kernel memory that nothing refers to any more.
+//! kmemleak: leaked kernel memory.
 
 use std::{
     fs::File,
@@ -24,7 +24,7 @@ const AGE: Duration = Duration::from_millis(5500);
 const SIZES: [usize; 9] = [40, 64, 96, 128, 192, 256, 512, 1024, 2048];
 const TIMES: usize = 500;
 
-/// More of a report is of no use to anybody.
+/// More of a report is of no use.
 const MAX_REPORT: u64 = 64 << 10;
 
 /// Looks for leaks; `None` when the kernel cannot.

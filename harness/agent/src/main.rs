@@ -5,7 +5,7 @@
 //! The agent makes the guest usable (mounts, sysctls, the peer's network namespace), then does
 //! what the host asks for over a virtio-serial port until it is told to power off. There is no
 //! shell and no other program: an initramfs with this binary as `/init` is the whole user space.
-//! A job that shall be killed runs in a second process of the same program.
+//! A job that can be killed runs in a second process of the same program.
 
 mod children;
 mod clock;

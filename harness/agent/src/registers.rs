@@ -60,7 +60,7 @@ fn at<T>(device: &str, offset: u32, access: impl FnOnce(*mut u32) -> T) -> Resul
     }
     .with_context(|| format!("mapping {path}"))?;
     let result = access(bar.cast::<u8>().wrapping_add(offset).cast());
-    // SAFETY: mapped above, and nothing points into it any more.
+    // SAFETY: mapped above, and no pointers into it are left.
     unsafe { munmap(bar, length) }.with_context(|| format!("unmapping {path}"))?;
     Ok(result)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A root file system for other people's programs.
+//! A root file system for programs that are not ours.
 
 use std::{
     fs, io,

@@ -18,7 +18,7 @@ use vm::{
 
 use crate::{Result, Stream, Testbed};
 
-/// Memory of the accelerator, of which a testbed has one.
+/// Memory of the testbed's only accelerator.
 pub const ACCELERATOR: Memory = Memory::Accelerator { device: 0 };
 
 impl Stream {
@@ -31,7 +31,7 @@ impl Stream {
         }
     }
 
-    /// The same stream with a payload that nobody has seen before.
+    /// The same stream with a fresh payload.
     #[must_use]
     pub fn unpredictable(self) -> Self {
         let seed = RandomState::new().build_hasher().finish();

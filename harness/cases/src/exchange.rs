@@ -14,7 +14,7 @@ use protocol::{
 
 use crate::{Result, Station, Testbed, testbed::PATIENCE_MS};
 
-/// Ethernet types for experiments (IEEE 802): nobody listens to them.
+/// Ethernet types for experiments (IEEE 802): no protocol uses them.
 pub const EXPERIMENTAL: [u16; 2] = [0x88b5, 0x88b6];
 
 /// How long an attempt to have frames let in may take, in milliseconds.

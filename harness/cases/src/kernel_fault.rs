@@ -14,7 +14,7 @@ pub enum KernelFault {
     /// that the driver forgot.
     MappingOutlivesDriver,
     /// When such a binding is closed after the device itself is gone, the core unmaps the dma-buf for
-    /// a `struct device` that was freed: nobody held it (`__net_devmem_dmabuf_binding_free()` in
+    /// a `struct device` that was freed, as no reference was held (`__net_devmem_dmabuf_binding_free()` in
     /// `net/core/devmem.c`).
     UnmapForFreedDevice,
     /// The PCI core takes `reset_lock` and `pci_rescan_remove_lock` in one order when a slot is

@@ -191,7 +191,7 @@ impl Stream {
         })?)
     }
 
-    /// Sends it from ordinary memory, in writes of these sizes; `None` until told to finish.
+    /// Sends it from ordinary memory, in writes of these sizes; with `None` until [`Command::Finish`].
     pub fn source<'g>(
         &self,
         bed: &'g Testbed,
@@ -259,7 +259,7 @@ impl Stream {
         })?)
     }
 
-    /// Sends it from a dma-buf; `None` until told to finish.
+    /// Sends it from a dma-buf; with `None` until [`Command::Finish`].
     #[must_use]
     pub fn devmem_source_spec(
         &self,
@@ -311,7 +311,7 @@ impl Stream {
     /// Receives `bytes` in a dma-buf bound to `queue`. The host reads the dma-buf's memory and
     /// compares it with the seed's payload, while the receiver holds the tokens.
     ///
-    /// `progress` is told the bytes that were verified so far.
+    /// `progress` is called with the bytes that were verified so far.
     pub fn receive_devmem(
         &self,
         bed: &Testbed,
@@ -386,7 +386,7 @@ impl Stream {
 
     /// Sends `bytes` from a dma-buf to an ordinary socket, which verifies them.
     ///
-    /// `progress` is told the bytes that have arrived so far.
+    /// `progress` is called with the bytes that have arrived so far.
     pub fn send_devmem(
         &self,
         bed: &Testbed,

@@ -31,7 +31,7 @@ pub fn name(ifindex: u32) -> Result<String> {
     })
 }
 
-/// The interface as people call it, for messages: `eth0 (3)`.
+/// The interface's name and index, for messages: `eth0 (3)`.
 pub(crate) fn label(ifindex: u32) -> String {
     match name(ifindex) {
         Ok(name) => format!("{name} ({ifindex})"),

@@ -4,7 +4,7 @@
 //!
 //! Device memory TCP (Documentation/networking/devmem.rst in the kernel tree) moves TCP payload
 //! between a NIC and memory that is not the host's: the NIC splits a received packet, its header
-//! goes to the kernel, its payload goes straight to a dma-buf, and the application is told where.
+//! goes to the kernel, its payload goes straight to a dma-buf, and the application learns where.
 //! Sending works the other way around. Neither direction copies payload.
 //!
 //! # Objectives

@@ -84,7 +84,7 @@ impl Memory {
         }
     }
 
-    /// The same memory, of which it is known that it starts at a physical address.
+    /// The same memory, which is known to start at this physical address.
     pub(crate) fn at(self, address: u64) -> Self {
         let Self { buffer, mut view } = self;
         view.place = Place::At(address);
@@ -246,7 +246,7 @@ impl AsFd for Memory {
     }
 }
 
-/// Maps the first `len` bytes of a file, shared with whoever else uses them.
+/// Maps the first `len` bytes of a file, shared.
 pub(crate) fn view(file: File, len: usize) -> std::io::Result<MmapRegion> {
     use vm_memory::mmap::MmapRegionError;
     MmapRegion::from_file(FileOffset::new(file, 0), len).map_err(|error| match error {

@@ -33,7 +33,7 @@ const MEMORY_MIB: u64 = 1536;
 const SILENCE: Duration = Duration::from_secs(420);
 /// How long a test may take that goes on speaking.
 const PATIENCE: Duration = Duration::from_secs(2400);
-/// How long it may take to end when it is told to: it cleans up.
+/// How long it may take to end when it is asked to: it cleans up.
 const GRACE: Duration = Duration::from_secs(60);
 
 /// What came of a test.

@@ -86,7 +86,7 @@ jobs! {
     }
 }
 
-/// What a running job can be told with [`crate::Tell`].
+/// A command to a running job, sent with [`crate::Tell`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// End now: sockets are shut down and bindings closed, whatever is in flight is given up.
@@ -103,7 +103,7 @@ pub enum Command {
     /// Return all fragments that the sink holds; works with every [`crate::Release`].
     ReleaseAll,
     /// Close the netlink socket that holds the dma-buf bound, and go on without, also if nothing can
-    /// be sent any more. A [`crate::ZcrxSink`] closes its io_uring and ends.
+    /// be sent from then on. A [`crate::ZcrxSink`] closes its io_uring and ends.
     CloseBinding,
     /// [`crate::DevmemSink`], [`crate::DevmemSource`], [`crate::ZcrxSink`]: close the dma-buf. Whoever
     /// it is bound for has to keep its memory.

@@ -79,7 +79,7 @@ pub struct Symbol {
     pub module: String,
 }
 
-/// Kernel memory that nothing refers to any more, as kmemleak reports it: empty when there is
+/// Leaked kernel memory, as kmemleak reports it: empty when there is
 /// none, and nothing from a kernel without kmemleak. It takes seconds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FindLeaks {}

@@ -66,11 +66,11 @@ pub struct MeasuredSink {
     /// Connections, all received from at once: by a thread each, or with [`Path::Zcrx`] by one.
     /// Not 0; 1 with [`Path::Copied`].
     pub flows: u32,
-    /// With [`Path::Devmem`]: tokens that are kept before they are given back, together. `None`
-    /// gives back after each call what it received.
+    /// With [`Path::Devmem`]: tokens that are kept before they are returned, together. `None`
+    /// returns what each call received after it.
     pub token_batch: Option<u32>,
     /// Most bytes that one call receives. With [`Path::Zcrx`], where it is the kernel that says how
-    /// much: bytes that are kept before they are given back, together.
+    /// much: bytes that are kept before they are returned, together.
     pub read: u32,
     /// Bytes before the window starts.
     pub skip: u64,
@@ -215,6 +215,6 @@ pub enum Edge {
     End,
 }
 
-/// Has the counter in QEMU read which addresses it shall take for markers.
+/// Makes the counter in QEMU read which addresses are markers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadMarks {}

@@ -14,7 +14,7 @@ interface_requests! {
     /// Statistics by queue. EOPNOTSUPP when the driver has none.
     GetQueueStats {},
     /// Sums of those statistics over all queues, as the kernel and the driver keep them: also of
-    /// queues that are not in use any more.
+    /// queues that are no longer in use.
     GetInterfaceQueueStats {},
     /// Page pools of an interface, also destroyed ones that wait for pages.
     ListPagePools {},

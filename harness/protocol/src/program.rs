@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Other people's programs, in a root file system of their own.
+//! Programs that are not ours, in a root file system of their own.
 
 use std::collections::BTreeMap;
 

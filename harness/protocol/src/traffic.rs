@@ -13,7 +13,7 @@ use crate::{Failure, Ns};
 pub struct Ping {
     /// Namespace that sends.
     pub ns: Ns,
-    /// Who shall answer; a link-local address cannot be used.
+    /// Destination; must not be a link-local address.
     pub to: IpAddr,
     /// How many.
     pub count: u32,

@@ -15,7 +15,7 @@ pub enum XdpAction {
     Drop,
     /// The program fails (`XDP_ABORTED`).
     Abort,
-    /// The program says something that nobody knows.
+    /// The program returns an unknown action.
     Unknown,
     /// They go back to their sender, with source and destination exchanged.
     Transmit,

@@ -21,11 +21,11 @@ pub struct XdpSocket {
     pub queue: u32,
     /// The kernel may copy frames (`XDP_COPY`); otherwise it must not (`XDP_ZEROCOPY`).
     pub copy: bool,
-    /// It wants to be told when it has to wake the driver (`XDP_USE_NEED_WAKEUP`).
+    /// It asks to be notified when it must wake the driver (`XDP_USE_NEED_WAKEUP`).
     pub need_wakeup: bool,
     /// Bytes of a chunk of its memory, one frame in each: 2048 or 4096.
     pub chunk: u32,
-    /// Chunks, of which the driver has all that hold no frame.
+    /// Chunks. The driver has all those that hold no frame.
     pub chunks: u32,
     /// With each frame it sends another one, too short for a device to send.
     pub runts: bool,

@@ -65,7 +65,7 @@ pub struct ZcrxSinkReport {
     pub copied_bytes: u64,
     /// Fragments.
     pub fragments: u64,
-    /// Fragments that were never given back.
+    /// Fragments that were never returned.
     pub fragments_held: u64,
     /// Size of a receive buffer as the kernel says, in bytes.
     pub rx_buf_len: u32,

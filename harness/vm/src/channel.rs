@@ -43,7 +43,7 @@ pub(crate) struct Channel {
     inbox: Arc<Inbox>,
 }
 
-/// What the guest sent and nobody took yet.
+/// Messages of the guest that were not taken yet.
 #[derive(Debug)]
 struct Inbox {
     state: Mutex<State>,
@@ -55,7 +55,7 @@ struct Inbox {
 #[derive(Debug, Default)]
 struct State {
     ready: Option<AgentInfo>,
-    /// Calls that somebody waits for.
+    /// Calls that are waited for.
     waiting: HashSet<u64>,
     replies: HashMap<u64, Result<Value, Failure>>,
     events: HashMap<JobId, VecDeque<Event>>,
@@ -102,7 +102,7 @@ impl Channel {
         let reply = self
             .send(&Call { id, request })
             .and_then(|()| self.inbox.wait(timeout, |state| state.replies.remove(&id)));
-        // A reply that comes later has nobody to go to.
+        // A late reply is dropped.
         lock(&self.inbox.state).waiting.remove(&id);
         reply
     }
@@ -113,7 +113,7 @@ impl Channel {
             .wait(timeout, |state| state.events.get_mut(&job)?.pop_front())
     }
 
-    /// Forgets what a job said and nobody read.
+    /// Drops a job's unread events.
     pub(crate) fn forget(&self, job: JobId) {
         lock(&self.inbox.state).events.remove(&job);
     }

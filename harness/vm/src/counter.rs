@@ -80,7 +80,7 @@ impl AddAssign for Counts {
 pub struct Block {
     /// Guest-virtual address of its first instruction.
     pub address: u64,
-    /// How often it was begun.
+    /// How often it was started.
     pub entries: u64,
     /// What it did.
     pub counts: Counts,
@@ -143,7 +143,7 @@ impl Guest {
     ///
     /// # Errors
     ///
-    /// [`Error::Counter`] when a watch cannot be told to the counter.
+    /// [`Error::Counter`] when the counter cannot be configured.
     pub fn watch(&self, watches: &[Watch]) -> Result<()> {
         let mut text = String::new();
         for Watch { label, start, len } in watches {
@@ -166,7 +166,7 @@ impl Guest {
     ///
     /// # Errors
     ///
-    /// [`Error::Counter`] when the counter cannot be told, and those of [`Guest::call`].
+    /// [`Error::Counter`] when the counter cannot be configured, and those of [`Guest::call`].
     pub fn windows_between(&self, addresses: Option<(u64, u64)>) -> Result<()> {
         let text = addresses.map_or_else(String::new, |(start, end)| {
             format!("{start:x} 1\n{end:x} 2\n")

@@ -229,7 +229,7 @@ pub enum Error {
         /// Bytes.
         len: u64,
     },
-    /// The kernel's log holds complaints that nobody expected.
+    /// The kernel's log has unexpected complaints.
     #[error("the guest's kernel complained:\n{}\nlog: {}", list(findings), console.display())]
     KernelComplained {
         /// The complaints.

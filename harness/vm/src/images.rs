@@ -45,7 +45,7 @@ pub struct Images {
     /// The kernel's `System.map`; only measurements need it.
     #[serde(default)]
     pub symbols: Option<PathBuf>,
-    /// A disk image with a root file system, where other people's programs run in this guest:
+    /// A disk image with a root file system, for programs that are not ours in this guest:
     /// see [`Machine::disk`](crate::Machine::disk).
     #[serde(default)]
     pub disk: Option<PathBuf>,

@@ -130,7 +130,7 @@ fn supervise(
             return;
         }
     };
-    // Cannot fail for a child of this process that nobody else waits for.
+    // Cannot fail for a child of this process that is not waited for elsewhere.
     let status = child.wait().unwrap_or_default();
     *lock(&exit.status) = Some(status);
     exit.known.notify_all();

@@ -42,7 +42,7 @@ impl Inherited {
 const KERNEL_PARAMETERS: &str = "console=ttyS0 loglevel=5 panic=-1 oops=panic no_timer_check \
      tsc=nowatchdog udmabuf.size_limit_mb=1024";
 
-/// What an emulated processor shall not have: a kernel copies and clears with `rep movsb` and
+/// Features that an emulated processor must not have: a kernel copies and clears with `rep movsb` and
 /// `rep stosb` where there is any of these, and TCG runs them byte by byte. Without, it takes eight
 /// bytes at a time, and a case a fifth less.
 const SLOW_STRINGS: &str = ",-erms,-fsrm,-fsrs";

@@ -2,7 +2,7 @@
 
 //! The directory of one boot.
 //!
-//! Whoever looks for a failure needs it, so it outlives the boot; but directories of the same name
+//! It is needed to investigate a failure, so it outlives the boot; but directories of the same name
 //! do not pile up: those of the last few runs are kept. A directory whose boot goes on is locked
 //! and never removed.
 
@@ -48,7 +48,7 @@ impl RunDir {
         fs::create_dir_all(root).map_err(failed)?;
         // QEMU changes nothing, but relative paths would depend on who starts it.
         let canonical = root.canonicalize().map_err(failed)?;
-        // Nobody else makes or removes directories meanwhile: a new one is not locked at once.
+        // No other run creates or removes directories meanwhile: a new one is not locked at once.
         let alone = File::open(&canonical).map_err(failed)?;
         let locked = flock(&alone, FlockOperation::LockExclusive).is_ok();
         if locked {
@@ -141,7 +141,7 @@ impl RunDir {
     }
 }
 
-/// Locks a directory; `None` if somebody else has, or it cannot be locked.
+/// Locks a directory; `None` if it is locked already, or cannot be locked.
 fn try_lock(path: &Path) -> Option<File> {
     let directory = File::open(path).ok()?;
     flock(&directory, FlockOperation::NonBlockingLockExclusive).ok()?;

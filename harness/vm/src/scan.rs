@@ -142,7 +142,7 @@ pub fn scan(log: &str) -> Vec<Finding> {
     findings
 }
 
-/// A report that has begun.
+/// An unfinished report.
 struct Report<'a> {
     /// Number of its first line.
     line: usize,

@@ -75,7 +75,7 @@ impl Place {
         let mut hasher = DefaultHasher::new();
 
         told(machine, hypervisors, khz).hash(&mut hasher);
-        // To the MHz: it is measured anew each time.
+        // Rounded to MHz: it is measured each time.
         ((khz + 500) / 1000).hash(&mut hasher);
         files(machine).hash(&mut hasher);
         protocol::VERSION.hash(&mut hasher);
@@ -194,7 +194,7 @@ impl Snapshot {
     }
 }
 
-/// All that QEMU is told, but for what is of a run, and the clock's rate.
+/// QEMU's arguments, except for those of a single run, and the clock's rate.
 fn told(machine: &Machine, hypervisors: &[&str], khz: u64) -> Vec<String> {
     let images = &machine.images;
     let alike = Machine {

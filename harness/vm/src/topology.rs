@@ -33,7 +33,7 @@ pub enum Topology {
 }
 
 impl Topology {
-    /// The processor that QEMU shall be.
+    /// QEMU's CPU model.
     pub(crate) fn cpu(self) -> &'static str {
         match self {
             // The emulated processor calls itself AuthenticAMD.

@@ -10,13 +10,13 @@ use std::sync::OnceLock;
 #[cfg(target_arch = "x86_64")]
 use std::time::Instant;
 
-/// The host's counter in kHz, if it has one whose rate can be told.
+/// The host's counter in kHz, if it has one whose rate is known.
 pub(crate) fn khz() -> Option<u64> {
     static KHZ: OnceLock<Option<u64>> = OnceLock::new();
     *KHZ.get_or_init(measure)
 }
 
-/// What a kernel is told of it.
+/// The kernel parameter for it.
 pub(crate) fn parameter(khz: u64) -> String {
     format!("tsc_early_khz={khz}")
 }

@@ -35,7 +35,7 @@ pub(crate) struct Figure {
     /// Connections.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub(crate) flows: u32,
-    /// Tokens that are given back together.
+    /// Tokens that are returned together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) token_batch: Option<u32>,
     /// MTU of the wire.
@@ -84,7 +84,7 @@ pub(crate) const RETRANSMITS: &str = "retransmitted segments";
 pub(crate) const READS: &str = "reads";
 pub(crate) const FRAGMENTS: &str = "fragments";
 
-/// Figures that are told by part, too: [`super::parts`].
+/// Figures that are also broken down by part: [`super::parts`].
 pub(crate) const BY_PART: &[&str] = &[INSTRUCTIONS, REPS, LOADED, STORED];
 
 /// Figures of a paced wire.

@@ -15,7 +15,7 @@ const KERNEL: u64 = 1 << 63;
 /// What the program itself did.
 const PROGRAM: &str = "(program)";
 
-/// A function and what it did.
+/// A function and its counts.
 #[derive(Debug, Clone)]
 pub(crate) struct Function {
     pub(crate) name: String,

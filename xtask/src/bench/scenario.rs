@@ -21,7 +21,7 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// Whether the NIC puts payload where it shall be, for which header and payload are split.
+    /// Whether the NIC writes payload to its final place, which requires header split.
     pub(crate) fn places_payload(self) -> bool {
         matches!(self, Self::Devmem(..) | Self::Zcrx(..))
     }
@@ -49,7 +49,7 @@ pub(crate) struct Scenario {
     pub(crate) rx: Way,
     /// Connections, all on the same queue.
     pub(crate) flows: u32,
-    /// Tokens that are given back together; without, those of a read.
+    /// Tokens that are returned together; without, those of a read.
     pub(crate) token_batch: Option<u32>,
     /// Bits per second of the wire, if it has a rate.
     pub(crate) wire: Option<u64>,

@@ -14,7 +14,7 @@ const LEGEND: f64 = 18.0;
 /// Most of what a character takes, on average over a name.
 const CHARACTER: f64 = 7.2;
 
-/// Colours that are told apart by people who see red and green alike (Okabe and Ito).
+/// Colours that are also distinguishable with red-green colour blindness (Okabe and Ito).
 const COLOURS: &[&str] = &[
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c8c8c", "#f0e442",
     "#444c9c",

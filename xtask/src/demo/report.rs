@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the demonstration found, for people and for programs.
+//! The demonstration's results, as text and as JSON.
 
 use std::fmt;
 use std::path::PathBuf;

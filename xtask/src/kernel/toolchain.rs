@@ -52,7 +52,7 @@ impl Toolchain {
         })
     }
 
-    /// What somebody else's kernel with this configuration was built with.
+    /// The toolchain that a user's kernel with this configuration was built with.
     pub(super) fn of(project: &Project, config: &Config) -> Result<Self> {
         let bindgen = tools::bindgen(project)?;
         let mut variables = vec![format!("BINDGEN={}", bindgen.display())];

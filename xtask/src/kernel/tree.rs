@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Kernel trees that somebody else built: finding them, seeing whether they
+//! Kernel trees that the user built: finding them, seeing whether they
 //! suit, and running make against them.
 
 use std::fs;
@@ -65,7 +65,7 @@ pub(super) fn find(args: &KernelArgs) -> Result<Found> {
     Ok(Found::Source(kdir))
 }
 
-/// Opens a kernel that somebody else built, and checks that it suits.
+/// Opens a kernel that the user built, and checks that it is suitable.
 ///
 /// # Errors
 ///

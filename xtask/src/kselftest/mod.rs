@@ -59,7 +59,7 @@ impl From<DriverName> for Driver {
     }
 }
 
-/// Runs tests, a line for each, and compares them with the committed results or writes those anew.
+/// Runs tests, a line for each, and compares them with the committed results or updates those.
 ///
 /// # Errors
 ///

@@ -70,7 +70,7 @@ const LIBRARIES: &[&str] = &[
 const TOOLS: &[&str] = &["e2fsprogs"];
 /// The packages, 121 MB, and what they unpack to.
 const SPACE: u64 = 800_000_000;
-/// What nobody reads in a guest.
+/// Files that are not needed in a guest.
 const NOT_NEEDED: &[&str] = &[
     "boot",
     "usr/lib/systemd",

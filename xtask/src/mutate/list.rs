@@ -52,7 +52,7 @@ impl Mutation {
     ///
     /// # Errors
     ///
-    /// When what is to be replaced is not there exactly once, or nothing would change.
+    /// If the text to replace is not there exactly once, or nothing would change.
     pub(super) fn apply(&self, text: &str) -> Result<String> {
         let found = text.matches(&self.find).count();
         ensure!(

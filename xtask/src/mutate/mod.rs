@@ -24,7 +24,7 @@ use nextest::Cases;
 use results::{Outcome, Results};
 use scratch::Scratch;
 
-/// After this no other mutation is begun; the next run goes on.
+/// After this no other mutation is started; the next run continues.
 const LIMIT: Duration = Duration::from_secs(2 * 60 * 60);
 
 const PAGE: &str = "Documentation/testing.md";
@@ -35,7 +35,7 @@ pub(crate) struct Options {
     /// Write the results as JSON: name, file, caught, by
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the table in Documentation/testing.md anew
+    /// Update the table in Documentation/testing.md
     #[arg(long, conflicts_with_all = ["words", "likely"])]
     document: bool,
     /// Run only the cases that are likely to catch a mutation

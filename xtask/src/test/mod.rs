@@ -25,7 +25,7 @@ const PROFILE: &str = "ci";
 /// The package with the kernel's own selftests, and the word in the names of their cases.
 const KSELFTEST: &str = "kselftest";
 
-/// How nextest is told how many tests run at once.
+/// nextest's option for how many tests run at once.
 const THREADS: &str = "NEXTEST_TEST_THREADS";
 
 /// Which tests run.

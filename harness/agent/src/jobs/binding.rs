@@ -32,7 +32,7 @@ pub(super) fn bind(
     })
 }
 
-/// Holds the binding until it shall go.
+/// Holds the binding until the job is stopped.
 struct Holder {
     // The dma-buf stays until the job is joined, as with the other devmem jobs.
     _dmabuf: Memory,

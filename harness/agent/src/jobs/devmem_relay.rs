@@ -246,7 +246,7 @@ impl Relay<'_> {
         Ok(())
     }
 
-    /// Gives back to the NIC what it has sent.
+    /// Returns to the NIC what was sent.
     fn return_completed(&mut self, incoming: &TcpStream) -> Result<()> {
         let mut tokens = Vec::new();
         for completion in self.sender.completions().context("reading completions")? {

@@ -175,7 +175,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Checks what will not be released any more.
+    /// Checks what will not be released.
     fn check_held(&self) -> Result<(), Failure> {
         let mut held = lock(&self.held);
         let Held {
@@ -229,7 +229,7 @@ impl Sink {
         Ok(())
     }
 
-    /// The socket must stay open as long as tokens are to be returned on it.
+    /// The socket must stay open until all tokens are returned on it.
     fn wait_for_release(&self) {
         if self.spec.release == Release::OnRequest {
             let held = lock(&self.held);

@@ -238,7 +238,7 @@ fn receive_devmem(
     }
 }
 
-/// The kernel says when and how much: `batch` bytes are given back together.
+/// The kernel says when and how much: `batch` bytes are returned together.
 fn receive_zcrx(
     streams: &[Arc<TcpStream>],
     queue: InterfaceQueue,
@@ -252,7 +252,7 @@ fn receive_zcrx(
     let mut left = streams.len();
     let mut completions = Vec::new();
     let mut kept = Vec::new();
-    // Bytes received when something was given back last.
+    // Bytes received at the last return.
     let mut returned = 0;
     loop {
         flows.look()?;

@@ -36,7 +36,7 @@ pub(super) fn set_up(id: JobId, spec: MeasuredSource) -> Result<Ready> {
     let mut flows = Vec::new();
     for _ in 0..spec.flows {
         let stream = netns::within(spec.ns, || tcp::connect(None, spec.connect))?;
-        // Writes shall fill packets, whatever their size.
+        // Writes of any size must fill packets.
         stream.set_nodelay(false).context("clearing TCP_NODELAY")?;
         let origin = Origin::new(id, &spec, &stream)?;
         let stream = Arc::new(stream);
@@ -113,7 +113,7 @@ impl Origin {
     }
 }
 
-/// What is to be sent by all flows, and what was done for it.
+/// The byte budget of all flows, and what was sent of it.
 struct Account {
     left: AtomicU64,
     writes: AtomicU64,

@@ -26,7 +26,7 @@ pub(super) struct Flows<'a> {
     reads: AtomicU64,
     fragments: AtomicU64,
     linear_bytes: AtomicU64,
-    /// Bytes at which something is to be done next.
+    /// Bytes at which the next action is due.
     next: AtomicU64,
     window: Mutex<Window>,
 }

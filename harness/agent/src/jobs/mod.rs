@@ -44,7 +44,7 @@ use serde_json::Value;
 
 use crate::control::{lock, send_event};
 
-/// How a running job is told something.
+/// How a running job receives commands.
 trait Control: Send + Sync {
     /// Obeys a command, or says why it cannot.
     fn tell(&self, command: &Command) -> Result<()>;
@@ -128,7 +128,7 @@ impl Jobs {
 
     /// Waits for the end and returns the outcome.
     pub(crate) fn join(&self, job: JobId) -> Result<Value> {
-        // Not taken out of the table yet: the job must hear commands while somebody waits.
+        // Not removed from the table yet: the job must receive commands while it is waited for.
         loop {
             let mut running = lock(&self.running);
             let found = running.get(&job).with_context(|| unknown(job))?;

@@ -24,7 +24,7 @@ use crate::{failure, netns, packet};
 const ROOM: usize = 64 << 20;
 /// More than a frame.
 const FRAME: usize = 64 << 10;
-/// How often it is looked whether the wire shall end.
+/// How often to check whether the wire must end.
 const LOOK: Duration = Duration::from_millis(200);
 
 pub(super) fn set_up(spec: &PacedWire) -> Result<Ready> {

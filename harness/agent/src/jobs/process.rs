@@ -44,7 +44,7 @@ pub(super) fn set_up(id: JobId, job: Job) -> Result<Ready> {
     let joined = Arc::clone(&control);
     Ok(Ready {
         control,
-        // When this is done nobody speaks to the process any more, and it ends.
+        // After this the process' channel is closed, and it ends.
         run: Box::new(move || joined.process.call(Join { job })),
     })
 }
@@ -92,7 +92,7 @@ impl Process {
         let pidfd = pidfd.context("opening a process")?;
         let input = child.stdin.take().context("no standard input")?;
         let output = child.stdout.take().context("no standard output")?;
-        // Nobody waits for the child: whoever reaps orphans reaps it too.
+        // The child is not waited for here: it is reaped like an orphan.
         drop(child);
 
         let pending: Arc<Pending> = Arc::new(Mutex::new(Some(HashMap::new())));
@@ -101,7 +101,7 @@ impl Process {
             .name(format!("process {}", id.0))
             .spawn(move || {
                 pass_on(id, output, &answers);
-                // Those who wait are told: their channels close.
+                // Waiters notice, because their channels close.
                 lock(&answers).take();
             })?;
         Ok(Self {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Somebody else's program.
+//! A program that is not ours.
 
 use std::{
     fs::File,

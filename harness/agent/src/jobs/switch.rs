@@ -34,7 +34,7 @@ pub(super) struct Switch {
     job: &'static str,
     stopped: AtomicBool,
     finishing: AtomicBool,
-    /// Whether the job shall wait before it begins.
+    /// Whether the job must wait before it starts.
     waiting: Mutex<bool>,
     gone: Condvar,
     // Weak: a socket closes when its job drops it, not when the job is joined.
@@ -63,7 +63,7 @@ impl Switch {
         })
     }
 
-    /// Waits until the job may begin, or shall end.
+    /// Waits until the job may start, or must end.
     pub(super) fn wait_for_go(&self) {
         let waiting = self
             .gone
@@ -87,12 +87,12 @@ impl Switch {
         }
     }
 
-    /// The job shall end at once. Whatever a shut-down socket says then is no error.
+    /// Ends the job immediately. Errors of a socket that was shut down are ignored then.
     pub(super) fn stopped(&self) -> bool {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    /// The job shall end in good order.
+    /// Ends the job gracefully.
     pub(super) fn finishing(&self) -> bool {
         self.finishing.load(Ordering::SeqCst) || self.stopped()
     }

@@ -129,9 +129,9 @@ pub(super) fn deliver(stream: &TcpStream, switch: &Switch) -> Result<bool, Failu
     }
 }
 
-/// What is in flight goes when the connection is closed, and nobody waits for its peer.
+/// Closing the connection drops what is in flight, without waiting for the peer.
 pub(super) fn give_up(stream: &TcpStream) {
-    // A socket that is no connection any more has nothing in flight.
+    // A socket that is no longer connected has nothing in flight.
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
 }
 

@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use super::{Ready, report::Meter, switch::Switch, udp_source::NUMBER};
 use crate::{failure, netns};
 
-/// Receive buffer of the socket in bytes: what is lost shall be the NIC's loss.
+/// Receive buffer of the socket in bytes: large enough that only the NIC loses datagrams.
 const SOCKET_BUFFER: usize = 32 << 20;
 
 pub(super) fn set_up(id: JobId, spec: &UdpSink) -> Result<Ready> {

@@ -100,7 +100,7 @@ struct Batch {
     fragments: Vec<Fragment>,
 }
 
-/// Fragments that were not given back yet, and how they are.
+/// Fragments that were not returned yet, and how to return them.
 struct Held {
     refill: Option<Refill>,
     batches: BTreeMap<u64, Batch>,
@@ -183,7 +183,7 @@ impl Sink {
         held.return_fragments(batch.fragments)
     }
 
-    /// Checks what will not be released any more.
+    /// Checks what will not be released.
     fn check_held(&self) -> Result<()> {
         let mut held = lock(&self.held);
         let Held {
@@ -263,7 +263,7 @@ impl Sink {
         Ok(())
     }
 
-    /// The ring must stay open as long as fragments are to be given back.
+    /// The ring must stay open until all fragments are returned.
     fn wait_for_release(&self) {
         if self.spec.release == Release::OnRequest {
             let held = lock(&self.held);

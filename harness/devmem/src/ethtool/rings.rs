@@ -12,7 +12,7 @@ use crate::netlink::Subject;
 /// tcp-data-split).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TcpDataSplit {
-    /// The driver decides (`auto`); what the kernel reports while nobody set it.
+    /// The driver decides (`auto`); the kernel reports this until a user sets it.
     Auto,
     /// Never.
     Disabled,

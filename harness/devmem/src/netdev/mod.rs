@@ -65,7 +65,7 @@ pub struct Napi {
     pub irq: Option<u32>,
     /// Where it polls.
     pub threading: Option<Threading>,
-    /// Process id of its thread; it may have one that it does not use any more.
+    /// Process id of its thread; it may have one that it no longer uses.
     pub pid: Option<u32>,
     /// Empty polls before interrupts are enabled again.
     pub defer_hard_irqs: Option<u32>,
@@ -237,7 +237,7 @@ impl Netdev {
 
     /// The page pools of an interface.
     ///
-    /// Pools whose interface is gone are in nobody's list; [`Netdev::all_page_pools`] shows them.
+    /// Pools whose interface is gone are not listed; [`Netdev::all_page_pools`] shows them.
     ///
     /// # Errors
     ///

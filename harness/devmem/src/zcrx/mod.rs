@@ -4,7 +4,7 @@
 //! (Documentation/networking/iou-zcrx.rst in the kernel tree).
 //!
 //! As with device memory TCP a queue of the NIC writes payload where the application wants it:
-//! into ordinary memory or into a dma-buf. But the application is told by completions instead of
+//! into ordinary memory or into a dma-buf. But the application learns it from completions instead of
 //! control messages, and gives fragments back through a ring in shared memory instead of system
 //! calls: the kernel keeps no list of tokens, so that a fragment costs less.
 //!

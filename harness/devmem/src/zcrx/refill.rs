@@ -19,7 +19,7 @@ const ENTRY: usize = size_of::<io_uring_zcrx_rqe>();
 /// Most entries of a ring (`IO_RQ_MAX_ENTRIES` in io_uring/zcrx.c).
 pub(super) const MAX_ENTRIES: u32 = 32768;
 
-/// A piece of the area that holds payload. It belongs to the reader until it is given back.
+/// A piece of the area that holds payload. It belongs to the reader until it is returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fragment {
     /// Where it starts in the area, in bytes.

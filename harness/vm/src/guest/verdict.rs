@@ -86,7 +86,7 @@ impl Guest {
         }
     }
 
-    /// Asks a kernel that has kmemleak for memory that nothing refers to any more.
+    /// Asks a kernel that has kmemleak for leaked memory.
     fn check_leaks(&self) -> Result<Vec<Finding>> {
         let Some(report) = self.call_within(FindLeaks {}, LEAKS_TIMEOUT)? else {
             return Ok(Vec::new());
