@@ -4,8 +4,8 @@
 //!
 //! Each NIC has two TX queues, two NAPIs and four RX queues. What one NIC puts on TX queue `i`, NAPI
 //! `i` of the other copies to a page, and receives on RX queue `2 * i`, or the one after it if it is
-//! IPv6. Then it schedules the sender's NAPI, as an interrupt would. Checksums are not computed: the
-//! skb is passed up as `CHECKSUM_PARTIAL`.
+//! IPv6. Then it schedules the sender's NAPI, as an interrupt would. Checksums are not computed: an
+//! skb that needs one is passed up as `CHECKSUM_PARTIAL`.
 //!
 //! There is no bus, no DMA and no interrupt: only what every driver needs.
 
