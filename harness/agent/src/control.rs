@@ -3,23 +3,21 @@
 //! The channel to the host: reads calls, answers each from a thread of its own, carries events.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, BufReader},
+    fs::File,
+    io::{self, BufReader, Read},
     os::fd::AsFd,
     panic,
-    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     thread,
-    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
 use protocol::{
-    Call, Event, Failure, JobId, Message, PORT_NAME, Request,
+    Call, Event, Failure, JobId, Message, Request,
     frame::{self, FrameError},
 };
 
-use crate::{children, dispatch, failure, files, init, jobs::Jobs};
+use crate::{children, dispatch, failure, files, init, jobs::Jobs, port};
 
 /// Where messages to the host go; also the panic hook needs it.
 static OUTBOX: OnceLock<Mutex<File>> = OnceLock::new();
@@ -69,13 +67,8 @@ pub(crate) fn report_panic(message: &str) {
 
 /// Opens the channel and serves it until the host asks to power off or goes away.
 pub(crate) fn serve() -> Result<()> {
-    let path = find_port()?;
-    let port = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(&path)
-        .with_context(|| format!("opening {}", path.display()))?;
-    let reader = port.try_clone()?;
+    let port = port::open()?;
+    let reader = Inbox(port.try_clone()?);
     open_outbox(port)?;
     send(&Message::Ready(dispatch::hello()?));
     match answer_calls(reader)? {
@@ -89,7 +82,7 @@ pub(crate) fn serve_standard_streams() -> Result<()> {
     let output = io::stdout().as_fd().try_clone_to_owned()?;
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     open_outbox(output.into())?;
-    answer_calls(input.into()).map(drop)
+    answer_calls(File::from(input)).map(drop)
 }
 
 fn open_outbox(file: File) -> Result<()> {
@@ -99,13 +92,40 @@ fn open_outbox(file: File) -> Result<()> {
     Ok(())
 }
 
+/// Does something for which the port has to be away. What is sent to the host meanwhile waits.
+pub(crate) fn without_port(work: impl FnOnce() -> Result<()>) -> Result<()> {
+    let mut outbox = lock(OUTBOX.get().context("there is no channel")?);
+    let device = port::unbind()?;
+    let done = work();
+    port::bind(&device)?;
+    *outbox = port::open()?;
+    done
+}
+
+/// Where calls come from: the port, also when it was away.
+struct Inbox(File);
+
+impl Read for Inbox {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buffer) {
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {
+                let outbox = OUTBOX.get().ok_or(error)?;
+                // Locked until the port is back.
+                self.0 = lock(outbox).try_clone()?;
+                self.0.read(buffer)
+            }
+            read => read,
+        }
+    }
+}
+
 /// Why there are no more calls.
 enum Last {
     PowerOff,
     Closed,
 }
 
-fn answer_calls(input: File) -> Result<Last> {
+fn answer_calls(input: impl Read) -> Result<Last> {
     let mut reader = BufReader::new(input);
     let jobs = Arc::new(Jobs::default());
     let mut line = Vec::new();
@@ -153,22 +173,4 @@ fn answer_in_thread(call: Call, jobs: Arc<Jobs>) {
 
 fn reply(id: u64, result: Result<serde_json::Value, Failure>) {
     send(&Message::Reply { id, result });
-}
-
-/// Finds the port by its name. The driver's probe may still be running at boot.
-fn find_port() -> Result<PathBuf> {
-    const PORTS: &str = "/sys/class/virtio-ports";
-    for _ in 0..500 {
-        if let Ok(ports) = fs::read_dir(PORTS) {
-            for port in ports.flatten() {
-                let name = fs::read_to_string(port.path().join("name")).unwrap_or_default();
-                let device = PathBuf::from("/dev").join(port.file_name());
-                if name.trim_end() == PORT_NAME && device.exists() {
-                    return Ok(device);
-                }
-            }
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    bail!("no virtio-serial port is named {PORT_NAME} (in {PORTS})")
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     clock, deferred, device, ethtool, failure, faults, files, flow_rules, interfaces, jobs::Jobs,
-    leaks, marker, modules, netdev, netns, packet, ping, random, registers, root, rtnetlink,
+    leaks, marker, modules, netdev, netns, packet, ping, random, registers, root, rtnetlink, sleep,
     timestamp,
 };
 
@@ -59,6 +59,7 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
     match request {
         R::Hello(r) => answer(r, |_| hello()),
         R::Reseed(r) => answer(r, |r| random::reseed(r.bytes)),
+        R::Sleep(r) => answer(r, |_| sleep::sleep()),
         R::PowerOff(_) => bail!("PowerOff is handled where calls are read"),
         R::Panic(r) => panic!("{}", r.message),
         R::ReadFile(r) => answer_in(r.ns, r, |r| files::read(&r.path)),

@@ -14,6 +14,7 @@ mod exchange;
 mod frame;
 mod kernel_fault;
 mod options;
+mod power;
 mod queues;
 mod station;
 mod surprise;

@@ -33,6 +33,11 @@ pub struct Reseed {
     pub bytes: [u8; 32],
 }
 
+/// Sends the guest to sleep (suspend-to-RAM). The reply comes when it is awake again; what is sent to it
+/// meanwhile is lost.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Sleep {}
+
 /// Turns the guest off, after the reply.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PowerOff {}

@@ -58,6 +58,7 @@ requests! {
     agent {
         Hello -> agent::AgentInfo,
         Reseed -> (),
+        Sleep -> (),
         PowerOff -> (),
         Panic -> (),
     }

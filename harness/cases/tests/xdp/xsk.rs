@@ -192,9 +192,17 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
     attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
     echoes(&bed, "at first")?;
 
-    for change in ["rings", "MTU", "down and up", "channels", "self-test"] {
+    for change in [
+        "rings",
+        "MTU",
+        "down and up",
+        "channels",
+        "self-test",
+        "sleep",
+    ] {
         match change {
             "rings" => bed.set_receive_ring(bed.local, 64)?,
+            "sleep" => bed.sleep_and_wake()?,
             "MTU" => bed.set_mtu(bed.local, 2000)?,
             "down and up" => {
                 bed.set_interface(bed.local, false)?;
