@@ -266,6 +266,12 @@ impl Testbed {
             .ok_or_else(|| CaseError::new(format!("{} has no PCI device", station.interface)))
     }
 
+    /// Has the root port above a NIC report an error, by QEMU's name for it.
+    pub fn inject_bus_error(&self, station: Station, error: &str) -> Result {
+        let (wire, end) = (station.wire, station.end);
+        Ok(self.guest.inject_bus_error(wire, end, error)?)
+    }
+
     /// Unplugs a NIC, from outside. The guest takes its time.
     pub fn unplug(&self, station: Station) -> Result {
         self.guest.unplug(station.wire, station.end)?;

@@ -18,6 +18,25 @@ impl Guest {
             .map(drop)
     }
 
+    /// Has the root port above the NIC at one end of a wire report an error, by QEMU's name for it
+    /// (`pcie_aer_inject_error` of its human monitor). QEMU's igb cannot report any: the bits of Device
+    /// Control that allow it to are read-only zeroes there.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::Monitor`], also if QEMU knows no such error.
+    pub fn inject_bus_error(&self, wire: Wire, end: End, error: &str) -> Result<()> {
+        let line = format!("pcie_aer_inject_error {} {error}", wire.port(end));
+        let answer = self.monitor("human-monitor-command", json!({ "command-line": line }))?;
+        match answer.as_str() {
+            Some(text) if text.starts_with("OK") => Ok(()),
+            text => Err(crate::Error::Monitor {
+                command: line,
+                message: text.unwrap_or_default().trim().to_owned(),
+            }),
+        }
+    }
+
     /// Unplugs the NIC at one end of a wire: QEMU asks the guest to let go of it.
     ///
     /// # Errors

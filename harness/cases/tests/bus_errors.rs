@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The root port above the NIC reports errors (Advanced Error Reporting): the kernel resets the link and
+//! what is below, and all goes on.
+
+use cases::{Result, Testbed};
+
+const MIB: u64 = 1 << 20;
+
+/// Has an error reported under traffic with a bound queue.
+fn recovers_from(error: &str, name: &str) -> Result {
+    let options = Testbed::options().mtu(9000).header_split();
+    let bed = options.hot_plug().boot(name)?;
+    bed.steer(bed.local, &[1])?;
+    bed.show_whole_log()?;
+    for complaint in ["AER: ", "PCIe Bus Error", "error status/mask"] {
+        bed.guest.allow_log(&[complaint]);
+    }
+    let flows = bed.both_ways(MIB)?;
+    let before = bed.link_stats(bed.local)?;
+
+    bed.inject_bus_error(bed.local, error)?;
+    bed.wait_logged("device recovery successful", 1)?;
+    bed.wait_carrier(true)?;
+
+    let after = bed.link_stats(bed.local)?;
+    assert!(
+        after.rx_packets >= before.rx_packets && after.tx_packets >= before.tx_packets,
+        "counters do not go back: {before:?} then {after:?}"
+    );
+    let [rx, tx] = [after.rx_packets, after.tx_packets];
+    bed.wait_until(1000, || {
+        let now = bed.link_stats(bed.local)?;
+        Ok((now.rx_packets - rx).min(now.tx_packets - tx))
+    })?;
+    flows.finish()?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_nic_goes_on_with_a_bound_queue_after_a_nonfatal_bus_error() -> Result {
+    recovers_from("COMP_ABORT", "bus-error-nonfatal")
+}
+
+#[test]
+fn a_nic_goes_on_with_a_bound_queue_after_a_fatal_bus_error() -> Result {
+    recovers_from("DLP", "bus-error-fatal")
+}
+
+#[test]
+fn a_correctable_bus_error_changes_nothing() -> Result {
+    let options = Testbed::options().mtu(9000).header_split();
+    let bed = options.hot_plug().boot("bus-error-correctable")?;
+    bed.steer(bed.local, &[1])?;
+    bed.show_whole_log()?;
+    for complaint in ["AER: ", "PCIe Bus Error", "error status/mask"] {
+        bed.guest.allow_log(&[complaint]);
+    }
+    let flows = bed.both_ways(MIB)?;
+
+    bed.inject_bus_error(bed.local, "RCVR")?;
+    bed.wait_logged("Correctable Error message received", 1)?;
+
+    let before = bed.link_stats(bed.local)?;
+    bed.wait_until(before.rx_packets + 1000, || {
+        Ok(bed.link_stats(bed.local)?.rx_packets)
+    })?;
+    assert!(!bed.guest.console_text().contains("device recovery"));
+    flows.finish()?;
+    bed.finish()?;
+    Ok(())
+}
