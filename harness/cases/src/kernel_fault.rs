@@ -4,7 +4,16 @@
 
 use std::fmt;
 
+use protocol::{
+    Ns,
+    kernel::{ReadFile, WriteFile},
+};
 use vm::{Verdict, scan::Finding};
+
+use crate::{CaseError, Result, Testbed};
+
+/// The kernel has no DMA debugging.
+const ENOENT: i32 = 2;
 
 /// A fault of Linux 7.3 that no driver can avoid. Only the debug kernel reports them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +104,54 @@ impl fmt::Display for KernelFault {
     }
 }
 
+/// Where DMA debugging is asked and told things.
+const DMA_DEBUGGING: &str = "/sys/kernel/debug/dma-api";
+
+impl Testbed {
+    /// This case comes across faults of the kernel's own.
+    pub fn allow_faults(&self, faults: &[KernelFault]) -> Result {
+        for parts in faults.iter().flat_map(|fault| fault.complaints()) {
+            self.guest.allow_log(parts);
+        }
+        // DMA debugging describes one error, which may be the one that is allowed.
+        let all = WriteFile {
+            ns: Ns::Local,
+            path: format!("{DMA_DEBUGGING}/all_errors"),
+            contents: "1".to_owned(),
+        };
+        match self.guest.call(all) {
+            Err(error) if error.errno() == Some(ENOENT) => Ok(()),
+            told => Ok(told?),
+        }
+    }
+
+    /// Fails when a driver that is gone has left something of a device mapped: of all that is left,
+    /// the kernel's complaint describes one mapping, which may be a binding's.
+    pub fn check_mappings(&self, device: &str) -> Result {
+        let dump = self.guest.call(ReadFile {
+            ns: Ns::Local,
+            path: format!("{DMA_DEBUGGING}/dump"),
+        });
+        let dump = match dump {
+            Err(error) if error.errno() == Some(ENOENT) => return Ok(()),
+            dump => dump?,
+        };
+        match forgotten(&dump, device) {
+            Some(line) => Err(CaseError::new(format!("the driver left mapped: {line}"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A mapping of the device's that is no dma-buf's, in what DMA debugging says that is mapped.
+fn forgotten<'a>(dump: &'a str, device: &str) -> Option<&'a str> {
+    dump.lines().find(|line| {
+        // The driver or the bus, the device, the kind.
+        let mut words = line.split_whitespace().skip(1);
+        words.next() == Some(device) && words.next() != Some("scatter-gather")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use vm::scan::scan;
@@ -162,5 +219,14 @@ mod tests {
         let fault = KernelFault::SyncOfBusAddresses;
         assert!(allowed(fault, &syncs("io_pp_zc_alloc_netmems")));
         assert!(!allowed(fault, &syncs("net_shim_dma_sync_for_cpu")));
+    }
+
+    #[test]
+    fn what_the_driver_left_mapped_is_found_beside_a_dma_buf() {
+        let binding = "pci 0000:01:00.0 scatter-gather idx 7 P=0x1 D=1 L=1000 cln=0x4";
+        let leak = "pci 0000:01:00.0 phy idx 9 P=0x2 D=2 L=42 cln=0x8";
+        let dump = format!("rigb 0000:02:00.0 phy idx 3 P=0x3\n{binding}\n{leak}\n{binding}\n");
+        assert_eq!(forgotten(&dump, "0000:01:00.0"), Some(leak));
+        assert_eq!(forgotten(binding, "0000:01:00.0"), None);
     }
 }

@@ -398,11 +398,4 @@ impl Testbed {
         KernelFault::tell(&verdict);
         Ok(verdict)
     }
-
-    /// This case comes across faults of the kernel's own.
-    pub fn allow_faults(&self, faults: &[KernelFault]) {
-        for parts in faults.iter().flat_map(|fault| fault.complaints()) {
-            self.guest.allow_log(parts);
-        }
-    }
 }

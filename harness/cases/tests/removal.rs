@@ -26,7 +26,7 @@ fn a_device_is_unplugged_under_traffic_with_a_bound_queue() -> Result {
         KernelFault::MappingOutlivesDriver,
         KernelFault::UnmapForFreedDevice,
         KernelFault::PciehpLockOrder,
-    ]);
+    ])?;
     let flows = bed.both_ways(2 * MIB)?;
 
     bed.unplug(bed.local)?;
@@ -64,7 +64,7 @@ fn a_device_that_is_gone_is_let_go_of_and_can_come_back() -> Result {
         KernelFault::MappingOutlivesDriver,
         KernelFault::UnmapForFreedDevice,
         KernelFault::PciehpLockOrder,
-    ]);
+    ])?;
     // It sends nothing any more, and the kernel may say so before it notices.
     bed.guest.allow_log(&["NETDEV WATCHDOG"]);
     let flows = bed.both_ways(2 * MIB)?;
@@ -99,7 +99,7 @@ fn a_device_that_is_gone_leaves_an_xdp_socket_its_memory() -> Result {
     let bed = Testbed::options()
         .pull_out(env!("CARGO_TARGET_TMPDIR"))?
         .boot("gone-xsk")?;
-    bed.allow_faults(&[KernelFault::PciehpLockOrder]);
+    bed.allow_faults(&[KernelFault::PciehpLockOrder])?;
     let socket = bed.guest.start(XdpSocket {
         ns: bed.local.ns,
         interface: bed.local.name(),

@@ -124,17 +124,19 @@ impl Event {
                 bed.bind(station, queue, Memory::Udmabuf, 4 * MIB)?.stop()?;
             }
             Self::Unload => {
-                bed.allow_faults(&[KernelFault::MappingOutlivesDriver]);
+                bed.allow_faults(&[KernelFault::MappingOutlivesDriver])?;
+                let device = bed.pci_device(station)?;
                 bed.guest.call(UnloadModule {
                     name: "rigb".to_owned(),
                 })?;
+                bed.check_mappings(&device)?;
                 return Ok(Happened::DriverGone);
             }
             Self::Removal => {
                 bed.allow_faults(&[
                     KernelFault::MappingOutlivesDriver,
                     KernelFault::PciehpLockOrder,
-                ]);
+                ])?;
                 bed.unplug(station)?;
                 // The guest waits for five seconds, in which a user may think better of it. If they are
                 // over, it is at it already.
@@ -151,7 +153,7 @@ impl Event {
                 bed.allow_faults(&[
                     KernelFault::MappingOutlivesDriver,
                     KernelFault::PciehpLockOrder,
-                ]);
+                ])?;
                 let gone = bed.pull_out()?;
                 bed.notice(gone)?;
                 return Ok(Happened::NicGone);
