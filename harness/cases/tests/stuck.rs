@@ -40,6 +40,13 @@ const STRIDE: u32 = 0x40;
 const ROM_ADDRESS: u16 = 0x30;
 const ROM_ENABLE: u16 = 1;
 
+/// What the debug kernel finds, as it is leaked on purpose: rings that `Rings::new()` made, with its name
+/// mangled.
+const LEAKED_RINGS: &[&str] = &["unreferenced object 0x", "updown", "Rings3new", "[rigb]"];
+
+/// And where the memory of an AF_XDP socket is made (`net/xdp`).
+const LEAKED_SOCKET: [&str; 3] = ["xdp_umem_create", "xp_dma_map", "xp_create_and_assign_umem"];
+
 /// The image of registers that are stuck.
 fn stuck() -> Vec<u8> {
     let mut image = vec![0; BAR];
@@ -91,10 +98,7 @@ fn bar_address(bed: &Testbed, device: &str) -> Result<u32> {
 fn boot(name: &str) -> Result<Testbed> {
     let rom = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.rom"));
     fs::write(&rom, stuck())?;
-    let bed = Testbed::options().rom(rom).boot(name)?;
-    // A debug kernel finds what is leaked on purpose.
-    bed.guest.allow_log(&["unreferenced object 0x"]);
-    Ok(bed)
+    Testbed::options().rom(rom).boot(name)
 }
 
 /// Takes the interface down and up, and sees it work.
@@ -112,6 +116,7 @@ fn recover(bed: &Testbed) -> Result {
 #[test]
 fn memory_of_queues_that_do_not_stop_is_never_freed() -> Result {
     let bed = boot("stuck")?;
+    bed.guest.allow_log(LEAKED_RINGS);
     let leaked = || bed.statistic(bed.local, "leaked_rings");
     let inflight = || -> Result<u64> {
         let pools = bed.page_pools(bed.local)?;
@@ -190,6 +195,10 @@ fn memory_of_a_socket_whose_queue_does_not_stop_stays_pinned() -> Result {
     const CHUNKS: u64 = 128;
 
     let bed = boot("stuck-xsk")?;
+    bed.guest.allow_log(LEAKED_RINGS);
+    for made_in in LEAKED_SOCKET {
+        bed.guest.allow_log(&["unreferenced object 0x", made_in]);
+    }
     let device = bed.pci_device(bed.local)?;
     let address = bar_address(&bed, &device)?;
     // Pages that the kernel has pinned for somebody.
