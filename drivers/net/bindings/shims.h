@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Static inlines and macros of the networking core as functions, so that Rust
- * can call them: one line of C each, but for those of the packet path, where
- * what always goes together is one call. No logic lives here.
+ * can call them, where they are more than an access to a field or a call of an
+ * exported function. Documentation/driver.md says of each why it is here.
  */
 
 #ifndef NOBOUNCE_NET_SHIMS_H
