@@ -28,6 +28,7 @@ const MOUNTS: &[(&str, &str)] = &[
     ("proc", "proc"),
     ("sysfs", "sys"),
     ("debugfs", "sys/kernel/debug"),
+    ("tracefs", "sys/kernel/tracing"),
     ("configfs", "sys/kernel/config"),
     ("bpf", "sys/fs/bpf"),
     ("devtmpfs", "dev"),
