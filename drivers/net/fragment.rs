@@ -42,8 +42,9 @@ const MIN_FRAGMENTS: u32 = 3;
 /// [`USUAL_PAGE`] for that.
 const USUAL_FRAGMENTS: u32 = 8;
 
-/// What the core takes for parts of pages, too, in bytes (`SKB_FRAG_PAGE_ORDER`).
-const USUAL_PAGE: u32 = 32 << 10;
+/// Two pages, in bytes. In larger ones a failed allocation would cost a ring too many buffers: the
+/// kernel's `pp_alloc_fail` has one of 512 buffers fail, and expects to see a third of that.
+const USUAL_PAGE: u32 = 8 << 10;
 
 /// The size of a fragment that was made from a page, in bytes; no part of one has it.
 // CAST: A page is small.
