@@ -10,6 +10,7 @@
 //!
 //! C header: `include/linux/skbuff.h`
 
+mod metadata;
 mod rx;
 mod tx;
 
@@ -22,13 +23,13 @@ use kernel::prelude::c_int;
 use net_bindings as bindings;
 
 pub use self::{
-    rx::{
+    metadata::{
         Checksum,
         Hash,
         Merged,
-        RxMetadata,
-        RxSkb, //
+        RxMetadata, //
     },
+    rx::RxSkb,
     tx::{
         Segmentation,
         TxOffloads,

@@ -77,17 +77,28 @@ impl Netmem {
 
     /// As [`Self::sync_for_cpu`], in a poll: where no device needs it, for nothing.
     #[inline]
-    pub(crate) fn sync_received<T: Driver>(&self, offset: u32, len: u32, _napi: &Receive<'_, T>) {
+    pub(crate) fn sync_received<T: Driver>(&self, offset: u32, len: u32, napi: &Receive<'_, T>) {
+        if self.needs_sync(napi) {
+            self.sync_for_cpu(offset, len);
+        }
+    }
+
+    /// As [`Self::sync_for_device`], in a poll: where no device needs it, for nothing.
+    #[inline]
+    pub(crate) fn sync_to_post<T: Driver>(&self, offset: u32, len: u32, napi: &Receive<'_, T>) {
+        if self.needs_sync(napi) {
+            self.sync_for_device(offset, len);
+        }
+    }
+
+    #[inline]
+    fn needs_sync<T: Driver>(&self, _napi: &Receive<'_, T>) -> bool {
         // SAFETY: Valid by the type invariant; so is the pool. A poll is an RCU reader, for which
         // page_pool_destroy() waits before it unmaps.
-        let needed = unsafe {
+        unsafe {
             let pool = self.pool();
 
             (*pool).dma_sync() && needs_sync((*pool).p.dev)
-        };
-
-        if needed {
-            self.sync_for_cpu(offset, len);
         }
     }
 

@@ -11,6 +11,11 @@ use core::{
 use net_bindings as bindings;
 
 use super::{
+    metadata::{
+        Checksum,
+        Hash,
+        RxMetadata, //
+    },
     SkbRef,
     TxSkb,
     ETH_HLEN,
@@ -27,114 +32,24 @@ use crate::{
     page_pool::Netmem, //
 };
 
-/// A hash that the device has computed over a received frame.
-#[derive(Copy, Clone)]
-pub enum Hash {
-    /// There is none.
-    None,
-    /// Over addresses.
-    L3(u32),
-    /// Over addresses and ports.
-    L4(u32),
-}
+/// Headers of Ethernet, IPv6 and TCP with timestamps are not longer, in bytes.
+const USUAL_HEADERS: u32 = 96;
 
-/// What the device says of a received frame's checksums (`CHECKSUM_*`).
-#[derive(Copy, Clone, PartialEq, Eq)]
-pub enum Checksum {
-    /// Nothing.
-    None,
-    /// It has verified them (`CHECKSUM_UNNECESSARY`).
-    Unnecessary,
-    /// This is the ones' complement sum of all bytes behind the Ethernet header
-    /// (`CHECKSUM_COMPLETE`).
-    Complete(u32),
-    /// It is still to be filled in, as the frame comes from another guest or software
-    /// (`CHECKSUM_PARTIAL`): over all from byte `start` of the frame on, `offset` bytes behind that.
-    Partial {
-        /// The transport header, in bytes from the start of the frame.
-        start: u16,
-        /// The checksum field, in bytes from the transport header.
-        offset: u16,
-    },
-}
+/// What the compiler copies without a call, in the kernel.
+type Few = [u64; 6];
 
-/// Segments of one flow that the device has merged into a frame (HW-GRO), or that were not cut.
-#[derive(Copy, Clone)]
-pub struct Merged {
-    /// Payload bytes of each segment but the last.
-    pub mss: u16,
-    /// The number of segments.
-    pub segments: u16,
-    /// IPv6, not IPv4.
-    pub ipv6: bool,
-    /// Datagrams of UDP, not segments of TCP.
-    pub udp: bool,
-}
-
-/// What the device says of a frame that it has received.
-#[derive(Copy, Clone)]
-pub struct RxMetadata {
-    queue: u16,
-    checksum: Checksum,
-    hash: Hash,
-    merged: Option<Merged>,
-}
-
-impl RxMetadata {
-    /// A frame of RX queue `queue`, of which the device says nothing.
-    #[inline]
-    pub fn new(queue: u16) -> Self {
-        Self {
-            queue,
-            checksum: Checksum::None,
-            hash: Hash::None,
-            merged: None,
-        }
-    }
-
-    /// A frame of RX queue `queue` of software, which knows what its sender does
-    /// ([`RxSkb::copy_sent`]): a checksum that is still to be filled in.
-    pub fn of_sent(queue: u16, sent: &TxSkb) -> Self {
-        let metadata = Self::new(queue);
-
-        if !sent.needs_checksum() {
-            return metadata;
-        }
-        metadata.with_checksum(Checksum::Partial {
-            // CAST: Headers are short.
-            start: sent.transport_offset() as u16,
-            offset: sent.checksum_offset(),
-        })
-    }
-
-    /// Says what is known of its checksums.
-    #[inline]
-    pub fn with_checksum(self, checksum: Checksum) -> Self {
-        Self { checksum, ..self }
-    }
-
-    /// Adds its hash.
-    #[inline]
-    pub fn with_hash(self, hash: Hash) -> Self {
-        Self { hash, ..self }
-    }
-
-    /// Says what segments it was merged from.
-    #[inline]
-    pub fn with_merged(self, merged: Merged) -> Self {
-        Self {
-            merged: Some(merged),
-            ..self
-        }
-    }
-}
+const _: () = assert!(size_of::<[Few; 2]>() == USUAL_HEADERS as usize);
 
 /// A frame that was received.
 ///
 /// # Invariants
 ///
-/// Owns the skb, which is not shared. Its linear part has an Ethernet header.
-pub struct RxSkb(SkbRef<'static>);
+/// Owns the skb, which is not shared. Its linear part has an Ethernet header. A `reusable` one is
+/// from `napi_get_frags()`.
+pub struct RxSkb {
+    skb: SkbRef<'static>,
+    reusable: bool,
+}
 
 // SAFETY: An skb may be used by any one thread at a time.
 unsafe impl Send for RxSkb {}
@@ -144,7 +59,7 @@ impl Deref for RxSkb {
 
     #[inline]
     fn deref(&self) -> &Self::Target {
-        &self.0
+        &self.skb
     }
 }
 
@@ -158,7 +73,10 @@ impl RxSkb {
     pub(crate) unsafe fn from_raw(skb: *mut bindings::sk_buff) -> Option<Self> {
         // SAFETY: As this function requires. INVARIANT: As this function requires; the header is
         // looked for before it is used.
-        let skb = unsafe { SkbRef::from_raw(skb) }.map(Self)?;
+        let skb = unsafe { SkbRef::from_raw(skb) }.map(|skb| Self {
+            skb,
+            reusable: false,
+        })?;
 
         (skb.head_len() >= ETH_HLEN).then_some(skb)
     }
@@ -207,7 +125,70 @@ impl RxSkb {
             (*skb).len = len;
         }
         // INVARIANT: Made above, with an Ethernet header.
-        Some(Self(SkbRef(skb, PhantomData)))
+        Some(Self {
+            skb: SkbRef(skb, PhantomData),
+            reusable: false,
+        })
+    }
+
+    /// Makes an skb of the NAPI's own with a copy of `len` bytes of headers, which the device has
+    /// written from `headroom` of a buffer on: what follows is added as fragments.
+    ///
+    /// The buffer can be posted again. If the frame is merged with others, so can the skb be used
+    /// again (`napi_get_frags()`). `None` if there is no memory, or no Ethernet header, or the skb
+    /// has no room for so much, or the buffer has less.
+    #[inline]
+    pub fn copy_headers<T: Driver>(
+        buffer: &Fragment,
+        headroom: u32,
+        len: u32,
+        napi: &Receive<'_, T>,
+    ) -> Option<Self> {
+        let from = buffer.room(headroom, len)?;
+
+        if len < ETH_HLEN {
+            return None;
+        }
+        // SAFETY: In a poll of this NAPI, with a budget.
+        let skb = NonNull::new(unsafe { bindings::napi_get_frags(napi.as_raw()) })?;
+        // SAFETY: The skb is valid and empty.
+        let room = unsafe { (*skb.as_ptr()).end - (*skb.as_ptr()).tail };
+
+        if len > room {
+            return None;
+        }
+        let (page, offset) = (buffer.netmem(), buffer.offset() + headroom);
+
+        page.sync_received(offset, len, napi);
+        // SAFETY: The NAPI gives its skb away, which is empty and has room for the bytes; those of the
+        // buffer are initialised. What is left of the frame before is overwritten here, or by
+        // `hand_up`.
+        unsafe {
+            let raw = skb.as_ptr();
+
+            (*napi.as_raw()).skb = core::ptr::null_mut();
+            if len <= USUAL_HEADERS && USUAL_HEADERS <= room.min(buffer.size() - headroom) {
+                let (from, to) = (from.as_ptr().cast::<Few>(), (*raw).data.cast::<Few>());
+
+                to.write_unaligned(from.read_unaligned());
+                to.add(1).write_unaligned(from.add(1).read_unaligned());
+            } else {
+                core::ptr::copy_nonoverlapping(from.as_ptr(), (*raw).data, len as usize);
+            }
+            (*raw).tail += len;
+            (*raw).len = len;
+            (*raw).set_pp_recycle(1);
+        }
+        page.sync_to_post(offset, len, napi);
+
+        // INVARIANT: Taken above, with an Ethernet header.
+        let skb = Self {
+            skb: SkbRef(skb, PhantomData),
+            reusable: true,
+        };
+        // SAFETY: The skb is ours.
+        unsafe { (*skb.fields_mut()).set_unreadable(0) };
+        Some(skb)
     }
 
     /// Makes an skb around a buffer that `len` bytes from the start of `from` are copied to, behind
@@ -249,7 +230,7 @@ impl RxSkb {
     }
 
     /// Hands the frame to generic receive offload, with what the device says of it
-    /// (`napi_gro_receive()`).
+    /// (`napi_gro_receive()`, `napi_gro_frags()`).
     ///
     /// # Safety
     ///
@@ -293,26 +274,31 @@ impl RxSkb {
             }
         }
         let (hash, l4) = match metadata.hash {
-            Hash::None => (None, false),
-            Hash::L3(hash) => (Some(hash), false),
-            Hash::L4(hash) => (Some(hash), true),
+            Hash::None => (0, false),
+            Hash::L3(hash) => (hash, false),
+            Hash::L4(hash) => (hash, true),
         };
-        if let Some(hash) = hash {
-            // SAFETY: The skb is ours (`skb_set_hash()`).
-            unsafe {
-                (*self.fields_mut()).hash = hash;
-                (*self.fields_mut()).set_l4_hash(l4.into());
-                (*self.fields_mut()).set_sw_hash(0);
-            }
-        }
 
         // SAFETY: As this function requires; we own the skb, whose linear part has an Ethernet header.
+        // If it is reusable, it is as `napi_gro_frags()` wants it.
         unsafe {
+            // `skb_set_hash()`
+            (*self.fields_mut()).hash = hash;
+            (*self.fields_mut()).set_l4_hash(l4.into());
+            (*self.fields_mut()).set_sw_hash(0);
             // `skb_record_rx_queue()`
             (*skb).queue_mapping = metadata.queue + 1;
-            (*self.fields_mut()).protocol = bindings::eth_type_trans(skb, (*napi).dev);
-            core::mem::forget(self);
-            bindings::gro_receive_skb(&raw mut (*napi).gro, skb);
+
+            // Another queue of the NAPI's may have left one there meanwhile.
+            if self.reusable && (*napi).skb.is_null() {
+                (*napi).skb = skb;
+                core::mem::forget(self);
+                bindings::napi_gro_frags(napi);
+            } else {
+                (*self.fields_mut()).protocol = bindings::eth_type_trans(skb, (*napi).dev);
+                core::mem::forget(self);
+                bindings::gro_receive_skb(&raw mut (*napi).gro, skb);
+            }
         }
     }
 

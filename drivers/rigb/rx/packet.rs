@@ -195,7 +195,13 @@ impl<'bound> RxBuilder<'_, 'bound> {
 
         let len = self.unpadded(slot, header, header + payload);
         let payload = len.saturating_sub(header);
-        match self.head(slot, header) {
+        let skb = slot
+            .head
+            .as_ref()
+            .and_then(|head| RxSkb::copy_headers(head, self.pools.headroom, header, self.napi));
+
+        // What the NAPI's skb has no room for is left where it is.
+        match skb.or_else(|| self.head(slot, header)) {
             Some(skb) if payload != 0 => self.payload(skb, slot, payloads, 0, payload),
             skb => skb,
         }
