@@ -184,7 +184,7 @@ impl<'bound> Running<'bound> {
         Ok(running)
     }
 
-    /// Takes the ring from the device, which does no DMA to it any more.
+    /// Stops the queue: the device does no more DMA to the ring.
     ///
     /// # Errors
     ///
@@ -204,7 +204,7 @@ impl<'bound> Running<'bound> {
         Ok(self.reclaim(napi))
     }
 
-    /// Takes the ring from the device, by a reset if it must, and frees it.
+    /// Stops the queue, with a reset if it must, and frees the ring.
     ///
     /// # Errors
     ///

@@ -267,7 +267,7 @@ impl<'bound> Transmitter<'bound> {
         }
     }
 
-    /// Counts what the device does with a frame of `len` bytes, of which it makes `bytes`.
+    /// Counts a frame of `len` bytes, which takes `bytes` on the wire.
     #[inline]
     fn count(&self, offload: &Offload, len: u32, bytes: u32) {
         let stats = &self.stats;
@@ -301,7 +301,7 @@ impl<'bound> Transmitter<'bound> {
             let pieces = Pieces::new(mapping.address(), mapping.len());
 
             net_iovs += u64::from(mapping.is_net_iov());
-            // With its first piece; the frame's slots are given back together.
+            // Goes with the first piece: the slots of a frame are freed together.
             let mut mapping = Some(mapping);
             for piece in pieces {
                 let raw = offload.data(piece, paylen, false).encode();

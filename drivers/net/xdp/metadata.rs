@@ -49,7 +49,7 @@ pub trait Metadata {
     fn vlan_tag(&self) -> Option<u16>;
 
     /// When the device received it, in nanoseconds of its clock.
-    fn stamp(&self) -> Option<u64>;
+    fn timestamp(&self) -> Option<u64>;
 }
 
 /// A frame for a program, and what the device says of it.
@@ -93,7 +93,7 @@ impl<T: Xdp> Table<T> {
     unsafe extern "C" fn rx_timestamp(ctx: *const bindings::xdp_md, timestamp: *mut u64) -> c_int {
         // SAFETY: The program was loaded for a device of `T`, and runs on buffers of this type only
         // (`Program::belongs_to`).
-        match unsafe { Buffer::<T::Metadata>::metadata(ctx) }.stamp() {
+        match unsafe { Buffer::<T::Metadata>::metadata(ctx) }.timestamp() {
             Some(time) => {
                 // SAFETY: The verifier has seen that it is valid.
                 unsafe { *timestamp = time };

@@ -274,8 +274,8 @@ impl<'bound> RxBuilder<'_, 'bound> {
         skb
     }
 
-    /// How long a frame of `len` bytes is, of which the first `start` are in the head buffer,
-    /// without the padding of one that would have been too short.
+    /// The length of a frame of `len` bytes without the padding of a short one. The first `start`
+    /// bytes are in the head buffer.
     ///
     /// In a payload buffer of a bound queue it would look like data; and GRO merges no packet that
     /// is longer than its IP header says.

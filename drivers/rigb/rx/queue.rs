@@ -96,7 +96,7 @@ impl<'bound> Queue<'bound> {
         }
     }
 
-    /// Takes the memory from the device, which does no DMA to it any more, nor to a socket's.
+    /// Stops the queue: the device does no more DMA to the memory, nor to a socket's.
     ///
     /// # Errors
     ///
@@ -158,7 +158,7 @@ impl<'bound> Queue<'bound> {
     }
 
     /// Receives up to the budget of packets. Returns how many, and whether the ring is so empty that
-    /// nobody asks for more.
+    /// it must be polled again.
     #[inline]
     pub(crate) fn receive(&mut self, napi: &Receive<'_, Adapter<'bound>>) -> (u32, bool) {
         match self {

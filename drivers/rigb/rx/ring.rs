@@ -359,7 +359,7 @@ impl<'bound> Ring<'bound> {
         self.fill(context);
     }
 
-    /// Gives buffers to all descriptors that the driver has; returns how many were given.
+    /// Posts buffers for all descriptors that the driver has. Returns how many.
     pub(super) fn fill(&mut self, context: &impl page_pool::Context) -> u16 {
         let wanted = self.unposted();
         let Some(mut filler) = self.pools.filler(context) else {

@@ -134,7 +134,7 @@ impl Metadata for XdpMetadata {
             .then(|| self.write_back.vlan_tag())
     }
 
-    fn stamp(&self) -> Option<u64> {
+    fn timestamp(&self) -> Option<u64> {
         self.timestamp
     }
 }

@@ -3,7 +3,7 @@
 //! RX rings whose buffers are a socket's ([`net::xdp::Pool`]).
 //!
 //! The pool is the NAPI's, beside the ring: it stays when the ring is replaced. A ring is empty until
-//! the NAPI polls for the first time, because nobody else may take the pool's buffers.
+//! the NAPI polls for the first time, as only its polls may take the pool's buffers.
 
 use core::{
     cell::Cell,
@@ -105,7 +105,7 @@ impl XskRing {
         )
     }
 
-    /// Gives buffers to all descriptors that the driver has; returns how many were given.
+    /// Posts buffers for all descriptors that the driver has. Returns how many.
     fn fill(&mut self, pool: &Pool) -> u16 {
         let mut filled = 0;
 
@@ -175,7 +175,7 @@ impl<'bound> XskRunning<'bound> {
         })
     }
 
-    /// Takes the ring from the device, which does no DMA to the pool any more.
+    /// Stops the queue: the device does no more DMA to the pool.
     ///
     /// # Errors
     ///
@@ -218,8 +218,8 @@ impl<'bound> XskRunning<'bound> {
         (self.stats.rx_packets.get(), self.stats.rx_bytes.get())
     }
 
-    /// Receives up to the budget of packets. Returns how many, and whether the ring is so empty that the
-    /// device may not be able to ask for more, and nobody else will.
+    /// Receives up to the budget of packets. Returns how many, and whether the ring is so empty that it
+    /// must be polled again.
     // Apart, so that the usual way has the registers.
     #[inline(never)]
     pub(super) fn receive(
@@ -312,7 +312,7 @@ impl<'bound> XskRunning<'bound> {
 
             pool.set_rx_wakeup(short);
             if short {
-                // The user may have given some before it could see that.
+                // User space may have added some before it saw the flag.
                 barrier::smp_mb(Full);
                 filled += self.ring.fill(pool);
             }

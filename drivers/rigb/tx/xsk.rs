@@ -29,11 +29,11 @@ use super::{
 const BATCH: u32 = 64;
 
 impl Transmitter<'_> {
-    /// Sends what sockets have for the queue; returns whether there may be more.
+    /// Sends what AF_XDP sockets have queued. Returns whether there may be more.
     // Apart, so that the usual way has the registers.
     #[inline(never)]
     pub(crate) fn transmit_xsk(&mut self, pool: &Pool, queue: TxQueue<'_>) -> bool {
-        // What is left is enough to wake the core, should it have stopped for want of room.
+        // Leaves so much room that the core's queue is woken, if it was stopped.
         let room = self.slots.available().saturating_sub(WAKE).min(BATCH);
         if room == 0 {
             return false;
