@@ -57,12 +57,12 @@ pub struct PulledOut {
 
 /// A port, with what is behind it.
 #[derive(Debug)]
-struct Port {
+pub(crate) struct Port {
     name: String,
     base: u32,
     limit: u32,
     /// Where the first BAR of the device behind it is.
-    registers: u32,
+    pub(crate) registers: u32,
 }
 
 impl Options {
@@ -139,7 +139,7 @@ impl Testbed {
     }
 
     /// The port that a device is behind, by the device's name.
-    fn port_of(&self, device: &str) -> Result<Port> {
+    pub(crate) fn port_of(&self, device: &str) -> Result<Port> {
         let buses = self.guest.monitor("query-pci", json!({}))?;
         let number = device.split(':').nth(1).unwrap_or_default();
         let number = u64::from_str_radix(number, 16)?;

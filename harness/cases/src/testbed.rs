@@ -398,4 +398,26 @@ impl Testbed {
         KernelFault::tell(&verdict);
         Ok(verdict)
     }
+
+    /// As [`Testbed::finish`]; returns what these registers of a NIC's are once the guest is off.
+    pub fn finish_and_read<const N: usize>(
+        self,
+        station: Station,
+        offsets: [u32; N],
+    ) -> Result<[u32; N]> {
+        let device = self.pci_device(station)?;
+        let registers = u64::from(self.port_of(&device)?.registers);
+        if let Some(unfinished) = self.unfinished {
+            unfinished.finish();
+        }
+        let (verdict, values) = self.guest.finish_and_look(|guest| {
+            let mut values = [0; N];
+            for (value, offset) in values.iter_mut().zip(offsets) {
+                *value = guest.read_register(registers + u64::from(offset))?;
+            }
+            Ok(values)
+        })?;
+        KernelFault::tell(&verdict);
+        Ok(values)
+    }
 }

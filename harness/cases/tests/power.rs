@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The guest sleeps, and goes on when it wakes up.
+//! The guest sleeps, and goes on when it wakes up; or it is turned off.
 
 use cases::{Family, Result, Testbed};
+use protocol::pci::ReadRegister;
 
 const MIB: u64 = 1 << 20;
+
+/// Registers of the 82576 (datasheet, 8.1.3), and the bits that enable what they control.
+const RCTL: u32 = 0x0100;
+const TCTL: u32 = 0x0400;
+const EN: u32 = 1 << 1;
+const RXDCTL_1: u32 = 0xc068;
+const TXDCTL_1: u32 = 0xe068;
+const QUEUE_ENABLE: u32 = 1 << 25;
 
 #[test]
 fn a_guest_that_slept_goes_on_with_a_bound_queue_and_its_traffic() -> Result {
@@ -43,5 +52,43 @@ fn an_interface_that_was_down_while_the_guest_slept_can_be_brought_up() -> Resul
             .transfer(&bed, MIB, &[64 << 10])?;
     }
     bed.finish()?;
+    Ok(())
+}
+
+// As it is before a reboot and kexec: the kernel shuts devices down in the same way.
+#[test]
+fn a_guest_that_is_turned_off_under_traffic_leaves_its_nic_quiet() -> Result {
+    let bed = Testbed::devmem("shutdown")?;
+    let device = bed.pci_device(bed.local)?;
+    // They go on until the power is off.
+    let _flows = bed.both_ways(MIB)?;
+    let enabled = [
+        (RCTL, EN),
+        (TCTL, EN),
+        (RXDCTL_1, QUEUE_ENABLE),
+        (TXDCTL_1, QUEUE_ENABLE),
+    ];
+    for (offset, bit) in enabled {
+        let device = device.clone();
+        let value = bed.guest.call(ReadRegister { device, offset })?;
+        assert_ne!(
+            value & bit,
+            0,
+            "register {offset:#x} is {value:#x} under traffic"
+        );
+    }
+
+    let offsets = enabled.map(|(offset, _)| offset);
+    let local = bed.local;
+    for ((offset, bit), value) in enabled
+        .into_iter()
+        .zip(bed.finish_and_read(local, offsets)?)
+    {
+        assert_eq!(
+            value & bit,
+            0,
+            "register {offset:#x} is {value:#x} after shutdown"
+        );
+    }
     Ok(())
 }

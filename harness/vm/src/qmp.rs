@@ -58,7 +58,19 @@ impl Monitor {
 
     /// The registers of all processors, as QEMU prints them.
     pub(crate) fn registers(&mut self) -> Result<String> {
-        let command = json!({ "command-line": "info registers -a" });
+        self.human("info registers -a")
+    }
+
+    /// The 32 bits at a guest-physical address.
+    pub(crate) fn read_physical(&mut self, address: u64) -> Result<u32> {
+        let command = format!("xp /1wx {address:#x}");
+        let text = self.human(&command)?;
+        word(&text).ok_or_else(|| failed(&command, text))
+    }
+
+    /// Executes a command of the monitor for humans (HMP), and returns what it prints.
+    fn human(&mut self, command: &str) -> Result<String> {
+        let command = json!({ "command-line": command });
         let text = self.execute("human-monitor-command", command)?;
         Ok(text.as_str().unwrap_or_default().to_owned())
     }
@@ -71,6 +83,12 @@ impl Monitor {
             Err(error) => Err(failed(command, error)),
         }
     }
+}
+
+/// The word in what `xp` prints: `00000000febc0100: 0x04008002`.
+fn word(text: &str) -> Option<u32> {
+    let (_, word) = text.trim().split_once(": 0x")?;
+    u32::from_str_radix(word, 16).ok()
 }
 
 fn failed(command: &str, message: impl ToString) -> Error {
@@ -110,6 +128,12 @@ mod tests {
             monitor(&[r#"{"event":"RESUME"}"#, r#"{"return":{"enabled":true}}"#]).unwrap();
         let value = monitor.execute("query-kvm", json!({})).unwrap();
         assert_eq!(value["enabled"], true);
+    }
+
+    #[test]
+    fn a_physical_word_is_what_xp_prints_behind_its_address() {
+        assert_eq!(word("00000000febc0100: 0x04008002\r\n"), Some(0x0400_8002));
+        assert_eq!(word("Cannot access memory\r\n"), None);
     }
 
     #[test]

@@ -122,6 +122,16 @@ impl Guest {
         monitor.execute(command, arguments)
     }
 
+    /// Reads a device's register of 32 bits, at a guest-physical address, past the guest.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Monitor`].
+    pub fn read_register(&self, address: u64) -> Result<u32> {
+        let mut monitor = self.monitor.lock().unwrap_or_else(PoisonError::into_inner);
+        monitor.read_physical(address)
+    }
+
     /// The guest's RAM.
     #[must_use]
     pub fn ram(&self) -> &GuestMemory {

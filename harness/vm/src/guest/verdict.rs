@@ -2,9 +2,16 @@
 
 //! The end of a guest, and whether its kernel complained.
 
-use std::{fs, path::PathBuf, sync::PoisonError, time::Duration};
+use std::{
+    fs,
+    path::PathBuf,
+    sync::PoisonError,
+    thread,
+    time::{Duration, Instant},
+};
 
 use protocol::{agent::PowerOff, kernel::FindLeaks};
+use serde_json::json;
 
 use super::Guest;
 use crate::{
@@ -17,6 +24,9 @@ use crate::{
 
 /// How long kmemleak may take: it looks at all of an emulated processor's memory, twice.
 const LEAKS_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// How often QEMU is asked whether the machine is off.
+const POLL: Duration = Duration::from_millis(20);
 
 /// A complaint of the kernel that is no reason to fail.
 #[derive(Debug)]
@@ -110,8 +120,43 @@ impl Guest {
         self.finished = true;
         let leaks = self.check_leaks();
         self.call(PowerOff {})?;
-        let Some(status) = self.process.wait(self.call_timeout.max(END_TIMEOUT)) else {
-            return Err(self.explain(Silence::Timeout, "power off", self.call_timeout));
+        self.verdict(leaks)
+    }
+
+    /// As [`Guest::finish`], but the machine stays for `look` when the guest has turned it off: its
+    /// devices are as the guest left them, and its processors stand still.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Guest::finish`], and those of `look`.
+    pub fn finish_and_look<T>(
+        mut self,
+        look: impl FnOnce(&Self) -> Result<T>,
+    ) -> Result<(Verdict, T)> {
+        self.finished = true;
+        let leaks = self.check_leaks();
+        self.monitor("set-action", json!({"shutdown": "pause"}))?;
+        self.call(PowerOff {})?;
+        let begun = Instant::now();
+        while self.monitor("query-status", json!({}))?["status"] != "shutdown" {
+            if begun.elapsed() > self.end_timeout() {
+                return Err(self.explain(Silence::Timeout, "power off", self.end_timeout()));
+            }
+            thread::sleep(POLL);
+        }
+        let seen = look(&self);
+        self.monitor("quit", json!({}))?;
+        Ok((self.verdict(leaks)?, seen?))
+    }
+
+    fn end_timeout(&self) -> Duration {
+        self.call_timeout.max(END_TIMEOUT)
+    }
+
+    /// Waits for QEMU's end and looks through the kernel's log.
+    fn verdict(self, leaks: Result<Vec<Finding>>) -> Result<Verdict> {
+        let Some(status) = self.process.wait(self.end_timeout()) else {
+            return Err(self.explain(Silence::Timeout, "power off", self.end_timeout()));
         };
         if !status.success() {
             return Err(ended("power off", status, &self.run));
