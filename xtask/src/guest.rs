@@ -55,7 +55,7 @@ pub(crate) fn prepare(project: &Project) -> Result<Images> {
     let counter = plugin::build(project, &qemu)?;
     let disk = match project.kernel.flavour() {
         Flavour::Selftests => Some(image::prepare(project, &kernel)?),
-        Flavour::Plain | Flavour::Debug => None,
+        Flavour::Plain | Flavour::Debug | Flavour::Clang => None,
     };
     let images = Images {
         counter: Some(counter),

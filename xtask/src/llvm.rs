@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use crate::apt::Apt;
 use crate::cache;
 use crate::cmd::Cmd;
+use crate::hash;
 use crate::project::Project;
 use crate::ui::Step;
 
@@ -32,6 +33,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("OBJDUMP", "llvm-objdump"),
     ("READELF", "llvm-readelf"),
     ("STRIP", "llvm-strip"),
+    ("LLVM_LINK", "llvm-link"),
 ];
 /// What the links among the tools lead to.
 const BEHIND_LINKS: &[&str] = &["lld", "llvm-readobj"];
@@ -82,10 +84,10 @@ impl Llvm {
 ///
 /// No apt, no network, no space: see [`Apt`]; a clang that doesn't run.
 pub(crate) fn prepare(project: &Project) -> Result<Llvm> {
-    let prefix = format!("{MAJOR}.");
+    let (prefix, suffix) = (format!("{MAJOR}."), tools_key());
     let of_major = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with(&prefix)
+        name.starts_with(&prefix) && name.ends_with(&suffix)
     };
     let have = project.cache.list("llvm").into_iter().rfind(of_major);
     let root = match have {
@@ -106,6 +108,12 @@ pub(crate) fn prepare(project: &Project) -> Result<Llvm> {
     Ok(Llvm { root, version })
 }
 
+/// What tells an LLVM with these tools from one with others.
+fn tools_key() -> String {
+    let tools: Vec<_> = TOOLS.iter().map(|(_, tool)| *tool).collect();
+    format!("-{}", &hash::of_parts(&tools)[..8])
+}
+
 fn fetch(project: &Project) -> Result<PathBuf> {
     project.cache.require_space(SPACE, "LLVM")?;
     let step = Step::begin("llvm", &format!("getting Debian's clang {MAJOR}"));
@@ -119,7 +127,8 @@ fn fetch(project: &Project) -> Result<PathBuf> {
         )
     })?;
     let name = version.split_once(':').map_or(version.as_str(), |(_, v)| v);
-    let root = project.cache.once(&format!("llvm/{name}"), |work| {
+    let root = format!("llvm/{name}{}", tools_key());
+    let root = project.cache.once(&root, |work| {
         apt.unpack_whole(&step, &project.cache, &packages, work)?;
         for part in NOT_NEEDED {
             cache::remove_dir(&work.join(part))?;

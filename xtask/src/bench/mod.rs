@@ -24,6 +24,7 @@ use vm::Images;
 use crate::cache::CacheLock;
 use crate::document;
 use crate::guest;
+use crate::kernel::Flavour;
 use crate::project::Project;
 use crate::ui::{self, Step};
 use figures::Figure;
@@ -111,12 +112,13 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
         (.., true) => Extent::Document,
         _ => Extent::Usual,
     };
-    let mut rows = scenario::rows(extent);
+    let kernel = project.kernel.flavour();
+    let mut rows = scenario::rows(extent, kernel);
     if let Some(text) = &options.only {
         rows.retain(|row| row.name().contains(text.as_str()));
     }
     if rows.is_empty() {
-        bail!("no row has such a name");
+        bail!("no row for this kernel has such a name");
     }
     let bench = Bench::prepare(project, lock)?;
     let repeat = match options.document {
@@ -134,16 +136,19 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
     let versions = versions(project, &bench.images, options.window);
     if options.document {
         let committed = check::committed(project);
-        let figures = match options.only {
-            Some(_) => check::replace_rows(check::read(&committed)?, &figures),
-            None => figures.clone(),
-        };
+        let mut old = check::read(&committed)?;
+        if options.only.is_none() {
+            // Those of other kernels stay.
+            old.retain(|figure| scenario::kernel_of(&figure.row) != kernel);
+        }
+        let figures = check::replace_rows(old, &figures);
         check::write(&committed, &figures)?;
-        let only = options.only.as_ref();
-        let only = only.map_or(String::new(), |only| {
-            format!("; rows without `{only}` are of before it")
-        });
-        let text = format!("{versions}{only}.\n\n{}", table::tables(&figures));
+        let others = match (&options.only, kernel) {
+            (Some(only), _) => format!("; rows without `{only}` are of before it"),
+            (_, Flavour::Plain) => "; rows with `clang` are of before it".to_owned(),
+            _ => "; rows without `clang` are of before it".to_owned(),
+        };
+        let text = format!("{versions}{others}.\n\n{}", table::tables(&figures));
         document::write(project, "Documentation/performance.md", "bench", &text)?;
         if let Some(text) = readme::summary(&figures) {
             document::write(project, "README.md", "bench", &text)?;
@@ -190,7 +195,7 @@ fn show(project: &Project, figures: &[Figure], options: &Options, versions: &str
 pub(crate) fn compare(project: &Project, lock: CacheLock) -> Result<()> {
     let old = check::read(&check::committed(project))?;
     let bench = Bench::prepare(project, lock)?;
-    let mut rows = scenario::rows(Extent::Quick);
+    let mut rows = scenario::rows(Extent::Quick, Flavour::Plain);
     rows.retain(|row| match row {
         Row::Transfer(transfer) => CHECKED_ROWS.contains(&transfer.scenario.name),
         Row::Restart => false,

@@ -6,6 +6,7 @@ use cases::Driver;
 use protocol::{Memory, ZcrxMemory};
 
 use super::figures::RESTART;
+use crate::kernel::Flavour;
 
 /// How payload gets to and from where it is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub(crate) struct Scenario {
     pub(crate) token_batch: Option<u32>,
     /// Bits per second of the wire, if it has a rate.
     pub(crate) wire: Option<u64>,
+    /// The kernel that it is measured on.
+    pub(crate) kernel: Flavour,
     breadth: Breadth,
 }
 
@@ -106,6 +109,9 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     scenario("rigb zcrx + devmem TX, accelerator, 4K", Rigb, ACCELERATOR_4K, ZCRX_4K),
     scenario("rigb zcrx + devmem TX, accelerator, 16K", Rigb, ACCELERATOR_16K, ZCRX_16K).main(),
 
+    scenario("igb, clang", Igb, Ordinary, Ordinary).clang(),
+    scenario("rigb, clang", Rigb, Ordinary, Ordinary).clang(),
+
     scenario("igb, 2 flows", Igb, Ordinary, Ordinary).flows(2),
     scenario("igb, 4 flows", Igb, Ordinary, Ordinary).flows(4),
     scenario("rigb, 2 flows", Rigb, Ordinary, Ordinary).flows(2),
@@ -135,6 +141,7 @@ const fn scenario(name: &'static str, driver: Driver, tx: Way, rx: Way) -> Scena
         flows: 1,
         token_batch: None,
         wire: None,
+        kernel: Flavour::Plain,
         breadth: Breadth::Side,
     }
 }
@@ -158,6 +165,11 @@ impl Scenario {
     const fn main(mut self) -> Self {
         self.breadth = Breadth::Main;
         self
+    }
+
+    const fn clang(mut self) -> Self {
+        self.kernel = Flavour::Clang;
+        self.main()
     }
 
     const fn flows(mut self, flows: u32) -> Self {
@@ -273,19 +285,26 @@ const IOS: [u32; 7] = [
 /// Those of them that tables are for.
 const USUAL: [u32; 2] = [64 << 10, 1 << 20];
 
-/// The rows of an extent, in the order of the table.
-pub(crate) fn rows(extent: Extent) -> Vec<Row> {
+/// The rows of an extent that are measured on a kernel, in the order of the table.
+pub(crate) fn rows(extent: Extent, kernel: Flavour) -> Vec<Row> {
+    let scenarios: Vec<_> = SCENARIOS.iter().filter(|s| s.kernel == kernel).collect();
     let mut rows = Vec::new();
     for mtu in MTUS {
         for io in IOS {
-            let scenarios = SCENARIOS.iter().filter(|s| extent.has(s.breadth, mtu, io));
-            rows.extend(scenarios.map(|&scenario| Row::Transfer(Transfer { scenario, mtu, io })));
+            let scenarios = scenarios.iter().filter(|s| extent.has(s.breadth, mtu, io));
+            rows.extend(scenarios.map(|&&scenario| Row::Transfer(Transfer { scenario, mtu, io })));
         }
     }
-    if extent != Extent::Quick {
+    if extent != Extent::Quick && kernel == Flavour::Plain {
         rows.push(Row::Restart);
     }
     rows
+}
+
+/// The kernel that a row is measured on, by its scenario's name.
+pub(crate) fn kernel_of(row: &str) -> Flavour {
+    let found = SCENARIOS.iter().find(|scenario| scenario.name == row);
+    found.map_or(Flavour::Plain, |scenario| scenario.kernel)
 }
 
 /// `64K`, `1M`.
@@ -303,20 +322,24 @@ mod tests {
 
     #[test]
     fn the_documentation_has_every_scenario_and_not_every_size() {
-        let rows = rows(Extent::Document);
         for scenario in SCENARIOS {
+            let rows = rows(Extent::Document, scenario.kernel);
             let (mtu, io) = FIRST;
             let scenario = *scenario;
             let name = Transfer { scenario, mtu, io }.name();
             assert!(rows.iter().any(|row| row.name() == name), "{name}");
         }
+        let rows = rows(Extent::Document, Flavour::Plain);
         // Three repeats of ten seconds each.
         assert!(rows.len() <= 50, "{} rows take long", rows.len());
     }
 
     #[test]
     fn a_usual_run_has_every_mtu_message_size_and_number_of_flows() {
-        let rows: Vec<_> = rows(Extent::Usual).iter().map(Row::name).collect();
+        let rows: Vec<_> = rows(Extent::Usual, Flavour::Plain)
+            .iter()
+            .map(Row::name)
+            .collect();
         for name in [
             "igb, MTU 9000, 4K",
             "igb + copy, MTU 9000, 16M",

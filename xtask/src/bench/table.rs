@@ -9,9 +9,11 @@ use super::figures::{
 };
 use super::parts::PARTS;
 use super::scenario::{SCENARIOS, size};
+use crate::kernel::Flavour;
 
 /// What others are compared with: their names.
 const BASE: &str = "igb";
+const CLANG_BASE: &str = "igb, clang";
 const TODAY: &str = "igb + copy";
 
 /// The scenario that scenarios with batches of tokens differ from in nothing else.
@@ -109,6 +111,10 @@ fn totals(figures: &[Figure], mtu: u32, io: u32) -> Vec<Vec<String>> {
     for scenario in SCENARIOS.iter().filter(|scenario| scenario.is_way()) {
         let row = scenario.name;
         let Some(own) = work(row) else { continue };
+        let base = match scenario.kernel {
+            Flavour::Clang => CLANG_BASE,
+            _ => BASE,
+        };
         let allocations = value(row, PAGE_ALLOCATIONS).zip(value(row, NET_IOV_ALLOCATIONS));
         let device = value(row, DEVICE_LOADED).zip(value(row, DEVICE_STORED));
         lines.push(vec![
@@ -122,7 +128,7 @@ fn totals(figures: &[Figure], mtu: u32, io: u32) -> Vec<Vec<String>> {
             number(value(row, DOORBELL_WRITES), 0),
             number(value(row, INTERRUPTS), 0),
             number(allocations.map(|(pages, net_iovs)| pages + net_iovs), 2),
-            number(ratio(Some(own), work(BASE)), 2),
+            number(ratio(Some(own), work(base)), 2),
             number(ratio(work(TODAY), Some(own)), 2),
         ]);
     }

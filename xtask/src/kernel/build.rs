@@ -48,7 +48,7 @@ impl Plan {
         let flavour = project.kernel.flavour();
         let toolchain = match flavour {
             Flavour::Plain => Toolchain::gcc(project)?,
-            Flavour::Debug => Toolchain::clang(project)?,
+            Flavour::Debug | Flavour::Clang => Toolchain::clang(project)?,
             Flavour::Selftests => Toolchain::gcc(project)?.with_pahole(project)?,
         };
         let fragment = read_all(project, flavour.fragments())?;

@@ -11,6 +11,8 @@ pub(crate) enum Flavour {
     Debug,
     /// With what the kernel's own driver selftests use.
     Selftests,
+    /// The plain one built by clang, with C helpers inlined into Rust: for the benchmark.
+    Clang,
 }
 
 impl Flavour {
@@ -20,13 +22,14 @@ impl Flavour {
             Self::Plain => &["qemu/kernel/base.config"],
             Self::Debug => &["qemu/kernel/base.config", "qemu/kernel/debug.config"],
             Self::Selftests => &["qemu/kernel/base.config", "qemu/kernel/selftests.config"],
+            Self::Clang => &["qemu/kernel/base.config", "qemu/kernel/clang.config"],
         }
     }
 
     /// Bytes that a build folder takes. Types for BPF come from debug information, which is large.
     pub(super) fn space(self) -> u64 {
         match self {
-            Self::Plain => 600_000_000,
+            Self::Plain | Self::Clang => 600_000_000,
             Self::Debug => 1_500_000_000,
             Self::Selftests => 2_800_000_000,
         }
@@ -38,6 +41,7 @@ impl Flavour {
             Self::Plain => "objects",
             Self::Debug => "objects-debug",
             Self::Selftests => "objects-selftests",
+            Self::Clang => "objects-clang",
         }
     }
 
@@ -48,6 +52,7 @@ impl Flavour {
             Self::Plain => "target/nobounce",
             Self::Debug => "target/nobounce/debug",
             Self::Selftests => "target/nobounce/selftests",
+            Self::Clang => "target/nobounce/clang",
         }
     }
 
@@ -57,6 +62,7 @@ impl Flavour {
             Self::Plain => None,
             Self::Debug => Some("--debug"),
             Self::Selftests => Some("--selftests"),
+            Self::Clang => Some("--clang"),
         }
     }
 }

@@ -47,14 +47,20 @@ pub(crate) struct KernelArgs {
     /// is in target/nobounce/selftests
     #[arg(long, global = true, conflicts_with = "debug")]
     pub(crate) selftests: bool,
+    /// Take the same kernel built by clang, with the kernel's C helpers inlined
+    /// into Rust (qemu/kernel/clang.config); what is made for it is in
+    /// target/nobounce/clang
+    #[arg(long, global = true, conflicts_with_all = ["debug", "selftests"])]
+    pub(crate) clang: bool,
 }
 
 impl KernelArgs {
     /// Which of the kernels that are built of one source.
     pub(crate) fn flavour(&self) -> Flavour {
-        match (self.debug, self.selftests) {
-            (true, _) => Flavour::Debug,
-            (_, true) => Flavour::Selftests,
+        match (self.debug, self.selftests, self.clang) {
+            (true, ..) => Flavour::Debug,
+            (_, true, _) => Flavour::Selftests,
+            (.., true) => Flavour::Clang,
             _ => Flavour::Plain,
         }
     }
