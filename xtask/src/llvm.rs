@@ -243,6 +243,6 @@ mod tests {
         assert!(variables.contains(&"CC=/c/llvm/22/bin/clang".to_owned()));
         assert!(variables.contains(&"BINDGEN=/c/llvm/22/bin/bindgen".to_owned()));
         assert!(!variables.iter().any(|v| v.starts_with("HOST")));
-        assert!(!variables.iter().any(|v| v.starts_with("LLVM")));
+        assert!(!variables.iter().any(|v| v.starts_with("LLVM=")));
     }
 }
