@@ -276,7 +276,7 @@ impl<'bound, T: Driver + 'bound, E> Unregistered<'bound, T, E> {
         // SAFETY: As above.
         unsafe {
             (*self.owner.device().as_raw()).netdev_ops = xdp::Table::<T>::NETDEV;
-            (*self.owner.device().as_raw()).xdp_features = xdp::FEATURES;
+            (*self.owner.device().as_raw()).xdp_features = xdp::Table::<T>::FEATURES;
             (*self.owner.device().as_raw()).xdp_metadata_ops = xdp::MetadataTable::<T>::OPS;
         }
         self

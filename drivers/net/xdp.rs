@@ -74,11 +74,6 @@ use crate::{
     },
 };
 
-/// What a device says of itself (`enum netdev_xdp_act`): frames have no fragments, in and out.
-pub(crate) const FEATURES: u32 = bindings::netdev_xdp_act_NETDEV_XDP_ACT_BASIC
-    | bindings::netdev_xdp_act_NETDEV_XDP_ACT_REDIRECT
-    | bindings::netdev_xdp_act_NETDEV_XDP_ACT_NDO_XMIT;
-
 pub(crate) use self::{
     metadata::Table as MetadataTable,
     xsk::{
@@ -108,7 +103,9 @@ pub trait Xdp: Driver<Tx: TransmitFrames> {
     ) -> Result;
 }
 
-/// A transmit path that sends frames beside skbs.
+/// A transmit path that sends frames beside skbs; one that sends none for other devices leaves both
+/// operations out.
+#[vtable]
 pub trait TransmitFrames: Transmit {
     /// Puts `frame` on the ring; the doorbell waits for [`Self::flush_frames`].
     ///
@@ -117,11 +114,13 @@ pub trait TransmitFrames: Transmit {
     fn transmit_frame(
         &mut self,
         frame: Frame,
-        queue: TxQueue<'_>,
-    ) -> core::result::Result<(), Frame>;
+        _queue: TxQueue<'_>,
+    ) -> core::result::Result<(), Frame> {
+        Err(frame)
+    }
 
     /// Rings the doorbell.
-    fn flush_frames(&mut self);
+    fn flush_frames(&mut self) {}
 }
 
 impl<T: Xdp> Receive<'_, T> {
@@ -141,9 +140,22 @@ impl<T: Xdp> Receive<'_, T> {
 pub(crate) struct Table<T>(PhantomData<T>);
 
 impl<T: Xdp> Table<T> {
+    /// What the device says of itself (`enum netdev_xdp_act`). Frames have no fragments, in and out.
+    pub(crate) const FEATURES: u32 = bindings::netdev_xdp_act_NETDEV_XDP_ACT_BASIC
+        | bindings::netdev_xdp_act_NETDEV_XDP_ACT_REDIRECT
+        | if T::Tx::HAS_TRANSMIT_FRAME {
+            bindings::netdev_xdp_act_NETDEV_XDP_ACT_NDO_XMIT
+        } else {
+            0
+        };
+
     pub(crate) const NETDEV: &'static bindings::net_device_ops = &bindings::net_device_ops {
         ndo_bpf: Some(Self::bpf),
-        ndo_xdp_xmit: Some(Self::xmit),
+        ndo_xdp_xmit: if T::Tx::HAS_TRANSMIT_FRAME {
+            Some(Self::xmit)
+        } else {
+            None
+        },
         ..*ops::Table::<T>::NETDEV
     };
 

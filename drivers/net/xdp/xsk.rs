@@ -25,7 +25,7 @@ use crate::device::{
     NetDevice, //
 };
 
-/// What a device says of itself beside [`super::FEATURES`].
+/// What a device says of itself beside [`Table::FEATURES`](super::Table::FEATURES).
 pub(crate) const FEATURES: u32 = bindings::netdev_xdp_act_NETDEV_XDP_ACT_XSK_ZEROCOPY;
 
 /// A driver whose queues can work on a socket's memory.

@@ -48,6 +48,7 @@ impl Transmitter<'_> {
     }
 }
 
+#[vtable]
 impl TransmitFrames for Transmitter<'_> {
     fn transmit_frame(&mut self, frame: xdp::Frame, queue: TxQueue<'_>) -> Result<(), xdp::Frame> {
         if self.push_frame(&frame).is_err() {
