@@ -83,7 +83,7 @@ fn probe<'bound>(
         pdev.dma_set_max_seg_size(MAX_SEGMENT);
     }
 
-    let hw = Arc::new(Hw::new(pdev)?, GFP_KERNEL)?;
+    let hw = Hw::new(pdev)?;
     hw.reset()?;
     let five_tuples = hw.has_five_tuples();
     pdev.set_master();

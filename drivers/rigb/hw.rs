@@ -19,11 +19,16 @@ use i82576::{
 use kernel::{
     device::Core,
     io::Io,
+    new_spinlock_irq,
     pci,
     prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
+        SpinLockIrq, //
     },
     time::{
         delay::fsleep,
@@ -47,20 +52,31 @@ const TX_THRESHOLDS: u32 = regs::thresholds(8, 1, 1);
 const GONE: u32 = u32::MAX;
 
 /// A mapped 82576.
+#[pin_data(PinnedDrop)]
 pub(crate) struct Hw<'bound> {
     bar: pci::Bar<'bound, { regs::BAR_SIZE }>,
     was_reset: Atomic<bool>,
     leaked_rings: SharedCounter,
+    /// The flow control bits that CTRL must have. CTRL is only written under this lock, as the
+    /// link's interrupt writes it, too.
+    #[pin]
+    flow_control: SpinLockIrq<u32>,
 }
 
 impl<'bound> Hw<'bound> {
     /// Maps the registers.
-    pub(crate) fn new(pdev: &'bound pci::Device<Core<'_>>) -> Result<Self> {
-        Ok(Self {
-            bar: pdev.iomap_region_sized(0, c"rigb")?,
-            was_reset: Atomic::new(false),
-            leaked_rings: SharedCounter::new(),
-        })
+    pub(crate) fn new(pdev: &'bound pci::Device<Core<'_>>) -> Result<Arc<Self>> {
+        let bar = pdev.iomap_region_sized(0, c"rigb")?;
+
+        Arc::pin_init(
+            pin_init!(Self {
+                bar,
+                was_reset: Atomic::new(false),
+                leaked_rings: SharedCounter::new(),
+                flow_control <- new_spinlock_irq!(0),
+            }),
+            GFP_KERNEL,
+        )
     }
 
     /// Reads a register. Costs a round trip over the bus: not for the packet path.
@@ -78,6 +94,12 @@ impl<'bound> Hw<'bound> {
 
     fn modify(&self, reg: Reg, clear: u32, set: u32) {
         self.write(reg, (self.read(reg) & !clear) | set);
+    }
+
+    fn modify_ctrl(&self, clear: u32, set: u32) {
+        let _lock = self.flow_control.lock();
+
+        self.modify(regs::CTRL, clear, set);
     }
 
     /// Waits until `done` holds for a register.
@@ -103,7 +125,7 @@ impl<'bound> Hw<'bound> {
         self.write(regs::RCTL, 0);
         self.write(regs::TCTL, regs::tctl::PSP);
         self.disable_master();
-        self.modify(regs::CTRL, 0, regs::ctrl::RST);
+        self.modify_ctrl(0, regs::ctrl::RST);
         fsleep(Delta::from_millis(1));
         self.wait(regs::CTRL, |value| value & regs::ctrl::RST == 0)?;
         // The MAC address comes from the NVM. Where there is none, as in QEMU, this never ends.
@@ -112,7 +134,7 @@ impl<'bound> Hw<'bound> {
         self.read(regs::ICR);
 
         self.modify(regs::CTRL_EXT, 0, regs::ctrl_ext::DRV_LOAD);
-        self.modify(regs::CTRL, 0, regs::ctrl::SLU);
+        self.modify_ctrl(0, regs::ctrl::SLU);
         self.restart_autoneg()
     }
 
@@ -120,7 +142,7 @@ impl<'bound> Hw<'bound> {
     /// a request pending can hang the bus (`igb_disable_pcie_master()`). The reset enables them
     /// again.
     fn disable_master(&self) {
-        self.modify(regs::CTRL, 0, regs::ctrl::GIO_MASTER_DISABLE);
+        self.modify_ctrl(0, regs::ctrl::GIO_MASTER_DISABLE);
         let disabled = self.wait(regs::STATUS, |value| {
             value & regs::status::GIO_MASTER_ENABLE == 0
         });
@@ -218,8 +240,7 @@ impl<'bound> Hw<'bound> {
 
     /// Enables MAC loopback. The link's speed is forced while it is on.
     pub(crate) fn begin_loopback(&self) {
-        self.modify(
-            regs::CTRL,
+        self.modify_ctrl(
             regs::ctrl::SPEED_MASK,
             regs::ctrl::FRCSPD | regs::ctrl::FRCDPLX | regs::ctrl::SPEED_1000 | regs::ctrl::FD,
         );
@@ -229,7 +250,7 @@ impl<'bound> Hw<'bound> {
     /// Disables MAC loopback; the PHY negotiates the speed again.
     pub(crate) fn end_loopback(&self) {
         self.modify(regs::RCTL, regs::rctl::LBM_MASK, 0);
-        self.modify(regs::CTRL, regs::ctrl::FRCSPD | regs::ctrl::FRCDPLX, 0);
+        self.modify_ctrl(regs::ctrl::FRCSPD | regs::ctrl::FRCDPLX, 0);
     }
 
     /// Disables the receiver.
@@ -400,11 +421,12 @@ impl<'bound> Hw<'bound> {
     }
 }
 
-impl Drop for Hw<'_> {
-    fn drop(&mut self) {
+#[pinned_drop]
+impl PinnedDrop for Hw<'_> {
+    fn drop(self: Pin<&mut Self>) {
         self.disable_interrupts();
         // Bus mastering stays on when the driver is gone; after a reset the device doesn't use it.
         self.modify(regs::CTRL_EXT, regs::ctrl_ext::DRV_LOAD, 0);
-        self.modify(regs::CTRL, 0, regs::ctrl::RST);
+        self.modify_ctrl(0, regs::ctrl::RST);
     }
 }

@@ -75,7 +75,7 @@ impl Hw<'_> {
             0
         };
 
-        self.modify(regs::CTRL, regs::ctrl::VME, set);
+        self.modify_ctrl(regs::ctrl::VME, set);
     }
 
     /// Sets the VLANs whose frames are received while VLANs are filtered.

@@ -280,12 +280,14 @@ fn what_users_set_stays_in_the_device_whatever_else_they_change() -> Result {
         "more channels",
         "header split on and off",
         "self-test",
+        "sleep",
     ] {
         match change {
             "down and up" => {
                 bed.set_interface(bed.local, false)?;
                 bed.set_interface(bed.local, true)?;
             }
+            "sleep" => bed.sleep_and_wake()?,
             "MTU" => bed.set_mtu(bed.local, 9000)?,
             "rings" => bed.set_receive_ring(bed.local, 256)?,
             "fewer channels" => channels(2)?,
