@@ -55,7 +55,8 @@ impl<'bound> QueueManagement for Adapter<'bound> {
         config: &Config,
         index: u32,
     ) -> Result<rx::Memory<'bound>> {
-        if dev.has_unreadable_provider(index) && (index == 0 || !control.settings.split) {
+        // The core has seen to it that headers are split.
+        if dev.has_unreadable_provider(index) && index == 0 {
             // Packets other than TCP, which cannot be split, go to queue 0.
             return Err(EOPNOTSUPP);
         }

@@ -3,11 +3,16 @@
 //! Whom queues belong to: what an owner leaves behind, the kernel takes back in the background.
 
 use std::{
+    ops::Range,
     thread,
     time::{Duration, Instant},
 };
 
-use protocol::netdev::{ListQueues, Queue};
+use protocol::{
+    Ns,
+    kernel::ReadFile,
+    netdev::{ListQueues, Queue},
+};
 
 use crate::{CaseError, Result, Station, Testbed};
 
@@ -23,6 +28,40 @@ impl Testbed {
     /// Waits until no queue belongs to an AF_XDP socket. The interface has to be up.
     pub fn wait_xsk_gone(&self, station: Station) -> Result {
         self.wait_queues(station, "to an AF_XDP socket", |queue| queue.xsk)
+    }
+
+    /// A value of the byte queue limits of `queues` of an interface, summed up.
+    pub fn byte_queue_limits(
+        &self,
+        interface: &str,
+        queues: Range<u32>,
+        name: &str,
+    ) -> Result<u64> {
+        let mut sum = 0;
+        for queue in queues {
+            let path =
+                format!("/sys/class/net/{interface}/queues/tx-{queue}/byte_queue_limits/{name}");
+            let text = self.guest.call(ReadFile {
+                ns: Ns::Local,
+                path,
+            })?;
+            sum += text.trim().parse::<u64>()?;
+        }
+        Ok(sum)
+    }
+
+    /// Bytes that the stack has put on `queues` of an interface and that were not completed.
+    pub fn bytes_in_flight(&self, interface: &str, queues: Range<u32>) -> Result<u64> {
+        self.byte_queue_limits(interface, queues, "inflight")
+    }
+
+    /// Waits until all that the stack has put on `queues` of an interface was completed.
+    pub fn wait_all_sent(&self, interface: &str, queues: Range<u32>) -> Result {
+        self.wait_until(1, || {
+            let in_flight = self.bytes_in_flight(interface, queues.clone())?;
+            Ok((in_flight == 0).into())
+        })?;
+        Ok(())
     }
 
     fn wait_queues(&self, station: Station, whom: &str, belongs: fn(&Queue) -> bool) -> Result {

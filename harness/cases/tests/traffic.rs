@@ -12,21 +12,6 @@ const MIB: u64 = 1 << 20;
 /// A frame of 42 bytes, such as an ARP request, is padded to 60.
 const PADDING: u64 = 18;
 
-/// What the byte queue limits of the queue pairs of the NIC under test say, summed up.
-fn byte_queue_limits(bed: &Testbed, name: &str) -> Result<u64> {
-    let mut sum = 0;
-    for queue in 0..2 {
-        let interface = bed.local.interface;
-        let path = format!("/sys/class/net/{interface}/queues/tx-{queue}/byte_queue_limits/{name}");
-        let text = bed.guest.call(ReadFile {
-            ns: Ns::Local,
-            path,
-        })?;
-        sum += text.trim().parse::<u64>()?;
-    }
-    Ok(sum)
-}
-
 /// Packets that the NIC handed up, and what they were when they reached TCP and others over IPv4:
 /// less, where receive offload merged them.
 fn received_and_delivered(bed: &Testbed, station: Station) -> Result<[u64; 2]> {
@@ -75,10 +60,9 @@ fn ping_and_tcp_both_ways(mtu: u32, name: &str) -> Result {
     }
 
     // All bytes that the stack counted into the TX queues came out again.
-    assert!(byte_queue_limits(&bed, "limit")? > 0, "BQL is not fed");
-    bed.wait_until(1, || {
-        Ok(u64::from(byte_queue_limits(&bed, "inflight")? == 0))
-    })?;
+    let limit = bed.byte_queue_limits(local.interface, 0..2, "limit")?;
+    assert!(limit > 0, "BQL is not fed");
+    bed.wait_all_sent(local.interface, 0..2)?;
 
     // What one end sends is what the other receives, but for the padding of short frames: the
     // headers of every segment count.

@@ -5,9 +5,7 @@
 use cases::{Family, Result, Testbed, finish};
 use protocol::{XdpAction, kernel::UnloadModule};
 
-use crate::{
-    MIB, OURS, attach, bytes_in_flight, detach, for_all, frame, ping, program, runs, runs_again,
-};
+use crate::{MIB, OURS, attach, detach, for_all, frame, ping, program, runs, runs_again};
 
 #[test]
 fn programs_come_and_go_under_traffic_and_stay_while_the_interface_is_down() -> Result {
@@ -77,9 +75,7 @@ fn programs_come_and_go_under_traffic_and_stay_while_the_interface_is_down() -> 
         back()
     })?;
     finish(source, sink)?;
-    bed.wait_until(1, || {
-        Ok(u64::from(bytes_in_flight(&bed, bed.local.interface)? == 0))
-    })?;
+    bed.wait_all_sent(bed.local.interface, 0..2)?;
 
     // The driver goes with a program attached.
     bed.guest.call(UnloadModule {

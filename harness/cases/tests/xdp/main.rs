@@ -10,8 +10,7 @@ mod xsk;
 
 use cases::{EXPERIMENTAL, Family, Result, Station, Testbed, ethernet};
 use protocol::{
-    Ns, XdpAction, XdpProgram,
-    kernel::ReadFile,
+    XdpAction, XdpProgram,
     traffic::Ping,
     xdp::{AttachXdp, DetachXdp, XdpRuns},
 };
@@ -117,18 +116,4 @@ fn ping(bed: &Testbed, size: u32) -> Result {
     })?;
     assert_eq!((report.received, report.corrupt), (2, 0), "{report:?}");
     Ok(())
-}
-
-/// Bytes that the stack has put on the TX queues of an interface and that were not completed.
-fn bytes_in_flight(bed: &Testbed, interface: &str) -> Result<u64> {
-    let mut sum = 0;
-    for queue in 0..2 {
-        let queue = format!("/sys/class/net/{interface}/queues/tx-{queue}");
-        let text = bed.guest.call(ReadFile {
-            ns: Ns::Local,
-            path: format!("{queue}/byte_queue_limits/inflight"),
-        })?;
-        sum += text.trim().parse::<u64>()?;
-    }
-    Ok(sum)
 }

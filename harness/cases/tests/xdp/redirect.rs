@@ -11,7 +11,7 @@ use protocol::{
     xdp::AttachXdp,
 };
 
-use crate::{MIB, attach, bytes_in_flight, for_all, ping};
+use crate::{MIB, attach, for_all, ping};
 
 #[test]
 fn two_nics_forward_all_traffic_between_two_wires_by_programs_alone() -> Result {
@@ -51,7 +51,7 @@ fn two_nics_forward_all_traffic_between_two_wires_by_programs_alone() -> Result 
         // The payload of two transfers, at the least.
         let least = 2 * 4 * MIB / 9000;
         assert!(redirected > least && sent > least, "{port}: {statistics:?}");
-        assert_eq!(bytes_in_flight(&bed, port)?, 0);
+        assert_eq!(bed.bytes_in_flight(port, 0..2)?, 0);
     }
 
     // One that leaves with frames on the way to it takes nothing along that is the other's.
