@@ -41,6 +41,9 @@ fn send_all<'f>(interface: &str, frames: impl IntoIterator<Item = &'f [u8]>) -> 
 /// Sends frames, and waits for some to come.
 pub(crate) fn exchange(request: &ExchangeFrames) -> Result<Vec<Vec<u8>>> {
     let socket = netns::within(request.to, || listen(&request.at, request.ethertype))?;
+    if let Some(hash) = request.hash {
+        take_only(&socket, hash).context("filtering by hash")?;
+    }
     netns::within(request.from, || {
         send_all(&request.through, request.frames.iter().map(Vec::as_slice))
     })?;
@@ -80,6 +83,29 @@ pub(crate) fn listen(interface: &str, ethertype: u16) -> Result<Socket> {
         .bind(&address(index_of(interface)?, ethertype)?)
         .with_context(|| format!("binding to {interface}"))?;
     Ok(socket)
+}
+
+/// Has a socket receive only packets of which the kernel has this hash (classic BPF;
+/// `SKF_AD_RXHASH` in include/uapi/linux/filter.h).
+fn take_only(socket: &Socket, hash: u32) -> io::Result<()> {
+    const RXHASH: u32 = (libc::SKF_AD_OFF + libc::SKF_AD_RXHASH) as u32;
+    let instruction = |code: u32, jump_if_not: u8, k: u32| libc::sock_filter {
+        code: code as u16,
+        jt: 0,
+        jf: jump_if_not,
+        k,
+    };
+    let mut filter = [
+        instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, RXHASH),
+        instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, hash),
+        instruction(libc::BPF_RET | libc::BPF_K, 0, u32::MAX),
+        instruction(libc::BPF_RET | libc::BPF_K, 0, 0),
+    ];
+    let program = libc::sock_fprog {
+        len: filter.len() as u16,
+        filter: filter.as_mut_ptr(),
+    };
+    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 
 /// A socket that receives every frame that an interface sees, and sends through it.

@@ -63,6 +63,7 @@ impl Testbed {
             to: to.ns,
             at: to.name(),
             ethertype,
+            hash: None,
             count,
             timeout_ms,
         })?)

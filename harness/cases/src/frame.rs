@@ -72,6 +72,12 @@ impl Frame {
         self.bytes.len()
     }
 
+    /// Those bytes, from the Ethernet header on.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// Puts it on the wire.
     pub fn send(self, bed: &Testbed) -> Result {
         bed.send_frame(self.from, self.bytes)

@@ -33,6 +33,6 @@ pub use kernel_fault::KernelFault;
 pub use options::{ACCELERATOR_MIB, Driver, Options};
 pub use station::{Family, Station};
 pub use surprise::PulledOut;
-pub use testbed::{PORTS, Testbed};
+pub use testbed::{PATIENCE_MS, PORTS, Testbed};
 pub use transfer::{Received, Sent, Stream, finish};
 pub use zcrx::{ReceivedByRing, assert_whole};

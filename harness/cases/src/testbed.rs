@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// How long the guest may take for something that takes it milliseconds.
-pub(crate) const PATIENCE_MS: u64 = 60_000;
+pub const PATIENCE_MS: u64 = 60_000;
 
 /// The accelerator's driver.
 const ACCELERATOR_DRIVER: &str = "ivshmem_mem";

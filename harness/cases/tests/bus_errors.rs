@@ -4,8 +4,12 @@
 //! what is below, and all goes on.
 
 use cases::{Result, Testbed};
+use protocol::pci::ReadRegister;
 
 const MIB: u64 = 1 << 20;
+
+/// The interval of vector 1's interrupts: of all resets, only that of the bus clears it.
+const EITR_1: u32 = 0x1684;
 
 /// Has an error reported under traffic with a bound queue.
 fn recovers_from(error: &str, name: &str) -> Result {
@@ -18,10 +22,21 @@ fn recovers_from(error: &str, name: &str) -> Result {
     }
     let flows = bed.both_ways(MIB)?;
     let before = bed.link_stats(bed.local)?;
+    let device = bed.pci_device(bed.local)?;
+    let interval = || {
+        let device = device.clone();
+        bed.guest.call(ReadRegister {
+            device,
+            offset: EITR_1,
+        })
+    };
+    let set = interval()?;
+    assert_ne!(set, 0);
 
     bed.inject_bus_error(bed.local, error)?;
     bed.wait_logged("device recovery successful", 1)?;
     bed.wait_carrier(true)?;
+    assert_eq!(interval()?, set, "the interval of interrupts");
 
     let after = bed.link_stats(bed.local)?;
     assert!(

@@ -2,13 +2,14 @@
 
 //! RSS: a flow reaches the queue that key and indirection table say.
 
-use cases::{Family, Result, Testbed, assert_refused};
+use cases::{Family, Frame, PATIENCE_MS, Result, Testbed, assert_refused};
 use protocol::{
     Memory, UdpSink, UdpSource,
     kernel::WriteFile,
     netdev::QueueKind,
     rings::DataSplit,
     rss::{FlowKind, FlowQueue, GetRss, HashFields, SetHashFields, SetInputTransformation, SetRss},
+    traffic::ExchangeFrames,
 };
 
 const EINVAL: i32 = 22;
@@ -87,6 +88,37 @@ fn flows_reach_the_queues_that_key_and_table_say() -> Result {
     bed.set_interface(bed.local, false)?;
     bed.set_interface(bed.local, true)?;
     assert_eq!(read()?.table, table);
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn the_kernel_is_given_the_hash_that_key_and_addresses_say() -> Result {
+    let bed = Testbed::options().boot("rss-hash")?;
+    for family in Family::BOTH {
+        let port = bed.port();
+        let place = bed.guest.call(FlowQueue {
+            ns: bed.local.ns,
+            interface: bed.local.name(),
+            source: bed.peer.socket(family, port),
+            destination: bed.local.socket(family, port),
+        })?;
+        let frame = Frame::tcp(bed.peer, bed.local, family, port, b"any")?;
+        bed.guest.call(ExchangeFrames {
+            from: bed.peer.ns,
+            through: bed.peer.name(),
+            frames: vec![frame.into_bytes()],
+            to: bed.local.ns,
+            at: bed.local.name(),
+            ethertype: match family {
+                Family::V4 => 0x0800,
+                Family::V6 => 0x86dd,
+            },
+            hash: Some(place.hash),
+            count: 1,
+            timeout_ms: PATIENCE_MS,
+        })?;
+    }
     bed.finish()?;
     Ok(())
 }

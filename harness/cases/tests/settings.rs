@@ -37,9 +37,11 @@ const HWTSTAMP: Hwtstamp = Hwtstamp {
 };
 
 /// Offsets of registers in the first BAR: their first, and how many there are.
-const REGISTERS: [(&str, u32, u32); 12] = [
+const REGISTERS: [(&str, u32, u32); 14] = [
     // Of it, flow control.
     ("CTRL", 0, 1),
+    ("FCRTL", 0x2160, 1),
+    ("FCRTH", 0x2168, 1),
     // Of it, whether all of multicast is received.
     ("RCTL", RCTL, 1),
     // That of `VLAN`.
@@ -57,6 +59,9 @@ const REGISTERS: [(&str, u32, u32); 12] = [
 
 /// Bits of CTRL: pause frames are obeyed, and sent.
 const FLOW_CONTROL: u32 = 3 << 27;
+
+/// Offset of the register that says how long a frame may be.
+const RLPML: u32 = 0x5004;
 
 /// Offset of RCTL.
 const RCTL: u32 = 0x100;
@@ -183,6 +188,7 @@ fn set_all(bed: &Testbed) -> Result {
         pause: Pause {
             autoneg: Some(false),
             rx: Some(true),
+            tx: Some(true),
             ..Pause::default()
         },
     })?;
@@ -265,6 +271,13 @@ fn what_users_set_stays_in_the_device_whatever_else_they_change() -> Result {
         assert_ne!(values, &at_first.registers[name], "{name}");
     }
 
+    let device = bed.pci_device(bed.local)?;
+    let longest = || {
+        bed.guest.call(ReadRegister {
+            device: device.clone(),
+            offset: RLPML,
+        })
+    };
     let channels = |combined| {
         bed.guest.call(SetChannels {
             ns: bed.local.ns,
@@ -287,7 +300,12 @@ fn what_users_set_stays_in_the_device_whatever_else_they_change() -> Result {
                 bed.set_interface(bed.local, false)?;
                 bed.set_interface(bed.local, true)?;
             }
-            "sleep" => bed.sleep_and_wake()?,
+            "sleep" => {
+                // The longest frame follows the MTU.
+                let before = longest()?;
+                bed.sleep_and_wake()?;
+                assert_eq!(longest()?, before, "RLPML");
+            }
             "MTU" => bed.set_mtu(bed.local, 9000)?,
             "rings" => bed.set_receive_ring(bed.local, 256)?,
             "fewer channels" => channels(2)?,

@@ -5,7 +5,7 @@
 
 use std::{thread, time::Duration};
 
-use cases::{Family, Result, Testbed, ethernet};
+use cases::{Family, PATIENCE_MS, Result, Testbed, ethernet};
 use protocol::{
     XdpAction, XdpProgram,
     timestamp::{ClockChange, ClockReading, GetTxTimestampStats, Hwtstamp, TimestampFrames},
@@ -15,7 +15,6 @@ use protocol::{
 
 const MIB: u64 = 1 << 20;
 const SECOND: u64 = 1_000_000_000;
-const PATIENCE_MS: u64 = 60_000;
 const ERANGE: i32 = 34;
 
 /// The EtherType of PTP, and two of its messages.
@@ -48,6 +47,7 @@ fn receive(bed: &Testbed, kinds: &[u8]) -> Result<Vec<Option<u64>>> {
             to: bed.local.ns,
             at: bed.local.name(),
             ethertype: PTP,
+            hash: None,
             count: kinds.len(),
             timeout_ms: PATIENCE_MS,
         },

@@ -68,6 +68,8 @@ pub struct ExchangeFrames {
     pub at: String,
     /// Ethernet type of what is waited for.
     pub ethertype: u16,
+    /// The hash that the kernel has of what is waited for (`skb->hash`); `None` is any.
+    pub hash: Option<u32>,
     /// How many frames.
     pub count: usize,
     /// How long to wait for them, in milliseconds.
