@@ -55,6 +55,9 @@ fn a_queue_returns_to_host_memory_when_its_ring_closes_under_traffic() -> Result
         "{report:?}"
     );
     bed.assert_no_ring_left()?;
+    // Ordinary sockets read what arrives there.
+    bed.stream(bed.peer, bed.local, Family::V4)
+        .transfer(&bed, MIB, &[64 << 10])?;
     bed.finish()?;
     Ok(())
 }
