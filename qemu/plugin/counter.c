@@ -45,7 +45,7 @@ static void start(void)
 	counting = true;
 }
 
-/* Writes the window under another name first: whoever sees it sees all. */
+/* Writes the window under another name first: a reader never sees a part. */
 static void end(void)
 {
 	char path[4096], whole[4096];

@@ -66,7 +66,7 @@ Environment:
   RUST_LIB_SRC         the `library` folder of Rust's source, for the kernel build
   LIBCLANG_PATH        the folder of the libclang that bindgen uses (17 or newer)
   XDG_CACHE_HOME       where the cache folder goes (about 6 GB)
-  RUST_LOG             what the harness tells of itself, such as `vm=debug`";
+  RUST_LOG             what the harness logs, such as `vm=debug`";
 
 #[derive(Subcommand)]
 enum Command {

@@ -205,8 +205,8 @@ impl Sender {
     /// Reads the error queue until it is empty; returns how many sends that completed.
     fn reap(&mut self) -> Result<usize> {
         let before = self.completed.len();
-        // Room for a struct sock_extended_err with the address behind it, and for timestamps that
-        // somebody may have asked for.
+        // Room for a struct sock_extended_err with the address behind it, and for timestamps, if
+        // the socket has them on.
         let mut control = [0; 512];
         loop {
             match receive_message(

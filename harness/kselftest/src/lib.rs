@@ -2,9 +2,8 @@
 
 //! The kernel's own driver selftests, unmodified: `tools/testing/selftests/drivers/net{,/hw}`.
 //!
-//! [`run`] boots a guest for a [`Test`] and tells what came of its sub-cases; [`compare`] says
-//! which of them passed once. Whoever prepares the guest has put the tests into its root file
-//! system, at [`SOURCE`].
+//! [`run`] boots a guest for a [`Test`] and returns the results of its sub-cases; [`compare`] says
+//! which of them have passed before. The tests are in the guest's root file system, at [`SOURCE`].
 
 mod error;
 mod ktap;

@@ -25,11 +25,11 @@ pub struct AgentInfo {
     pub page_size: usize,
 }
 
-/// Gives the kernel randomness of the host's, from which all that is random comes from now on: a
-/// guest that goes on from a snapshot has had the same as others.
+/// Seeds the kernel's random number generator: guests that resume from one snapshot would all draw the
+/// same numbers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Reseed {
-    /// As it comes.
+    /// From the host's generator.
     pub bytes: [u8; 32],
 }
 

@@ -105,8 +105,8 @@ pub enum Command {
     /// Close the netlink socket that holds the dma-buf bound, and go on without, also if nothing can
     /// be sent from then on. A [`crate::ZcrxSink`] closes its io_uring and ends.
     CloseBinding,
-    /// [`crate::DevmemSink`], [`crate::DevmemSource`], [`crate::ZcrxSink`]: close the dma-buf. Whoever
-    /// it is bound for has to keep its memory.
+    /// [`crate::DevmemSink`], [`crate::DevmemSource`], [`crate::ZcrxSink`]: close the dma-buf. A
+    /// binding keeps its memory.
     CloseDmaBuf,
     /// [`crate::DevmemSource`] with [`crate::Fill::Host`]: the dma-buf holds the stream, send it.
     Go,

@@ -34,11 +34,11 @@ impl Inherited {
 /// Kernel parameters of every boot.
 ///
 /// A panic resets the machine at once, which ends QEMU (`-no-reboot`); warnings reach the console.
-/// The kernel shall not check its timer: it panics when fewer than four ticks came while its cycle
-/// counter went on by ten, as an emulated machine on a busy host sees it now and then. Nor shall it
-/// watch its clock: the watchdog waits for another processor, with a limit told by jiffies, which
-/// stand still meanwhile; a processor that is in `stop_machine()` then never answers, and booting
-/// ends there (`watchdog_check_skew()` in kernel/time/clocksource.c of Linux 7.3).
+/// The timer check is off: it panics when fewer than four ticks arrive while the cycle counter
+/// advances by ten, as happens now and then to an emulated machine on a busy host. The TSC watchdog
+/// is off: it waits for another processor, with a limit in jiffies, which stand still meanwhile; a
+/// processor in `stop_machine()` never answers, and the boot hangs (`watchdog_check_skew()` in
+/// kernel/time/clocksource.c of Linux 7.3).
 const KERNEL_PARAMETERS: &str = "console=ttyS0 loglevel=5 panic=-1 oops=panic no_timer_check \
      tsc=nowatchdog udmabuf.size_limit_mb=1024";
 

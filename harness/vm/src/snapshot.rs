@@ -177,8 +177,7 @@ impl Snapshot {
     ///
     /// [`Error::Snapshot`], [`Error::Monitor`].
     pub(crate) fn resume(&self, monitor: &mut Monitor) -> Result<()> {
-        // Nobody has to learn where the machine is now: nothing goes over its wires that does not
-        // after a boot.
+        // No announcements: no frame crosses its wires that would not after a boot.
         monitor.execute("migrate-set-parameters", json!({ "announce-rounds": 0 }))?;
         migrate(monitor, "migrate-incoming", &self.dir)?
             .map_err(|message| self.failed(io::Error::other(message)))?;

@@ -77,8 +77,8 @@ impl Search {
         search
     }
 
-    /// All traces of the payload in `memory`, in order of address. Parts of the memory that nobody
-    /// ever wrote are passed over.
+    /// All traces of the payload in `memory`, in order of address. Parts of the memory that were
+    /// never written are skipped.
     ///
     /// # Errors
     ///

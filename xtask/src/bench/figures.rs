@@ -101,7 +101,7 @@ pub(crate) const RESTART_PACKETS: &str = "packets received in 1000 restarts";
 /// Functions whose calls are figures: a kernel without them would be taken for one that calls none.
 pub(crate) const COUNTED: &[&str] = &[INTERRUPT, PAGES_SLOW, DEVMEM_PROVIDER, ZCRX_PROVIDER_SLOW];
 const INTERRUPT: &str = "common_interrupt";
-/// What a page pool does when nothing was given back to it: it takes up to 64 pages
+/// What a page pool calls when it has no page to recycle: it allocates up to 64
 /// (net/core/page_pool.c). The kernel counts that as `alloc_slow`.
 const PAGES_SLOW: &str = "__page_pool_alloc_netmems_slow";
 /// The same with device memory: it takes one net_iov from the dma-buf (net/core/devmem.c).

@@ -26,7 +26,7 @@ pub(crate) struct Source {
 }
 
 /// The source tree; downloaded and unpacked on first use. Once there it stays
-/// the same, whatever Debian offers later: `clean --cache` gives it up.
+/// the same, whatever Debian offers later, until `clean --cache` removes it.
 ///
 /// # Errors
 ///

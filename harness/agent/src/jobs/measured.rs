@@ -76,8 +76,8 @@ pub(super) fn fill(memory: &Memory) -> Result<()> {
 
 /// Waits for a round time of the guest's clock, a second away at least.
 ///
-/// When the host's requests arrive is up to the host. What follows them shall not be: drivers adapt
-/// to what they time, and end up in one habit or another.
+/// The host's requests arrive at any time. What follows must not depend on that: drivers adapt to
+/// intervals that they measure, and settle into one pattern or another.
 pub(super) fn wait_for_round_time() -> Result<()> {
     const ROUND: i64 = 10;
     let now = clock_gettime(ClockId::Monotonic);

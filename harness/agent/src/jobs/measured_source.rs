@@ -131,7 +131,7 @@ impl Account {
         left.min(write) as usize
     }
 
-    /// Gives back what was taken and not sent.
+    /// Returns what was taken and not sent to the budget.
     fn put_back(&self, bytes: usize) {
         self.left.fetch_add(bytes as u64, Relaxed);
     }

@@ -253,7 +253,7 @@ impl Sink {
         self.check_held()
     }
 
-    /// Gives back what the refill ring had no room for.
+    /// Returns the buffers that the refill ring had no room for.
     fn make_room(&self, receiver: &mut Receiver) -> Result<()> {
         let mut held = lock(&self.held);
         while !held.waiting.is_empty() {

@@ -86,7 +86,7 @@ fn map(map_type: u32, value_size: u32, max_entries: u32) -> Result<OwnedFd> {
     };
     // SAFETY: The structure is the command's, and refers to nothing.
     let fd = unsafe { bpf(MAP_CREATE, &mut attr) }.context("making a BPF map")?;
-    // SAFETY: Just made, and nobody else's.
+    // SAFETY: Just created, and owned by no one else.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -160,6 +160,6 @@ pub(super) fn load(instructions: &[Instruction], fragments: bool) -> Result<Owne
         let text = log.split(|byte| *byte == 0).next().unwrap_or_default();
         format!("loading a program: {}", String::from_utf8_lossy(text))
     })?;
-    // SAFETY: Just made, and nobody else's.
+    // SAFETY: Just created, and owned by no one else.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

@@ -76,7 +76,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: Mapped by `new`'s callers, and nobody else's.
+        // SAFETY: Mapped by `new`'s callers, and owned by no one else.
         let _ = unsafe { munmap(self.address.as_ptr().cast(), self.bytes) };
     }
 }
@@ -189,7 +189,7 @@ impl XdpSocket {
         if fd < 0 {
             return Err(io::Error::last_os_error()).context("creating an XDP socket");
         }
-        // SAFETY: Just made, and nobody else's.
+        // SAFETY: Just created, and owned by no one else.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         let register = libc::xdp_umem_reg {
             addr: memory.address.as_ptr() as u64,

@@ -18,10 +18,10 @@ use crate::netlink::{HEADER, Netlink, Subject};
 /// A dma-buf that RX queues receive into.
 ///
 /// The binding belongs to a netlink socket that this value owns: when it is dropped (or the process
-/// dies) the kernel gives the queues back to host memory before the socket is gone. Fragments that
-/// applications still hold keep the memory alive. Without any, the kernel lets go of the dma-buf when
-/// its page pool has everything back, for which it looks once a second: an exporter with little
-/// memory has it again only then.
+/// dies) the kernel returns the queues to host memory before the socket is gone. Fragments that
+/// applications still hold keep the memory alive. The kernel releases the dma-buf once all fragments
+/// are back in its page pool, which it checks once a second: an exporter gets its memory back only
+/// then.
 #[derive(Debug)]
 pub struct RxBinding {
     id: u32,

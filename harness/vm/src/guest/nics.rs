@@ -37,7 +37,7 @@ impl Guest {
         }
     }
 
-    /// Unplugs the NIC at one end of a wire: QEMU asks the guest to let go of it.
+    /// Unplugs the NIC at one end of a wire: QEMU asks the guest to release it.
     ///
     /// # Errors
     ///

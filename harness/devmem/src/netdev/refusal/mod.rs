@@ -86,7 +86,7 @@ pub(super) fn bind_rx(error: Error, asked: &BindRx<'_>, look: impl FnOnce() -> E
     }
 }
 
-/// Names the precondition behind an errno without words, if the interface gives it away.
+/// Names the precondition behind an errno without a message, if the interface's state shows it.
 pub(super) fn by_evidence(
     refusal: &Refusal,
     asked: &BindRx<'_>,
