@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Whom queues belong to: what an owner leaves behind, the kernel takes back in the background.
+//! Who owns a queue: the kernel cleans up after its owner in the background.
 
 use std::{
     ops::Range,

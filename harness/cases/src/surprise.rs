@@ -2,7 +2,7 @@
 
 //! The NIC under test is pulled out of its slot, and the guest learns later.
 //!
-//! QEMU asks a guest to let go of a device, and takes it away when the port's driver has turned the
+//! QEMU asks a guest to release a device, and removes it when the port's driver has turned the
 //! slot off. Here that is done behind the driver's back, with the port's interrupts off: the device is
 //! gone. When power and interrupts are on again, the port says that the slot is empty. Where no device
 //! answers, PCI reads as ones, but QEMU's bus as zeros: the expansion ROM of the other NIC, full of
@@ -105,7 +105,7 @@ impl Testbed {
     }
 
     /// Lets the guest notice, and waits until it has turned the slot off, which it does when the
-    /// driver has let go. Then a NIC can be plugged in again ([`Testbed::plug`]).
+    /// driver has released it. Then a NIC can be plugged in again ([`Testbed::plug`]).
     pub fn notice(&self, gone: PulledOut) -> Result {
         self.write_config(&gone.port.name, SLOT_CONTROL, ON)?;
         self.wait_until(1, || {

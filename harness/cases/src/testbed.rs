@@ -290,7 +290,7 @@ impl Testbed {
         Ok(self.guest.plug(station.wire, station.end)?)
     }
 
-    /// Takes a NIC's link away, or gives it back, from outside.
+    /// Sets a NIC's link down or up, from outside.
     pub fn set_link(&self, station: Station, up: bool) -> Result {
         Ok(self.guest.set_link(station.wire, station.end, up)?)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The accelerator's memory: it is given, and given back, and NICs reach it where PCI lets them.
+//! The accelerator's memory: it is allocated and freed, and NICs reach it where PCI lets them.
 
 use std::{
     thread,

@@ -62,7 +62,7 @@ fn an_accelerator_stays_with_its_driver_until_a_nic_no_longer_uses_its_memory() 
             thread::sleep(Duration::from_millis(20));
         }
 
-        // Payload still goes where it went, but nobody gets memory any more.
+        // Payload still goes where it went, but no memory can be allocated any more.
         let seen = sink.wait_bytes(8 * MIB)?;
         sink.wait_bytes(seen + 8 * MIB)?;
         assert!(!unbind.is_finished(), "the NIC still writes there");

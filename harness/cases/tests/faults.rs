@@ -70,7 +70,7 @@ fn write(bed: &Testbed, file: &str, contents: &str) -> Result {
 }
 
 /// Does a request with its first allocation failing, its second, and so on, until none does. Each
-/// time `after` is told what came of it, and undoes it. Returns how often the request failed.
+/// time `after` gets the result, and undoes it. Returns how often the request failed.
 fn fail_each(
     bed: &Testbed,
     request: impl Fn() -> Request,

@@ -259,7 +259,7 @@ fn device_memory_is_received_in_threads_and_by_busy_polling() -> Result {
             );
         }
         let grown = polled()? - before;
-        // With both, whoever comes first has them.
+        // With both, the first to poll has them.
         if what != "both" {
             assert_eq!(
                 grown > 0,

@@ -105,7 +105,7 @@ fn packets_with_extension_headers_are_segmented_and_checksummed_by_the_kernel() 
 #[test]
 fn a_feature_that_the_device_lacks_can_be_turned_neither_on_nor_off() -> Result {
     let bed = Testbed::options().boot("offloads-lacking")?;
-    // One that the kernel knows and the driver does not have, one that nobody knows.
+    // One that the kernel knows and the driver does not have, and one that does not exist.
     for feature in ["rx-gro-hw", "no-such-feature"] {
         for on in [true, false] {
             let refused = bed.set_features(bed.local, &[(feature, on)]);
@@ -210,7 +210,7 @@ fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
         bed.guest.console().display()
     );
 
-    // What was refused is still wanted, and in nobody's way.
+    // What was refused stays wanted, and does no harm.
     bed.set_features(bed.local, &[("rx-hashing", false)])?;
     assert!(!active()?.contains(&"rx-hashing".to_owned()));
     bed.set_interface(bed.local, false)?;

@@ -39,7 +39,7 @@ fn pool(bed: &Testbed) -> Result<PagePool> {
 fn what_sockets_held_is_kept_for_reuse_up_to_a_limit() -> Result {
     let bed = Testbed::options().mtu(9000).boot("page-pool-limit")?;
     bed.steer(bed.local, &[QUEUE])?;
-    // A socket that nobody reads takes so much from the start.
+    // A socket that is not read takes so much from the start.
     bed.guest.call(WriteFile {
         ns: bed.local.ns,
         path: "/proc/sys/net/ipv4/tcp_rmem".to_owned(),

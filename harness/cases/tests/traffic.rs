@@ -120,7 +120,7 @@ fn frames_arrive_whole_that_devices_read_and_write_through_bounce_buffers() -> R
         Ok(text.trim().parse()?)
     };
     assert!(used()? > 0, "no bounce buffer is used");
-    // First on: nobody has asked for an address yet, which is not split, nor are headers that are
+    // First on: no address was asked for yet, which is not split, nor are headers that are
     // too long.
     for split in [DataSplit::On, DataSplit::Off] {
         bed.set_header_split(bed.local, split)?;

@@ -141,7 +141,7 @@ fn the_driver_unloads_with_a_ring_on_a_queue() -> Result {
         name: "rigb".to_owned(),
     })?;
     source.stop()?;
-    // No error comes: the ring is told nothing, and the connection is only silent.
+    // No error comes: the ring gets no completion, and the connection is silent.
     let report = sink.stop()?;
     assert_eq!(report.mismatch, None, "{report:?}");
 

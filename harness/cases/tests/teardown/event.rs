@@ -43,11 +43,11 @@ pub(crate) enum Event {
     /// Another MTU, at both ends of the wire.
     Mtu,
     /// A queue is bound and unbound, and so restarted twice: the pair that is sent on, or another
-    /// one than the bound one, which nobody can have restarted.
+    /// one than the bound one, which cannot be restarted.
     QueueRestart,
     /// The driver is unloaded.
     Unload,
-    /// The host takes the NIC out of its slot, and the guest lets go of it first.
+    /// The host unplugs the NIC, and the guest releases it first.
     Removal,
     /// The NIC is pulled out of its slot, and the guest learns later.
     SurpriseRemoval,

@@ -13,15 +13,15 @@ pub(crate) enum Outcome {
     GoesOn,
     /// All payload arrives, from then on in host memory.
     InHostMemory,
-    /// Who asked for the event is told this errno; all goes on.
+    /// The event is refused with this errno; all goes on.
     Refused(i32),
-    /// The owner is told this errno.
+    /// The owner gets this errno.
     Error(i32),
     /// The owner ends, as it was told.
     Ends,
     /// There is no owner any more.
     Killed,
-    /// Nothing comes, and nobody is told: TCP looks for itself whether its peer lives.
+    /// Nothing arrives, and no one gets an error: TCP has to probe its peer.
     Silence,
     /// None of these.
     Other(String),

@@ -262,7 +262,7 @@ impl<'g> Scene<'g> {
         Ok(())
     }
 
-    /// There is no NIC: an owner that is told nothing goes on to wait.
+    /// There is no NIC: an owner that gets no error goes on waiting.
     fn silence(mut self, binding_stays: bool) -> Result<Outcome> {
         for _ in 0..5 {
             self.next_event(PAUSE)?;

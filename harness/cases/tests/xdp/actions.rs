@@ -154,7 +154,7 @@ fn programs_pass_drop_send_back_and_change_frames_of_any_length() -> Result {
     let sent = frames(&bed, 9216);
     assert!(exchange(&bed, sent.clone(), bed.local, OURS)? == sent);
 
-    // What is longer than the MTU is for nobody, a program neither.
+    // A frame longer than the MTU goes to no one, not even a program.
     bed.set_mtu(bed.local, 1500)?;
     let count = runs(&bed)?;
     for frame in [frame(&bed, OURS, 1, 4000), frame(&bed, OURS, 2, 100)] {

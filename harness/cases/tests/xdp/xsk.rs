@@ -294,7 +294,7 @@ fn a_queue_returns_to_pages_whatever_takes_the_socket_away() -> Result {
     attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
     echoes(&bed, "after a kill")?;
 
-    // The driver lets go of the device while the socket is there, or is just going.
+    // The driver unbinds while the socket is there, or is being closed.
     let device = bed.pci_device(bed.local)?;
     let tell = |file: &str| -> Result {
         Ok(bed.guest.call(WriteFile {
