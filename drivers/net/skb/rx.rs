@@ -35,7 +35,7 @@ use crate::{
 /// Headers of Ethernet, IPv6 and TCP with timestamps are not longer, in bytes.
 const USUAL_HEADERS: u32 = 96;
 
-/// What the compiler copies without a call, in the kernel.
+/// As much as the compiler copies without a call, in the kernel.
 type Few = [u64; 6];
 
 const _: () = assert!(size_of::<[Few; 2]>() == USUAL_HEADERS as usize);
@@ -289,8 +289,15 @@ impl RxSkb {
             // `skb_record_rx_queue()`
             (*skb).queue_mapping = metadata.queue + 1;
 
-            // Another queue of the NAPI's may have left one there meanwhile.
-            if self.reusable && (*napi).skb.is_null() {
+            // It may be another device's, or another queue of the NAPI's may have left one there
+            // meanwhile.
+            let dev = (*skb)
+                .__bindgen_anon_1
+                .__bindgen_anon_1
+                .__bindgen_anon_1
+                .dev;
+
+            if self.reusable && dev == (*napi).dev && (*napi).skb.is_null() {
                 (*napi).skb = skb;
                 core::mem::forget(self);
                 bindings::napi_gro_frags(napi);
