@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Processes. PID 1 is everybody's parent in the end, so all of them are reaped in one place, where
-//! those that are waited for leave their status.
+//! Processes. PID 1 inherits all orphans, so all processes are reaped in one place, which keeps the
+//! exit status of those that are waited for.
 
 use std::{
     collections::HashMap,
@@ -16,13 +16,13 @@ use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 
 use crate::control::lock;
 
-/// How often it is looked whether a process ended.
+/// How often to check whether a process has exited.
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// Those that are waited for, and how they ended.
+/// Processes that are waited for, and how they ended.
 static WAITED: Mutex<Option<HashMap<Pid, Option<WaitStatus>>>> = Mutex::new(None);
 
-/// Collects exited processes: jobs' processes, and orphans, which end here.
+/// Reaps exited processes: those of jobs, and orphans.
 pub(crate) fn reap() {
     let mut waited = lock(&WAITED);
     while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
@@ -39,9 +39,9 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts a process that reads nothing.
+    /// Starts a process without standard input.
     pub(crate) fn spawn(command: &mut Command) -> io::Result<Self> {
-        // Nothing reaps meanwhile.
+        // Under the lock, no other thread can reap meanwhile.
         let mut waited = lock(&WAITED);
         let child = command.stdin(Stdio::null()).spawn()?;
         let pid = Pid::from_child(&child);
@@ -70,7 +70,7 @@ mod tests {
 
     fn run(script: &str) -> WaitStatus {
         let child = Child::spawn(Command::new("sh").args(["-c", script])).unwrap();
-        // Either may come first: the status is for the one that waits.
+        // Whichever of the two reaps, `wait` gets the status.
         thread::sleep(Duration::from_millis(50));
         reap();
         child.wait()

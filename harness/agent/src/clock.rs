@@ -14,7 +14,7 @@ use rustix::time::{ClockId, DynamicClockId, Timespec, clock_gettime, clock_getti
 
 const NANOSECONDS: i64 = 1_000_000_000;
 
-/// What a clock says, and when.
+/// Reads a clock, and the monotonic time around the reading.
 pub(crate) fn read(clock: u32) -> Result<ClockReading> {
     let device = open(clock)?;
     let before = clock_gettime(ClockId::Monotonic);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The channel to the host: reads calls, answers each from a thread of its own, carries events.
+//! The channel to the host: reads calls, answers each from its own thread, and sends events.
 
 use std::{
     fs::File,
@@ -19,7 +19,7 @@ use protocol::{
 
 use crate::{children, dispatch, failure, files, init, jobs::Jobs, port};
 
-/// Where messages to the host go; also the panic hook needs it.
+/// The channel for messages to the host; the panic hook needs it, too.
 static OUTBOX: OnceLock<Mutex<File>> = OnceLock::new();
 
 /// Sends one message. When the channel is gone, only the console is left.
@@ -37,7 +37,7 @@ pub(crate) fn send_event(job: JobId, event: Event) {
     send(&Message::Event { job, event });
 }
 
-/// A lock that a panicked thread held is taken all the same: the guest is going down then.
+/// Takes a lock even if a thread panicked while holding it: then the guest is going down anyway.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -77,7 +77,7 @@ pub(crate) fn serve() -> Result<()> {
     }
 }
 
-/// Serves standard input and output until the former ends: for a job in a process of its own.
+/// Serves standard input and output until end of file: for a job in a process of its own.
 pub(crate) fn serve_standard_streams() -> Result<()> {
     let output = io::stdout().as_fd().try_clone_to_owned()?;
     let input = io::stdin().as_fd().try_clone_to_owned()?;
@@ -92,7 +92,7 @@ fn open_outbox(file: File) -> Result<()> {
     Ok(())
 }
 
-/// Does something for which the port has to be away. What is sent to the host meanwhile waits.
+/// Does `work` while the port is unbound. Messages to the host wait meanwhile.
 pub(crate) fn without_port(work: impl FnOnce() -> Result<()>) -> Result<()> {
     let mut outbox = lock(OUTBOX.get().context("there is no channel")?);
     let device = port::unbind()?;
@@ -102,7 +102,7 @@ pub(crate) fn without_port(work: impl FnOnce() -> Result<()>) -> Result<()> {
     done
 }
 
-/// Where calls come from: the port, also when it was away.
+/// The source of calls: the port, also after it was unbound and bound again.
 struct Inbox(File);
 
 impl Read for Inbox {
@@ -110,7 +110,7 @@ impl Read for Inbox {
         match self.0.read(buffer) {
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {
                 let outbox = OUTBOX.get().ok_or(error)?;
-                // Locked until the port is back.
+                // Locked until the port is bound again.
                 self.0 = lock(outbox).try_clone()?;
                 self.0.read(buffer)
             }
@@ -141,7 +141,7 @@ fn answer_calls(input: impl Read) -> Result<Last> {
             Err(error) => return Err(error.into()),
         };
         if let Request::PowerOff(_) = call.request {
-            // What runs does so until the power is off: nothing is closed.
+            // Running jobs keep running until the power is off: nothing is closed.
             std::mem::forget(jobs);
             reply(call.id, Ok(serde_json::Value::Null));
             return Ok(Last::PowerOff);

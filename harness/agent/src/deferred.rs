@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Skbs that a processor leaves to the one that allocated them.
+//! Skbs whose freeing a processor defers to the one that allocated them.
 
 use std::{net::UdpSocket, thread};
 
 use anyhow::{Context, Result, anyhow};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Has every processor run its receive softirq, which frees what was left to it: a datagram over
-/// the loopback interface is received where it was sent.
+/// Makes every processor run its receive softirq, which frees the skbs deferred to it: a datagram
+/// over the loopback interface is received on the processor that sent it.
 pub(crate) fn free() -> Result<()> {
     let socket = UdpSocket::bind("127.0.0.1:0").context("binding to the loopback interface")?;
     let to = socket.local_addr()?;

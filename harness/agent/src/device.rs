@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What ethtool shows and sets beside rings, channels, RSS and features, in the namespace of the
+//! What ethtool shows and sets besides rings, channels, RSS and features, in the namespace of the
 //! calling thread.
 
 use anyhow::Result;
@@ -75,7 +75,7 @@ pub(crate) fn link_modes(interface: &str) -> Result<LinkModes> {
     })
 }
 
-/// Changes those.
+/// Changes the link modes.
 pub(crate) fn set_link_modes(interface: &str, change: LinkModeChange) -> Result<()> {
     let change = ethtool::LinkModeChange {
         autoneg: change.autoneg,
@@ -100,7 +100,7 @@ pub(crate) fn standard_stats(interface: &str) -> Result<StandardStats> {
     })
 }
 
-/// Who drives an interface.
+/// The driver of an interface.
 pub(crate) fn driver_info(interface: &str) -> Result<DriverInfo> {
     let info = ethtool::driver_info(index_of(interface)?)?;
     Ok(DriverInfo {
@@ -115,7 +115,7 @@ pub(crate) fn registers(interface: &str) -> Result<RegisterDump> {
     Ok(RegisterDump { version, words })
 }
 
-/// Has the device test itself.
+/// Runs the device's self-test.
 pub(crate) fn self_test(interface: &str, offline: bool) -> Result<SelfTest> {
     let test = ethtool::self_test(index_of(interface)?, offline)?;
     Ok(SelfTest {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! From requests to the functions that do the work.
+//! Dispatches requests to the functions that do the work.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{
     timestamp,
 };
 
-/// Who this is.
+/// Information about this agent.
 pub(crate) fn hello() -> Result<AgentInfo> {
     let memory = files::read("/proc/meminfo")?
         .lines()

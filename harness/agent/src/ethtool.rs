@@ -89,7 +89,7 @@ pub(crate) fn set_rss(request: &SetRss) -> Result<()> {
     Ok(Ethtool::new().set_rss(index_of(&request.interface)?, &change)?)
 }
 
-/// Changes what is hashed.
+/// Changes which fields are hashed.
 pub(crate) fn set_hash_fields(request: &SetHashFields) -> Result<()> {
     let flow = match request.flow {
         FlowKind::Tcp4 => Flow::Tcp4,
@@ -110,7 +110,7 @@ pub(crate) fn set_hash_fields(request: &SetHashFields) -> Result<()> {
     Ok(Ethtool::new().set_rss(index_of(&request.interface)?, &change)?)
 }
 
-/// Changes how what is hashed is transformed.
+/// Changes the transformation of the hash input.
 pub(crate) fn set_input_transformation(interface: &str, transformation: u32) -> Result<()> {
     let change = RssChange {
         input_transformation: Some(transformation),
@@ -119,7 +119,7 @@ pub(crate) fn set_input_transformation(interface: &str, transformation: u32) -> 
     Ok(Ethtool::new().set_rss(index_of(interface)?, &change)?)
 }
 
-/// Where the device's hash and table send a flow.
+/// The queue to which the device's hash and table send a flow.
 pub(crate) fn flow_queue(request: &FlowQueue) -> Result<FlowPlace> {
     let Rss { table, key, .. } = rss(&request.interface)?;
     place(&table, &key, request)

@@ -13,9 +13,9 @@ use serde_json::Value;
 
 const FILE: &str = "/proc/thread-self/fail-nth";
 
-/// Does `work` in this thread, whose `nth` place that can fail does.
+/// Does `work` in this thread, failing the `nth` fault injection point it reaches.
 ///
-/// Work that goes to another thread, as for the peer's namespace, goes well.
+/// Work that another thread does, such as in the peer's namespace, is not affected.
 pub(crate) fn inject(nth: u32, work: impl FnOnce() -> Result<Value, Failure>) -> Result<Injected> {
     let file = OpenOptions::new()
         .read(true)
@@ -37,7 +37,7 @@ fn set(file: &File, nth: u32) -> Result<()> {
         .with_context(|| format!("writing {nth} into {FILE}"))
 }
 
-/// How many more places would have been passed before the one that fails.
+/// How many more injection points had to be passed to reach the one that fails.
 fn left(file: &File) -> Result<u32> {
     let mut text = [0; 16];
     let length = file

@@ -24,7 +24,7 @@ pub(crate) fn read(path: &str) -> Result<String> {
     Ok(text)
 }
 
-/// Writes into an existing file with one call, as the kernel's attribute files want it.
+/// Writes to an existing file with one call, as the kernel's attribute files require.
 pub(crate) fn write(path: &str, contents: &str) -> Result<()> {
     let mut file = OpenOptions::new()
         .write(true)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Rules that say to which queue packets go, in the namespace of the calling thread.
+//! Rules that steer packets to queues, in the namespace of the calling thread.
 
 use anyhow::Result;
 use devmem::ethtool::{self, Masked};
@@ -42,7 +42,7 @@ pub(crate) fn delete(request: &DeleteFlowRule) -> Result<()> {
     Ok(ethtool::delete_flow_rule(index, request.place)?)
 }
 
-/// The kinds of flows, as both say them.
+/// The flow types, in the protocol and in the kernel's interface.
 const FLOWS: [(FlowType, ethtool::FlowType); 6] = [
     (FlowType::Tcp4, ethtool::FlowType::Tcp4),
     (FlowType::Udp4, ethtool::FlowType::Udp4),
@@ -52,7 +52,7 @@ const FLOWS: [(FlowType, ethtool::FlowType); 6] = [
     (FlowType::Sctp6, ethtool::FlowType::Sctp6),
 ];
 
-/// A rule as the host says it, for the kernel.
+/// Converts a rule from the host for the kernel.
 fn meant(rule: &FlowRule) -> ethtool::FlowRule {
     fn field<T>(field: Option<(T, T)>) -> Option<Masked<T>> {
         field.map(|(value, mask)| Masked { value, mask })
@@ -77,7 +77,7 @@ fn meant(rule: &FlowRule) -> ethtool::FlowRule {
     }
 }
 
-/// A rule as the kernel says it, for the host.
+/// Converts a rule from the kernel for the host.
 fn told(rule: &ethtool::FlowRule) -> FlowRule {
     fn field<T>(field: Option<Masked<T>>) -> Option<(T, T)> {
         field.map(|Masked { value, mask }| (value, mask))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What an init process does before and after everything else.
+//! The duties of an init process, before and after everything else.
 
 use std::{fs, io, thread, time::Duration};
 
@@ -25,8 +25,8 @@ const MOUNTS: &[(&str, &str)] = &[
 
 /// Settings of the whole guest: file below /proc/sys, value.
 const GLOBAL_SYSCTLS: &[(&str, &str)] = &[
-    // Large buffers: under emulation a receiver is often late, and a window that closes for that
-    // reason would hide what a test looks for.
+    // Large buffers: under emulation a receiver is often late, and a window that closes because
+    // of that would hide what a test looks for.
     ("net/core/rmem_max", "67108864"),
     ("net/core/wmem_max", "67108864"),
     // Completions of zero-copy sends are charged to it (net/core/skbuff.c, msg_zerocopy_alloc).
@@ -46,12 +46,13 @@ const NET_SYSCTLS: &[(&str, &str)] = &[
     // that takes one down.
     ("net/ipv6/conf/all/keep_addr_on_down", "1"),
     ("net/ipv6/conf/default/keep_addr_on_down", "1"),
-    // Nothing on the wire answers: keep solicitations out of the packet log.
+    // There is no router on the wire: keep solicitations out of the packet log.
     ("net/ipv6/conf/all/router_solicitations", "0"),
     ("net/ipv6/conf/default/router_solicitations", "0"),
 ];
 
-/// Mounts the table, making the mount points. What the kernel mounted already is fine.
+/// Mounts everything in the table, creating mount points. File systems that the kernel has already
+/// mounted are fine.
 pub(crate) fn mounts() -> Result<()> {
     for (kind, target) in MOUNTS {
         fs::create_dir_all(target).with_context(|| format!("creating {target}"))?;
@@ -78,7 +79,7 @@ fn write_table(table: &[(&str, &str)]) -> Result<()> {
     for (name, value) in table {
         let path = format!("/proc/sys/{name}");
         match fs::write(&path, value) {
-            // A kernel without IPv6 has no such settings to make.
+            // A kernel without IPv6 does not have these settings.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             result => result.with_context(|| format!("writing \"{value}\" into {path}"))?,
         }
@@ -92,7 +93,7 @@ pub(crate) fn power_off() -> ! {
     if let Err(error) = reboot(RebootCommand::PowerOff) {
         eprintln!("agent: power off failed: {error}");
     }
-    // The power goes away while this thread waits; init must never return.
+    // The power goes off while this thread waits; init must never return.
     loop {
         thread::sleep(Duration::from_secs(1));
     }

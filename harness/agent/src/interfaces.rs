@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::{netns, rtnetlink};
 
-/// How often the state is looked at.
+/// How often to check the state.
 const INTERVAL: Duration = Duration::from_millis(5);
 
 /// Waits for an interface with this Ethernet address.
@@ -31,8 +31,8 @@ pub(crate) fn wait_for_interface(ns: Ns, mac: Mac, timeout: Duration) -> Result<
 
 /// Waits until an interface has, or has no, carrier.
 ///
-/// With the carrier the queues' disciplines come, in a work item of the kernel's: what is sent before
-/// is dropped. The same work item has the interface running.
+/// The kernel attaches qdiscs only after the carrier is up, in a work item: packets sent before
+/// that are dropped. The same work item sets the interface running.
 pub(crate) fn wait_for_carrier(ns: Ns, name: &str, carrier: bool, timeout: Duration) -> Result<()> {
     netns::within(ns, || {
         poll(timeout, || {

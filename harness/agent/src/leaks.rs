@@ -17,21 +17,21 @@ use crate::files;
 
 const FILE: &str = "/sys/kernel/debug/kmemleak";
 
-/// kmemleak reports nothing that is younger (`MSECS_MIN_AGE` in `mm/kmemleak.c`), and a bit.
+/// kmemleak reports nothing younger (`MSECS_MIN_AGE` in `mm/kmemleak.c`), plus a bit.
 const AGE: Duration = Duration::from_millis(5500);
 
 /// Sizes of the caches that are churned, and how often each.
 const SIZES: [usize; 9] = [40, 64, 96, 128, 192, 256, 512, 1024, 2048];
 const TIMES: usize = 500;
 
-/// More of a report is of no use.
+/// The rest of a longer report is of no use.
 const MAX_REPORT: u64 = 64 << 10;
 
-/// Looks for leaks; `None` when the kernel cannot.
+/// Looks for leaks; `None` if the kernel has no kmemleak.
 ///
-/// Stale pointers in freed memory hide leaks: memory is allocated and freed until they are
+/// Stale pointers in freed memory hide leaks, so memory is allocated and freed until they are
 /// overwritten. An object is reported when a second scan finds it unchanged, and only that scan
-/// asks for its age.
+/// checks its age.
 pub(crate) fn find() -> Result<Option<String>> {
     let file = match File::open(FILE) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -49,8 +49,8 @@ pub(crate) fn find() -> Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&report).into_owned()))
 }
 
-/// Has the kernel allocate and free objects of each size: control data of a message is copied
-/// into one before it is looked at, and found wrong.
+/// Makes the kernel allocate and free objects of each size: it copies a message's control data
+/// into one before it parses the data, and finds it invalid.
 fn churn() -> Result<()> {
     let (socket, _other) = UnixDatagram::pair().context("making a socket")?;
     for size in SIZES {

@@ -2,8 +2,8 @@
 
 //! PID 1 of the guest.
 //!
-//! The agent makes the guest usable (mounts, sysctls, the peer's network namespace), then does
-//! what the host asks for over a virtio-serial port until it is told to power off. There is no
+//! The agent makes the guest usable (mounts, sysctls, the peer's network namespace), then serves
+//! the host's requests over a virtio-serial port until it is told to power off. There is no
 //! shell and no other program: an initramfs with this binary as `/init` is the whole user space.
 //! A job that can be killed runs in a second process of the same program.
 
@@ -52,7 +52,7 @@ fn main() -> Result<()> {
     init::power_off();
 }
 
-/// Everything from the first mount to the host's wish to power off.
+/// Everything from the first mount to the host's request to power off.
 fn run() -> Result<()> {
     if !rustix::process::getpid().is_init() {
         bail!("the agent is the init process of a guest; it does nothing on any other machine");

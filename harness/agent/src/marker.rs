@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Marker instructions: they do nothing, and the counter in QEMU (qemu/plugin) knows them.
+//! Marker instructions: they do nothing, but the counter in QEMU (qemu/plugin) recognizes them.
 
 use protocol::measure::Edge;
 
@@ -13,12 +13,12 @@ pub(crate) fn mark(edge: Edge) {
     }
 }
 
-/// Has the counter read which other instructions are markers.
+/// Makes the counter read which other instructions are markers.
 pub(crate) fn read_marks() {
     nop::<0x7f4d_4b03>();
 }
 
-/// `nopl TAG(%rax,%rax,1)`. The counter looks for these very bytes.
+/// `nopl TAG(%rax,%rax,1)`. The counter looks for exactly these bytes.
 #[inline(always)]
 fn nop<const TAG: u32>() {
     #[cfg(target_arch = "x86_64")]

@@ -33,7 +33,7 @@ pub(crate) fn unload(name: &str) -> Result<()> {
 pub(crate) fn list() -> Result<Vec<Module>> {
     files::read("/proc/modules")?
         .lines()
-        .map(|line| parse(line).with_context(|| format!("a strange line in /proc/modules: {line}")))
+        .map(|line| parse(line).with_context(|| format!("bad line in /proc/modules: {line}")))
         .collect()
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn symbols() -> Result<Vec<Symbol>> {
     Ok(symbols)
 }
 
-/// A line is `address type name`, and `[module]` behind it for a module's symbol. Types `t` and `T`
+/// A line is `address type name`, followed by `[module]` for a module's symbol. Types `t` and `T`
 /// are functions.
 fn symbol(line: &str) -> Option<Symbol> {
     let mut words = line.split_whitespace();
@@ -67,7 +67,7 @@ fn symbol(line: &str) -> Option<Symbol> {
 fn parse(line: &str) -> Option<Module> {
     let mut words = line.split_whitespace();
     let name = words.next()?.to_owned();
-    // `-` stands for a kernel that does not count.
+    // `-` means that the kernel does not count references.
     let references = words.nth(1)?.parse().unwrap_or_default();
     Some(Module { name, references })
 }

@@ -12,7 +12,7 @@ use protocol::netdev::{Napi, PagePool, Queue, QueueKind, QueueStats, SetNapi, Th
 
 use crate::rtnetlink::index_of;
 
-/// What an interface can do of XDP (`enum netdev_xdp_act`).
+/// The XDP features of an interface (`enum netdev_xdp_act`).
 pub(crate) fn xdp_features(interface: &str) -> Result<u64> {
     let mut request = Request::new().op_dev_get_do();
     request.encode().push_ifindex(index_of(interface)?);

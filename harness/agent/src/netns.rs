@@ -2,8 +2,8 @@
 
 //! The two network namespaces.
 //!
-//! A namespace belongs to a thread, and a socket keeps that of the thread that made it. So work
-//! for the peer is done by threads that enter its namespace and end there.
+//! The namespace is per thread, and a socket keeps that of the thread that created it. So work for
+//! the peer is done by threads that enter its namespace and end there.
 
 use std::{
     fs::File,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Frames as they are, past the whole stack (packet(7)).
+//! Raw frames, bypassing the stack (packet(7)).
 
 use std::{
     io::{self, Read},
@@ -19,7 +19,7 @@ pub(crate) fn send(interface: &str, frame: &[u8]) -> Result<()> {
     send_all(interface, [frame])
 }
 
-/// Sends frames through one socket: to close one takes the kernel a while.
+/// Sends frames through one socket: closing one takes the kernel a while.
 fn send_all<'f>(interface: &str, frames: impl IntoIterator<Item = &'f [u8]>) -> Result<()> {
     let to = link(index_of(interface)?)?;
     // Without a protocol the socket receives nothing.
@@ -38,7 +38,7 @@ fn send_all<'f>(interface: &str, frames: impl IntoIterator<Item = &'f [u8]>) -> 
     Ok(())
 }
 
-/// Sends frames, and waits for some to come.
+/// Sends frames, and waits for some to arrive.
 pub(crate) fn exchange(request: &ExchangeFrames) -> Result<Vec<Vec<u8>>> {
     let socket = netns::within(request.to, || listen(&request.at, request.ethertype))?;
     if let Some(hash) = request.hash {
@@ -51,7 +51,7 @@ pub(crate) fn exchange(request: &ExchangeFrames) -> Result<Vec<Vec<u8>>> {
     let mut received = Vec::new();
     let mut buffer = vec![0; 64 << 10];
     while received.len() < request.count {
-        // A timeout of 0 would be none.
+        // A timeout of 0 would mean none.
         let left = end
             .saturating_duration_since(Instant::now())
             .max(Duration::from_millis(1));
@@ -74,7 +74,7 @@ pub(crate) fn exchange(request: &ExchangeFrames) -> Result<Vec<Vec<u8>>> {
     Ok(received)
 }
 
-/// A socket that receives the frames of one type that come to an interface.
+/// A socket that receives frames of one type on an interface.
 pub(crate) fn listen(interface: &str, ethertype: u16) -> Result<Socket> {
     // Without a protocol it receives nothing until it is bound.
     let socket =
@@ -85,7 +85,7 @@ pub(crate) fn listen(interface: &str, ethertype: u16) -> Result<Socket> {
     Ok(socket)
 }
 
-/// Has a socket receive only packets of which the kernel has this hash (classic BPF;
+/// Makes a socket receive only packets for which the kernel has this hash (classic BPF;
 /// `SKF_AD_RXHASH` in include/uapi/linux/filter.h).
 fn take_only(socket: &Socket, hash: u32) -> io::Result<()> {
     const RXHASH: u32 = (libc::SKF_AD_OFF + libc::SKF_AD_RXHASH) as u32;
@@ -110,7 +110,7 @@ fn take_only(socket: &Socket, hash: u32) -> io::Result<()> {
 
 /// A socket that receives every frame that an interface sees, and sends through it.
 ///
-/// `room` is how many bytes may wait to be received, as the kernel counts them.
+/// `room` is how many bytes may wait in the receive buffer, as the kernel counts them.
 pub(crate) fn tap(interface: &str, room: usize) -> Result<Socket> {
     let index = index_of(interface)?;
     let all = libc::ETH_P_ALL as u16;
@@ -140,7 +140,7 @@ pub(crate) fn tap(interface: &str, room: usize) -> Result<Socket> {
         &promiscuous,
     )
     .context("setting PACKET_ADD_MEMBERSHIP")?;
-    // Until now it received from all interfaces.
+    // Until it is bound, it receives from all interfaces.
     socket
         .bind(&link(index)?)
         .with_context(|| format!("binding to {interface}"))?;
@@ -151,7 +151,7 @@ pub(crate) fn tap(interface: &str, room: usize) -> Result<Socket> {
     Ok(socket)
 }
 
-/// When the frame that was received last came in, in nanoseconds of the guest's wall clock.
+/// When the last received frame arrived, in nanoseconds of the guest's wall clock.
 pub(crate) fn arrival(socket: &Socket) -> Result<u64> {
     const SIOCGSTAMPNS_OLD: libc::Ioctl = 0x8907;
     let mut at = libc::timespec {
@@ -161,12 +161,12 @@ pub(crate) fn arrival(socket: &Socket) -> Result<u64> {
     // SAFETY: The kernel writes a `timespec` to `at`, which outlives the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSTAMPNS_OLD, &raw mut at) };
     if result != 0 {
-        return Err(io::Error::last_os_error()).context("asking when a frame came");
+        return Err(io::Error::last_os_error()).context("reading a frame's timestamp");
     }
     Ok(at.tv_sec as u64 * 1_000_000_000 + at.tv_nsec as u64)
 }
 
-/// Frames that found no room since this was asked last.
+/// Frames that found no room since the last call.
 pub(crate) fn dropped(socket: &Socket) -> Result<u64> {
     let mut stats = libc::tpacket_stats {
         tp_packets: 0,
@@ -184,17 +184,17 @@ pub(crate) fn dropped(socket: &Socket) -> Result<u64> {
         )
     };
     if result != 0 {
-        return Err(io::Error::last_os_error()).context("asking what was dropped");
+        return Err(io::Error::last_os_error()).context("reading packet statistics");
     }
     Ok(stats.tp_drops.into())
 }
 
-/// The address that stands for an interface. What a raw frame says of its receiver is in the frame.
+/// The address of an interface. A raw frame itself contains its destination.
 fn link(index: u32) -> Result<SockAddr> {
     address(index, libc::ETH_P_ALL as u16)
 }
 
-/// The address that stands for frames of one Ethernet type at an interface.
+/// The address for frames of one EtherType on an interface.
 fn address(index: u32, ethertype: u16) -> Result<SockAddr> {
     let mut storage = SockAddrStorage::zeroed();
     // SAFETY: `sockaddr_ll` is one of the structures that a `sockaddr_storage` has room for.
@@ -203,6 +203,6 @@ fn address(index: u32, ethertype: u16) -> Result<SockAddr> {
     address.sll_protocol = ethertype.to_be();
     address.sll_ifindex = index.try_into().context("an interface's index")?;
     let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-    // SAFETY: The storage holds an address of that family and length, all of it initialised.
+    // SAFETY: The storage holds an address of that family and length, all of it initialized.
     Ok(unsafe { SockAddr::new(storage, length) })
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! ICMP echo over the kernel's ping sockets (net/ipv4/ping.c): the kernel fills in the identifier
-//! and the checksum and hands up only replies to this socket, without their IP header.
+//! and the checksum, and delivers only replies to this socket, without their IP header.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -21,7 +21,7 @@ const HEADER: usize = 8;
 /// Largest payload of an ICMP message over IPv4.
 const MAX_SIZE: u32 = 65507;
 
-/// Sends `count` requests, each after the answer to the one before.
+/// Sends `count` requests, each after the reply to the previous one.
 pub(crate) fn ping(to: IpAddr, count: u32, size: u32, timeout: Duration) -> Result<PingReport> {
     ensure!(
         size <= MAX_SIZE,

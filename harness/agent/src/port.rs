@@ -19,7 +19,7 @@ use crate::files;
 const PORTS: &str = "/sys/class/virtio-ports";
 const DRIVER: &str = "/sys/bus/virtio/drivers/virtio_console";
 
-/// Opens the port, and waits until it is connected to the host: before, it reads as ended.
+/// Opens the port, and waits until it is connected to the host: before that, it reads as EOF.
 pub(crate) fn open() -> Result<File> {
     let path = Path::new("/dev").join(find()?);
     let port = OpenOptions::new()
@@ -33,11 +33,11 @@ pub(crate) fn open() -> Result<File> {
 
 fn is_connected(port: &File) -> bool {
     let mut fds = [PollFd::new(port, PollFlags::OUT)];
-    // It hangs up at once when it is not.
+    // It reports POLLHUP at once if it is not connected.
     poll(&mut fds, None).is_ok() && fds[0].revents().contains(PollFlags::OUT)
 }
 
-/// Takes the port's device from its driver; returns the device's name.
+/// Unbinds the port's device from its driver; returns the device's name.
 pub(crate) fn unbind() -> Result<String> {
     let link = Path::new(PORTS).join(find()?).join("device");
     let device =
@@ -48,7 +48,7 @@ pub(crate) fn unbind() -> Result<String> {
     Ok(name)
 }
 
-/// Gives the device back to the driver.
+/// Binds the device to the driver again.
 pub(crate) fn bind(device: &str) -> Result<()> {
     files::write(&format!("{DRIVER}/bind"), device)
 }
@@ -66,7 +66,7 @@ fn find() -> Result<OsString> {
     .with_context(|| format!("no virtio-serial port is named {PORT_NAME} (in {PORTS})"))
 }
 
-/// Looks again and again, for some seconds.
+/// Polls for a few seconds.
 fn wait<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     for _ in 0..500 {
         if let Some(found) = look() {

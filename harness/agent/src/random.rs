@@ -17,7 +17,7 @@ struct Pool {
     data: [u8; 32],
 }
 
-/// Has all that is random come from `data` from now on.
+/// Reseeds the kernel's random number generator from `data`.
 pub(crate) fn reseed(data: [u8; 32]) -> Result<()> {
     let random = File::options()
         .write(true)
@@ -31,7 +31,7 @@ pub(crate) fn reseed(data: [u8; 32]) -> Result<()> {
 
     // SAFETY: the kernel reads a pool with as many bytes as it says.
     let added = unsafe { libc::ioctl(random.as_raw_fd(), RNDADDENTROPY, &raw const pool) };
-    // SAFETY: this one takes nothing.
+    // SAFETY: this one takes no argument.
     if added < 0 || unsafe { libc::ioctl(random.as_raw_fd(), RNDRESEEDCRNG) } < 0 {
         return Err(io::Error::last_os_error()).context("seeding the kernel's random numbers");
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Registers of a PCI device, past its driver: what is wrong in a device can be made so.
+//! Registers of a PCI device, accessed behind its driver's back, to make the device misbehave.
 
 use std::{fs::OpenOptions, os::unix::fs::FileExt};
 

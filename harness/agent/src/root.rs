@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A root file system for programs that are not ours.
+//! A root file system for external programs.
 
 use std::{
     fs, io,
@@ -22,8 +22,8 @@ use rustix::{
 
 use crate::netns;
 
-/// File system type, where it goes. Folders that are not in the image are made: those in a file
-/// system mounted before.
+/// File system type, mount point. Directories that are not in the image are created: those within a
+/// file system mounted before.
 const MOUNTS: &[(&str, &str)] = &[
     ("proc", "proc"),
     ("sysfs", "sys"),
@@ -58,7 +58,7 @@ pub(crate) fn set_up(request: &MountRoot) -> Result<()> {
         mount(*kind, &target, *kind, MountFlags::empty(), None)
             .with_context(|| format!("mounting {kind} on {}", target.display()))?;
     }
-    // What a shell gives for `<(...)`.
+    // Shells use this for `<(...)`.
     let descriptors = root.join("dev/fd");
     symlink("/proc/self/fd", &descriptors)
         .with_context(|| format!("creating {}", descriptors.display()))?;
@@ -74,7 +74,7 @@ fn name_peer(folder: &Path, name: &str) -> Result<()> {
     mount_bind(&peer, &place).with_context(|| format!("mounting the peer on {}", place.display()))
 }
 
-/// Has a command run with `root` as its `/`, in a mount namespace of its own and in `directory`.
+/// Makes a command run with `root` as its `/`, in its own mount namespace and in `directory`.
 pub(crate) fn enter(command: &mut Command, root: &str, directory: &str) {
     let (root, directory) = (root.to_owned(), directory.to_owned());
     let enter = move || -> io::Result<()> {
@@ -88,7 +88,7 @@ pub(crate) fn enter(command: &mut Command, root: &str, directory: &str) {
         chdir(directory.as_str())?;
         Ok(())
     };
-    // SAFETY: Between fork and exec this makes system calls with paths that are short enough to be
+    // SAFETY: Between fork and exec this makes system calls with paths that are short enough to fit
     // on the stack, and allocates nothing.
     unsafe { command.pre_exec(enter) };
 }

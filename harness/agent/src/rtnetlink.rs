@@ -144,7 +144,7 @@ pub(crate) fn remove(name: &str) -> Result<()> {
     acknowledged(&request).with_context(|| format!("removing {name}"))
 }
 
-/// Attaches an XDP program to an interface in native mode, or takes away what is attached.
+/// Attaches an XDP program to an interface in native mode, or detaches the current one.
 pub(crate) fn set_xdp(name: &str, program: Option<RawFd>) -> Result<()> {
     /// `XDP_FLAGS_DRV_MODE`: in the driver, or not at all.
     const NATIVE: u32 = 1 << 2;
@@ -182,7 +182,7 @@ pub(crate) fn move_to(name: &str, to: protocol::Ns, rename: Option<&str>) -> Res
 pub(crate) fn add_address(name: &str, prefix: Prefix) -> Result<()> {
     let mut header = address_header(name, prefix)?;
     if prefix.address.is_ipv6() {
-        // Also without detection an address is tentative until a work item has run.
+        // Even with DAD off, an address is tentative until a work item has run.
         header.ifa_flags = IfaFlags::Nodad as u8;
     }
     let mut request = rt_addr::Request::new()
@@ -205,7 +205,7 @@ pub(crate) fn remove_address(name: &str, prefix: Prefix) -> Result<()> {
     acknowledged(&request).with_context(|| format!("removing {prefix} from {name}"))
 }
 
-/// Adds a permanent neighbour, or replaces what is known.
+/// Adds or replaces a permanent neighbour.
 pub(crate) fn add_neighbour(name: &str, address: IpAddr, mac: Mac) -> Result<()> {
     let header = Ndmsg {
         ndm_family: family(address),
@@ -278,7 +278,7 @@ fn family(address: IpAddr) -> u8 {
     family as u8
 }
 
-/// Asks for all links and collects what `each` makes of them.
+/// Dumps all links and collects what `each` returns for them.
 fn links<T>(mut each: impl FnMut(Ifinfomsg, IterableLinkAttrs<'_>) -> Result<T>) -> Result<Vec<T>> {
     let request = rt_link::Request::new().op_getlink_dump(&Ifinfomsg::new());
     let mut socket = NetlinkSocket::new();

@@ -11,15 +11,15 @@ use anyhow::{Context, Result};
 
 use crate::{control, files};
 
-/// What firmware has to restore, and SeaBIOS does not on a q35: a device, and where in its configuration
-/// space. That the host bridge decodes the configuration space in memory (PCIEXBAR), and where the
-/// registers are that power the machine off (PMBASE, ACPI_CNTL).
+/// What firmware has to restore, but SeaBIOS does not on a q35: a device, and an offset in its
+/// configuration space. These are the host bridge's ECAM window (PCIEXBAR), and the address of the
+/// registers that power the machine off (PMBASE, ACPI_CNTL).
 const CHIPSET: [(&str, u64); 2] = [("0000:00:00.0", 0x60), ("0000:00:1f.0", 0x40)];
 
-/// Sends the guest to sleep, and returns when it is awake again.
+/// Suspends the guest, and returns when it is awake again.
 ///
-/// The port has no driver meanwhile: when it is resumed, `virtcons_restore()` asks the device whether
-/// the host is connected before the device has a buffer to answer in, and takes it for absent ever after.
+/// The port is unbound meanwhile: on resume, `virtcons_restore()` asks the device whether the host
+/// is connected before the device has a buffer to answer in, and considers it absent ever after.
 pub(crate) fn sleep() -> Result<()> {
     control::without_port(|| {
         let mut saved = [[0; 8]; CHIPSET.len()];

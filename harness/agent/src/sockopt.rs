@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Options of sockets that socket2 does not have.
+//! Socket options that socket2 does not have.
 
 use std::{
     io,
@@ -14,7 +14,7 @@ pub(crate) fn set<T>(
     option: libc::c_int,
     value: &T,
 ) -> io::Result<()> {
-    // SAFETY: The kernel reads a `T`, as long as said, which outlives the call.
+    // SAFETY: The kernel reads a `T` of the given length, which outlives the call.
     let result = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),

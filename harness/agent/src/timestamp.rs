@@ -145,7 +145,7 @@ fn next(socket: &Socket, timeout: Duration, by: TimestampSource) -> Result<Optio
             tv_sec: left.as_secs() as i64,
             tv_nsec: left.subsec_nanos().into(),
         };
-        // Errors need not be asked for.
+        // POLLERR is reported without being requested.
         let mut polled = [PollFd::new(socket, PollFlags::empty())];
         poll(&mut polled, Some(&left)).context("waiting for a timestamp")?;
     }
@@ -185,7 +185,7 @@ struct Timestamps {
     hardware: Option<u64>,
 }
 
-/// Receives a message and its timestamps; `None` if there is none in time.
+/// Receives a message and its timestamps; `None` if none arrives in time.
 fn receive(socket: &Socket, flags: libc::c_int) -> Result<Option<Timestamps>> {
     let mut data = [0u8; 2048];
     let mut control = [0u64; 64];
@@ -208,7 +208,7 @@ fn receive(socket: &Socket, flags: libc::c_int) -> Result<Option<Timestamps>> {
         };
     }
     let mut timestamps = Timestamps::default();
-    // SAFETY: The kernel has filled the message's control buffer, which is aligned and lives.
+    // SAFETY: The kernel has filled the message's control buffer, which is aligned and still live.
     let mut head = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
     // SAFETY: Null, or a header within the buffer.
     while let Some(header) = unsafe { head.as_ref() } {

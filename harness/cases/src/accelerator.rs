@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Transfers between memories of the accelerator, and what they leave behind elsewhere.
+//! Transfers to and from accelerator memory, and the traces they leave elsewhere.
 //!
-//! To prove that payload goes nowhere but to the accelerator, no CPU of the guest may know it: the
-//! host makes it up, writes it into accelerator memory, and a NIC sends it from there.
+//! To prove that payload goes nowhere but to the accelerator, no guest CPU may know it: the host
+//! generates it and writes it into accelerator memory, and a NIC sends it from there.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -18,11 +18,11 @@ use vm::{
 
 use crate::{Result, Stream, Testbed};
 
-/// Memory of the testbed's only accelerator.
+/// The memory of the testbed's only accelerator.
 pub const ACCELERATOR: Memory = Memory::Accelerator { device: 0 };
 
 impl Stream {
-    /// The same stream; its dma-bufs are memory of the accelerator.
+    /// The same stream, with its dma-bufs in accelerator memory.
     #[must_use]
     pub fn in_accelerator(self) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl Stream {
         Self { seed, ..self }
     }
 
-    /// Sends `bytes` from a dma-buf that the host fills, without the guest.
+    /// Sends `bytes` from a dma-buf that the host fills without involving the guest.
     pub fn source_filled_by_host<'g>(
         &self,
         bed: &'g Testbed,
@@ -49,8 +49,8 @@ impl Stream {
         Ok(source)
     }
 
-    /// As [`Stream::source_filled_by_host`], but it sends nothing before [`Command::Go`]. Tells
-    /// where the dma-buf is, too.
+    /// As [`Stream::source_filled_by_host`], but sends nothing before [`Command::Go`]. Also returns
+    /// where the dma-buf is.
     pub fn source_ready<'g>(
         &self,
         bed: &'g Testbed,
@@ -74,8 +74,8 @@ impl Stream {
         Ok((source, ranges))
     }
 
-    /// Receives it in ordinary memory and copies it into a dma-buf of `dmabuf_bytes`. The error has
-    /// the errno of a refusal.
+    /// Receives it in ordinary memory and copies it into a dma-buf of `dmabuf_bytes`. If that is
+    /// refused, the error has the errno.
     pub fn copy_sink<'g>(
         &self,
         bed: &'g Testbed,
@@ -89,7 +89,7 @@ impl Stream {
         })
     }
 
-    /// Receives it in a dma-buf bound to `queue` and sends it on as another stream, whose sender is
+    /// Receives it in a dma-buf bound to `queue` and forwards it as another stream, whose sender is
     /// this one's receiver.
     pub fn relay<'g>(
         &self,
@@ -118,13 +118,13 @@ impl Stream {
         payload
     }
 
-    /// What the first `bytes` of its payload left behind in the guest's RAM.
+    /// The traces that the first `bytes` of its payload left in the guest's RAM.
     pub fn traces_in_ram(&self, bed: &Testbed, bytes: u64) -> Result<Vec<Trace>> {
         Ok(Search::new(self.payload(bytes)).find_in(bed.guest.ram())?)
     }
 }
 
-/// Where a job says that its dma-buf is, for [`JobHandle::wait_event`].
+/// The location of its dma-buf that a job reports, for [`JobHandle::wait_event`].
 pub fn place(event: Event) -> Option<Vec<PhysicalRange>> {
     match event {
         Event::DmaBuf { ranges } => Some(ranges),

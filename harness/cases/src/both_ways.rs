@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The NIC under test sends and receives all the time, and receives into device memory.
+//! The NIC under test sends and receives continuously, and receives into device memory.
 
 use protocol::{DevmemSink, Release, TcpSink, TcpSource};
 use vm::JobHandle;
 
 use crate::{Family, Result, Testbed, finish};
 
-/// Two flows without an end: from the peer into a dma-buf that is bound to queue 1, to which TCP
-/// must be steered, and from the NIC under test to the peer.
+/// Two endless flows: from the peer into a dma-buf bound to queue 1, to which TCP must be steered,
+/// and from the NIC under test to the peer.
 #[derive(Debug)]
 pub struct BothWays<'g> {
     incoming: JobHandle<'g, TcpSource>,
@@ -18,7 +18,7 @@ pub struct BothWays<'g> {
 }
 
 impl Testbed {
-    /// Starts both flows, and waits until `bytes` came through each.
+    /// Starts both flows, and waits until each has transferred `bytes`.
     pub fn both_ways(&self, bytes: u64) -> Result<BothWays<'_>> {
         let receive = self.stream(self.peer, self.local, Family::V4);
         let send = self.stream(self.local, self.peer, Family::V6);
@@ -38,7 +38,7 @@ impl Testbed {
 }
 
 impl BothWays<'_> {
-    /// Ends both; asserts that all that was sent came, and where it belongs.
+    /// Ends both; asserts that everything sent arrived, and in the right place.
     pub fn finish(self) -> Result {
         let (sent, report) = (self.incoming.finish()?, self.bound.join()?);
         assert_eq!(
@@ -49,7 +49,7 @@ impl BothWays<'_> {
         finish(self.outgoing, self.sink)
     }
 
-    /// Ends both when the NIC is gone; asserts that what came in device memory was right.
+    /// Ends both when the NIC is gone; asserts that what arrived in device memory was right.
     pub fn abandon(self) -> Result {
         self.incoming.stop()?;
         self.outgoing.stop()?;

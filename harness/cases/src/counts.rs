@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What kernel and driver count, and waiting for it.
+//! Kernel and driver counters, and waiting for them.
 
 use std::{
     thread,
@@ -26,7 +26,7 @@ impl Testbed {
         })?)
     }
 
-    /// Packets that the NIC under test handed up, and that its peer sent.
+    /// Packets that the NIC under test passed up the stack, and that its peer sent.
     fn packets(&self) -> Result<[u64; 2]> {
         Ok([
             self.link_stats(self.local)?.rx_packets,
@@ -34,7 +34,7 @@ impl Testbed {
         ])
     }
 
-    /// The same when none is on its way: they stay for a second.
+    /// The same, once no packet is in flight: the counts have been stable for a second.
     pub fn packets_when_quiet(&self) -> Result<[u64; 2]> {
         const LOOKS: u32 = 5;
 
@@ -49,8 +49,8 @@ impl Testbed {
         Ok(last)
     }
 
-    /// Waits until every packet was handed up that the peer sent since [`Self::packets_when_quiet`].
-    /// Fails when one is lost.
+    /// Waits until every packet that the peer sent since [`Self::packets_when_quiet`] was passed up
+    /// the stack. Fails if one is lost.
     pub fn wait_all_came(&self, [came, went]: [u64; 2]) -> Result {
         let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
         loop {
@@ -98,7 +98,7 @@ impl Testbed {
             .collect())
     }
 
-    /// A counter of the stack (RFC 4293 and others), as `/proc/net/snmp` of the namespace names it:
+    /// A stack counter (RFC 4293 and others), as the namespace's `/proc/net/snmp` names it:
     /// `("Tcp", "InCsumErrors")`.
     pub fn counter(&self, ns: Ns, group: &str, name: &str) -> Result<u64> {
         let text = self.guest.call(ReadFile {
@@ -109,8 +109,7 @@ impl Testbed {
             .ok_or_else(|| crate::CaseError::new(format!("no counter {group} {name} in {text}")))
     }
 
-    /// Looks at a number again and again until it is at least `wanted`; returns it. Fails when that
-    /// does not happen.
+    /// Polls a number until it is at least `wanted`, and returns it. Fails on a timeout.
     pub fn wait_until(&self, wanted: u64, mut look: impl FnMut() -> Result<u64>) -> Result<u64> {
         let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
         loop {
@@ -128,7 +127,7 @@ impl Testbed {
         }
     }
 
-    /// Waits until the console has a text so many times: it lags behind the guest.
+    /// Waits until the console shows a text that many times: it lags behind the guest.
     pub fn wait_logged(&self, text: &str, times: u64) -> Result {
         let count = || self.guest.console_text().matches(text).count() as u64;
         self.wait_until(times, || Ok(count())).map(drop)
@@ -142,10 +141,10 @@ impl Testbed {
         })?)
     }
 
-    /// Waits until no piece of a dma-buf is out of its page pool, with the driver, the stack or a
-    /// user; returns how many are still out when that does not happen.
+    /// Waits until the driver, the stack and users have returned every net_iov to its page pool;
+    /// returns how many are still outstanding on a timeout.
     ///
-    /// The kernel looks only once a second whether a destroyed pool has everything back.
+    /// The kernel checks only once a second whether a destroyed pool has everything back.
     pub fn net_iovs_left(&self, station: Station) -> Result<u64> {
         let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
         loop {
@@ -158,8 +157,8 @@ impl Testbed {
         }
     }
 
-    /// Waits until an interface that is down has no page pool any more: a pool stays as long as a
-    /// page of it is out. Fails when one stays.
+    /// Waits until an interface that is down has no page pools left: a pool stays as long as one of
+    /// its pages is outstanding. Fails if one stays.
     pub fn wait_pools_gone(&self, station: Station) -> Result {
         let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
         loop {
@@ -178,7 +177,7 @@ impl Testbed {
         }
     }
 
-    /// Pieces of dma-bufs and areas that are out of their page pools: with the driver, the stack or a user.
+    /// net_iovs that are outstanding: the driver, the stack or a user holds them.
     pub fn net_iovs_outstanding(&self, station: Station) -> Result<u64> {
         Ok(self
             .page_pools(station)?

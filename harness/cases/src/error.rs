@@ -12,7 +12,7 @@ use crate::unfinished::Counted;
 /// Result of a case.
 pub type Result<T = ()> = std::result::Result<T, CaseError>;
 
-/// Any error, shown with its causes: what the test runner prints is what a person reads.
+/// Any error, shown with its causes: a person reads what the test runner prints.
 pub struct CaseError {
     text: String,
     errno: Option<i32>,
@@ -20,7 +20,7 @@ pub struct CaseError {
 }
 
 impl CaseError {
-    /// A failure in words.
+    /// A failure with this message.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self {
@@ -31,9 +31,9 @@ impl CaseError {
     }
 }
 
-/// What may have been refused by the guest's kernel.
+/// An error that may be a refusal by the guest's kernel.
 pub trait Refusal {
-    /// The errno of a refusal. `None` for anything else that went wrong, such as a timeout.
+    /// The errno of a refusal. `None` for any other failure, such as a timeout.
     fn errno(&self) -> Option<i32>;
 }
 
@@ -49,11 +49,12 @@ impl Refusal for vm::Error {
     }
 }
 
-/// Asserts that the guest's kernel refused something with `errno`, and that nothing else went wrong.
+/// Asserts that the guest's kernel refused something with `errno`, and that nothing else went
+/// wrong.
 ///
 /// # Panics
 ///
-/// When it was done, or failed in another way.
+/// If it succeeded, or failed in another way.
 #[track_caller]
 pub fn assert_refused<T, E: Refusal + Debug>(
     result: std::result::Result<T, E>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Frames that no stack knows, sent and received as they are.
+//! Raw frames, of no protocol that a stack knows.
 
 use std::{
     thread,
@@ -17,7 +17,7 @@ use crate::{Result, Station, Testbed, testbed::PATIENCE_MS};
 /// Ethernet types for experiments (IEEE 802): no protocol uses them.
 pub const EXPERIMENTAL: [u16; 2] = [0x88b5, 0x88b6];
 
-/// How long an attempt to have frames let in may take, in milliseconds.
+/// How long one attempt in [`Testbed::assert_filter`] may take, in milliseconds.
 const ATTEMPT_MS: u64 = 5000;
 
 /// An Ethernet header.
@@ -27,7 +27,7 @@ pub fn ethernet(from: Mac, to: Mac, ethertype: u16) -> Vec<u8> {
 }
 
 impl Testbed {
-    /// Sends a frame as it is, without padding and frame check sequence.
+    /// Sends a frame as it is, without padding or a frame check sequence.
     pub fn send_frame(&self, from: Station, frame: Vec<u8>) -> Result {
         Ok(self.guest.call(SendFrame {
             ns: from.ns,
@@ -36,8 +36,8 @@ impl Testbed {
         })?)
     }
 
-    /// Has the peer send frames; returns the first `count` of a type that come to a station. Fails
-    /// when fewer do.
+    /// Has the peer send frames; returns the first `count` of a type that arrive at a station.
+    /// Fails if fewer do.
     pub fn exchange(
         &self,
         frames: Vec<Vec<u8>>,
@@ -69,8 +69,8 @@ impl Testbed {
         })?)
     }
 
-    /// Asserts that the NIC under test lets frames of the peer's in, or that it does not: frames to
-    /// `to` with a `tag` of four bytes, or none. `own` is an address that it lets in for sure.
+    /// Asserts that the NIC under test accepts frames from the peer, or that it does not: frames to
+    /// `to` with a `tag` of four bytes, or none. `own` is an address that it certainly accepts.
     #[track_caller]
     pub fn assert_filter(&self, to: Mac, tag: &[u8], own: Mac, lets_in: bool, what: &str) {
         let [ethertype, _] = EXPERIMENTAL;
@@ -82,11 +82,11 @@ impl Testbed {
             frame.push(last);
             frame
         };
-        // The kernel tells the driver what to let in some time after it was asked, in a work item.
+        // The kernel updates the driver's filters asynchronously, in a work item.
         let deadline = Instant::now() + Duration::from_millis(PATIENCE_MS);
         for attempt in (0..=u8::MAX).cycle() {
-            // They come in one after the other: one that is let in is there before the last. Those
-            // of another attempt have other numbers.
+            // They arrive in order: one that is accepted arrives before the last. Each attempt uses
+            // different numbers.
             let [first, second, last] =
                 [1, 2, 3].map(|n: u8| n.wrapping_add(attempt.wrapping_mul(3)));
             let sent = [(to, tag, first), (to, tag, second), (own, &[][..], last)];
@@ -104,7 +104,7 @@ impl Testbed {
             }
             assert!(
                 Instant::now() < deadline,
-                "{to}: {what}: {expected:?} shall come in, not {came:?}"
+                "{to}: {what}: expected {expected:?} to arrive, not {came:?}"
             );
             thread::sleep(Duration::from_millis(500));
         }

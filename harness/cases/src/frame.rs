@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Frames made by hand: what no stack would send.
+//! Hand-made frames that no stack would send.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use crate::{Family, Result, Station, Testbed};
 
 /// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
-/// Where the time to live is in an IPv4 header. No other checksum covers it.
+/// Offset of the time to live in an IPv4 header. No other checksum covers it.
 const TIME_TO_LIVE: usize = 8;
 
 /// A frame from one station to the other, with right checksums until it is damaged.
@@ -21,7 +21,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// A TCP segment without options of a connection that does not exist: a receiver that believes
+    /// A TCP segment without options, of a connection that does not exist: a receiver that accepts
     /// it answers with a reset.
     pub fn tcp(
         from: Station,

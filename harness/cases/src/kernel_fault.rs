@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Faults of the kernel's own, which a case comes across whatever the driver is.
+//! Bugs in the kernel itself, which a case runs into whatever the driver is.
 
 use std::fmt;
 
@@ -15,30 +15,30 @@ use crate::{CaseError, Result, Testbed};
 /// The kernel has no DMA debugging.
 const ENOENT: i32 = 2;
 
-/// A fault of Linux 7.3 that no driver can avoid. Only the debug kernel reports them.
+/// A bug in Linux 7.3 that no driver can avoid. Only the debug kernel reports these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KernelFault {
-    /// A binding that outlives its device still has the dma-buf mapped for it, until its user closes
-    /// it: the core holds the mapping, and no driver could drop it. DMA debugging takes it for one
-    /// that the driver forgot.
+    /// A binding that outlives its device keeps the dma-buf mapped for it until its user closes it:
+    /// the core holds the mapping, and no driver could drop it. DMA debugging takes it for one that
+    /// the driver leaked.
     MappingOutlivesDriver,
-    /// When such a binding is closed after the device itself is gone, the core unmaps the dma-buf for
-    /// a `struct device` that was freed, as no reference was held (`__net_devmem_dmabuf_binding_free()` in
-    /// `net/core/devmem.c`).
+    /// When such a binding is closed after the device itself is gone, the core unmaps the dma-buf
+    /// for a `struct device` that was freed, as it held no reference
+    /// (`__net_devmem_dmabuf_binding_free()` in `net/core/devmem.c`).
     UnmapForFreedDevice,
-    /// The PCI core takes `reset_lock` and `pci_rescan_remove_lock` in one order when a slot is
-    /// emptied, and in the other within (`pciehp_unconfigure_device()`).
+    /// When a slot is emptied, pciehp takes `reset_lock` and `pci_rescan_remove_lock` in one order,
+    /// and then in the opposite order within `pciehp_unconfigure_device()`.
     PciehpLockOrder,
-    /// io_uring has the pieces of a ring's area synced for the device, also those of a dma-buf
-    /// (`zcrx_sync_for_device()` in `io_uring/zcrx.c`), which `net/core/devmem.c` turns off for its
-    /// own. Between two devices behind a switch they are addresses of the bus, which nobody has
-    /// mapped. DMA debugging looks for each of them in all that is mapped, for a good part of a
-    /// second, with softirqs off: nothing else gets done. See
+    /// io_uring syncs the net_iovs of a ring's area for the device, even those of a dma-buf
+    /// (`zcrx_sync_for_device()` in `io_uring/zcrx.c`); `net/core/devmem.c` turns that off for its
+    /// own. Between two devices behind a switch they are bus addresses, which were never mapped.
+    /// DMA debugging searches all mappings for each of them, for a good part of a second, with
+    /// softirqs off: nothing else gets done. See
     /// [`Options::without_dma_debugging`](crate::Options::without_dma_debugging).
     SyncOfBusAddresses,
 }
 
-/// What DMA debugging says after a complaint: where the memory was mapped.
+/// The line that DMA debugging adds to a report: where the memory was mapped.
 const MAPPED_AT: &[&str] = &["DMA-API: Mapped at:"];
 
 impl KernelFault {
@@ -49,12 +49,12 @@ impl KernelFault {
         Self::SyncOfBusAddresses,
     ];
 
-    /// The complaints of it: what each contains, all of it.
+    /// The kernel's reports of it: strings that each report contains, all of them.
     #[must_use]
     pub fn complaints(self) -> &'static [&'static [&'static str]] {
         match self {
-            // Of what it counts, DMA debugging describes one mapping. Only dma-bufs are mapped as
-            // scatterlists: the driver maps pages and buffers, or allocates coherent memory.
+            // DMA debugging describes only one of the mappings it counts. Only dma-bufs are mapped
+            // as scatterlists: the driver maps pages and buffers, or allocates coherent memory.
             Self::MappingOutlivesDriver => &[
                 &[
                     "device driver has pending DMA allocations",
@@ -64,7 +64,7 @@ impl KernelFault {
             ],
             Self::UnmapForFreedDevice => &[&["KASAN: slab-use-after-free in dma_direct_unmap_sg"]],
             Self::PciehpLockOrder => &[&["(&ctrl->reset_lock){"]],
-            // With its backtrace: the core syncs, for whatever asked it for memory.
+            // Matched with its backtrace: the core syncs on behalf of any memory provider.
             Self::SyncOfBusAddresses => &[&[
                 "device driver tries to sync DMA memory it has not allocated",
                 "io_pp_zc_alloc_netmems",
@@ -72,16 +72,16 @@ impl KernelFault {
         }
     }
 
-    /// Whether a complaint is one of it.
+    /// Whether this bug explains a finding.
     fn explains(self, finding: &Finding) -> bool {
         self.complaints().iter().any(|parts| finding.has(parts))
     }
 
-    /// Says which of them a guest came across.
+    /// Prints which of them a guest ran into.
     pub(crate) fn tell(verdict: &Verdict) {
         for fault in Self::ALL {
             if verdict.allowed.iter().any(|found| fault.explains(found)) {
-                println!("the kernel's own fault: {fault}");
+                println!("a bug in the kernel itself: {fault}");
             }
         }
     }
@@ -96,24 +96,24 @@ impl fmt::Display for KernelFault {
             Self::UnmapForFreedDevice => {
                 "a dma-buf is unmapped for a device that is gone (net/core/devmem.c)"
             }
-            Self::PciehpLockOrder => "pciehp takes two locks in either order",
+            Self::PciehpLockOrder => "pciehp takes two locks in both orders",
             Self::SyncOfBusAddresses => {
-                "a dma-buf is synced that nobody has mapped (io_uring/zcrx.c)"
+                "a dma-buf is synced that was never mapped (io_uring/zcrx.c)"
             }
         })
     }
 }
 
-/// Where DMA debugging is asked and told things.
+/// The debugfs directory of DMA debugging.
 const DMA_DEBUGGING: &str = "/sys/kernel/debug/dma-api";
 
 impl Testbed {
-    /// This case comes across faults of the kernel's own.
+    /// Declares that this case runs into bugs in the kernel itself.
     pub fn allow_faults(&self, faults: &[KernelFault]) -> Result {
         for parts in faults.iter().flat_map(|fault| fault.complaints()) {
             self.guest.allow_log(parts);
         }
-        // DMA debugging describes one error, which may be the one that is allowed.
+        // By default DMA debugging describes one error only, which may be the allowed one.
         let all = WriteFile {
             ns: Ns::Local,
             path: format!("{DMA_DEBUGGING}/all_errors"),
@@ -125,8 +125,8 @@ impl Testbed {
         }
     }
 
-    /// Fails when a driver that is gone has left something of a device mapped: of all that is left,
-    /// the kernel's complaint describes one mapping, which may be a binding's.
+    /// Fails if a driver that is gone has left DMA mappings of a device: the kernel's report
+    /// describes only one of those left, which may be a binding's.
     pub fn check_mappings(&self, device: &str) -> Result {
         let dump = self.guest.call(ReadFile {
             ns: Ns::Local,
@@ -137,16 +137,16 @@ impl Testbed {
             dump => dump?,
         };
         match forgotten(&dump, device) {
-            Some(line) => Err(CaseError::new(format!("the driver left mapped: {line}"))),
+            Some(line) => Err(CaseError::new(format!("the driver leaked: {line}"))),
             None => Ok(()),
         }
     }
 }
 
-/// A mapping of the device's that is no dma-buf's, in what DMA debugging says that is mapped.
+/// A mapping of the device in DMA debugging's dump that is not a dma-buf's.
 fn forgotten<'a>(dump: &'a str, device: &str) -> Option<&'a str> {
     dump.lines().find(|line| {
-        // The driver or the bus, the device, the kind.
+        // Driver or bus, device, kind.
         let mut words = line.split_whitespace().skip(1);
         words.next() == Some(device) && words.next() != Some("scatter-gather")
     })
@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// What DMA debugging says of a device without a driver that has something mapped
+    /// DMA debugging's report of a device that has mappings but no driver any more
     /// (`dma_debug_device_change()` in `kernel/dma/debug.c`).
     fn pending(cut: &str, details: &str) -> Vec<Finding> {
         scan(&format!(
@@ -175,7 +175,7 @@ mod tests {
         ))
     }
 
-    /// Whether it may be in the log of a case that comes across `fault`.
+    /// Whether the log of a case that runs into `fault` may have these findings.
     fn allowed(fault: KernelFault, findings: &[Finding]) -> bool {
         assert!(!findings.is_empty());
         findings.iter().all(|finding| fault.explains(finding))
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn a_mapping_that_the_driver_forgot_is_not_the_kernels_fault() {
         let fault = KernelFault::MappingOutlivesDriver;
-        // The line to cut at is in the log when the console has all messages.
+        // The "cut here" line is in the log when the console shows all messages.
         for cut in ["", "[   36.0] ------------[ cut here ]------------\n"] {
             for (kind, expected) in [
                 (

@@ -3,8 +3,8 @@
 //! What the end-to-end cases share: two NICs on one wire, and transfers that are verified.
 //!
 //! A case boots a [`Testbed`], makes something happen and ends with [`Testbed::finish`], which
-//! fails when the kernel complained; one that forgets to panics. The cases are in `tests/`, one file
-//! per feature.
+//! fails if the kernel complained; a case that forgets to call it panics. The cases are in
+//! `tests/`, one file per feature.
 
 mod accelerator;
 mod both_ways;

@@ -13,7 +13,7 @@ use crate::{
     unfinished::Unfinished,
 };
 
-/// The drivers of the NIC that a testbed can load.
+/// The NIC drivers that a testbed can load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
     /// Ours.
@@ -25,7 +25,7 @@ pub enum Driver {
 }
 
 impl Driver {
-    /// Its modules, in the order of loading.
+    /// Its modules, in load order.
     pub(crate) fn modules(self) -> &'static [&'static str] {
         match self {
             Self::Rigb => &["rigb"],
@@ -45,7 +45,7 @@ impl Driver {
     }
 }
 
-/// The same for one that is counted, in real time.
+/// Call timeout for a counted guest, in real time.
 const COUNTED_PATIENCE: Duration = Duration::from_secs(600);
 
 /// Memory of the accelerator, in MiB.
@@ -112,7 +112,7 @@ impl Options {
         self
     }
 
-    /// The queue that processor 0 sends on, on both NICs (XPS). Without, a flow's random hash
+    /// The queue that processor 0 sends on, on both NICs (XPS). If not set, a flow's random hash
     /// chooses.
     #[must_use]
     pub fn transmit_queue(mut self, queue: u32) -> Self {
@@ -120,7 +120,7 @@ impl Options {
         self
     }
 
-    /// Goes on from where an equal guest had booted: see [`Machine::snapshot`].
+    /// Resumes from a snapshot of an identical guest after boot: see [`Machine::snapshot`].
     #[must_use]
     pub fn snapshot(mut self) -> Self {
         self.snapshot = true;
@@ -170,31 +170,31 @@ impl Options {
         self
     }
 
-    /// Puts the stations on two wires, and a NIC on each of them for a program that connects them:
-    /// [`crate::PORTS`], in [`protocol::Ns::Local`], which does not answer on them.
+    /// Puts the stations on two wires, each with another NIC for an XDP program that connects the
+    /// wires: [`crate::PORTS`], in [`protocol::Ns::Local`], which does not answer on them.
     #[must_use]
     pub fn two_wires(mut self) -> Self {
         self.two_wires = true;
         self
     }
 
-    /// Has the guest's own driver of PCIe ports see to it when the host takes a device away. The
-    /// firmware would do so otherwise, with a driver that the guest does not have.
+    /// Lets the guest's own PCIe port driver handle hot-unplug by the host. Otherwise the firmware
+    /// would, with a driver that the guest does not have.
     #[must_use]
     pub fn hot_plug(mut self) -> Self {
         self.hot_plug = true;
         self
     }
 
-    /// Has the guest's kernel copy whatever devices read and write, as it has to where they do not
-    /// reach all memory.
+    /// Makes the guest's kernel copy all that devices read and write, as it must where they cannot
+    /// address all memory.
     #[must_use]
     pub fn bounce_buffers(mut self) -> Self {
         self.bounce_buffers = true;
         self
     }
 
-    /// Has the debug kernel go without DMA debugging, of all that it looks for, because of
+    /// Turns off DMA debugging, and only that, in the debug kernel because of
     /// [`KernelFault::SyncOfBusAddresses`](crate::KernelFault::SyncOfBusAddresses).
     #[must_use]
     pub fn without_dma_debugging(mut self) -> Self {
@@ -216,15 +216,16 @@ impl Options {
         self
     }
 
-    /// Boots a guest with the images that the environment names, and sets both NICs up. The case must
-    /// end with [`Testbed::finish`].
+    /// Boots a guest with the images named by the environment, and brings both NICs up. The case
+    /// must end with [`Testbed::finish`].
     pub fn boot(self, name: &str) -> Result<Testbed> {
         let mut bed = self.snapshot().boot_images(Images::from_env()?, name)?;
         bed.unfinished = Some(Unfinished::new());
         Ok(bed)
     }
 
-    /// As [`Options::boot`], with these images, for a program that may also leave it as it is.
+    /// As [`Options::boot`], with these images, for a program that need not call
+    /// [`Testbed::finish`].
     pub fn boot_images(self, images: Images, name: &str) -> Result<Testbed> {
         let mut machine = Machine::new(images, name)
             .cpus(self.cpus)
@@ -265,7 +266,7 @@ impl Options {
                 .topology(topology)
                 .accelerator_memory_mib(self.accelerator_mib);
             if topology != Topology::Switch {
-                // What the root complex does is the processor's property: it must not be the host's.
+                // The root complex's behaviour depends on the CPU, so it must not be the host's.
                 machine = machine.hypervisor(Hypervisor::Tcg);
             }
         }

@@ -10,13 +10,13 @@ use serde_json::json;
 use crate::{CaseError, Result, Testbed};
 
 impl Testbed {
-    /// Sends the guest to sleep (suspend-to-RAM), and wakes it up once it sleeps. Nothing else may be
-    /// asked of it meanwhile.
+    /// Suspends the guest to RAM, and wakes it up once it sleeps. Make no other requests of it
+    /// meanwhile.
     pub fn sleep_and_wake(&self) -> Result {
         thread::scope(|scope| {
             let call = scope.spawn(|| self.guest.call(Sleep {}));
             let slept = self.wait_until(1, || {
-                // It may be refused.
+                // The suspend may be refused.
                 Ok((call.is_finished() || self.status()? == "suspended").into())
             });
             if slept.is_ok() && !call.is_finished() {
@@ -28,7 +28,7 @@ impl Testbed {
         })
     }
 
-    /// What QEMU says that the machine does (`RunState`).
+    /// The machine's `RunState`, as QEMU reports it.
     fn status(&self) -> Result<String> {
         let status = self.guest.monitor("query-status", json!({}))?;
         Ok(status["status"].as_str().unwrap_or_default().to_owned())

@@ -30,7 +30,7 @@ impl Testbed {
         self.wait_queues(station, "to an AF_XDP socket", |queue| queue.xsk)
     }
 
-    /// A value of the byte queue limits of `queues` of an interface, summed up.
+    /// A byte queue limits value, summed over `queues` of an interface.
     pub fn byte_queue_limits(
         &self,
         interface: &str,
@@ -50,12 +50,12 @@ impl Testbed {
         Ok(sum)
     }
 
-    /// Bytes that the stack has put on `queues` of an interface and that were not completed.
+    /// Bytes that the stack has queued on `queues` of an interface and that are not yet completed.
     pub fn bytes_in_flight(&self, interface: &str, queues: Range<u32>) -> Result<u64> {
         self.byte_queue_limits(interface, queues, "inflight")
     }
 
-    /// Waits until all that the stack has put on `queues` of an interface was completed.
+    /// Waits until everything that the stack has queued on `queues` of an interface was completed.
     pub fn wait_all_sent(&self, interface: &str, queues: Range<u32>) -> Result {
         self.wait_until(1, || {
             let in_flight = self.bytes_in_flight(interface, queues.clone())?;

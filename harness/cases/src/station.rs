@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use protocol::{Ns, net::Mac};
 use vm::{End, Wire};
 
-/// The only wire, unless there is a program between two of them.
+/// The only wire, unless an XDP program connects two of them.
 pub(crate) const WIRE: Wire = Wire(0);
 /// The wire behind that program.
 pub(crate) const FAR_WIRE: Wire = Wire(1);
@@ -56,8 +56,8 @@ impl Station {
         v6: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2),
     };
 
-    /// The same station on the VLAN that [`crate::Testbed::add_vlan`] makes: its interface there has
-    /// addresses of its own.
+    /// The same station on the VLAN that [`crate::Testbed::add_vlan`] makes: its interface there
+    /// has addresses of its own.
     #[must_use]
     pub fn on_vlan(self) -> Self {
         let ([.., v4], [.., v6]) = (self.v4.octets(), self.v6.octets());
@@ -93,7 +93,7 @@ impl Station {
         self.wire.mac(self.end)
     }
 
-    /// The interface's name as requests want it.
+    /// The interface's name, as requests take it.
     #[must_use]
     pub fn name(&self) -> String {
         self.interface.to_owned()

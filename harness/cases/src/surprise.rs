@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The NIC under test is pulled out of its slot, and the guest learns later.
+//! Surprise removal of the NIC under test, which the guest notices later.
 //!
-//! QEMU asks a guest to release a device, and removes it when the port's driver has turned the
-//! slot off. Here that is done behind the driver's back, with the port's interrupts off: the device is
-//! gone. When power and interrupts are on again, the port says that the slot is empty. Where no device
-//! answers, PCI reads as ones, but QEMU's bus as zeros: the expansion ROM of the other NIC, full of
-//! ones, takes the place of the registers.
+//! QEMU asks a guest to release a device, and removes it once the port's driver has turned the
+//! slot off. Here the slot is turned off behind the driver's back, with the port's interrupts off:
+//! the device is gone. When power and interrupts are on again, the port reports an empty slot.
+//! Where no device answers, PCI reads as ones, but QEMU's bus as zeros: the expansion ROM of the
+//! other NIC, full of ones, takes the place of the registers.
 
 use std::{fs, path::Path, process};
 
@@ -22,25 +22,25 @@ use crate::{CaseError, Options, Result, Testbed};
 /// The size of the registers' BAR, in bytes.
 const BAR: usize = 128 << 10;
 
-/// In a bridge's configuration space, the memory behind it, from and to: the upper 12 of 32 bits (PCI
-/// to PCI Bridge Architecture Specification, 3.2.5.8).
+/// Base and limit of the memory window in a bridge's configuration space: the upper 12 of 32 bits
+/// (PCI to PCI Bridge Architecture Specification, 3.2.5.8).
 const MEMORY_BASE: u16 = 0x20;
 const MEMORY_LIMIT: u16 = 0x22;
 
-/// Where the expansion ROM's address is in a device's configuration space, and what maps it (PCI
-/// specification, 6.2.5.2).
+/// Offset of the expansion ROM's base address in configuration space, and the bit that maps it
+/// (PCI specification, 6.2.5.2).
 const ROM_ADDRESS: u16 = 0x30;
 const ROM_ENABLE: u32 = 1;
 
 /// Slot Control of QEMU's `pcie-root-port`, whose PCI Express capability is at 0x54.
 const SLOT_CONTROL: u16 = 0x54 + 0x18;
-/// The slot is off, its indicators are off, and no event interrupts (PCI Express Base Specification,
-/// 7.5.3.10).
+/// The slot is off, its indicators are off, and no event raises an interrupt (PCI Express Base
+/// Specification, 7.5.3.10).
 const OFF: u16 = 1 << 10 | 3 << 8 | 3 << 6;
-/// The slot is on, and its attention button, presence, link and completed commands interrupt. Its
-/// indicators stay off: QEMU would empty the slot again when its driver turns off the one for power,
-/// one second after the slot. In this second the driver heeds nothing but the button, which QEMU presses
-/// when a device is plugged in.
+/// The slot is on, and its attention button, presence, link and completed commands raise
+/// interrupts. Its indicators stay off: QEMU would empty the slot again when the driver turns off
+/// the power indicator, one second after the slot. In that second the driver heeds nothing but the
+/// button, which QEMU presses when a device is plugged in.
 const ON: u16 = 1 << 12 | 3 << 8 | 3 << 6 | 1 << 5 | 1 << 4 | 1 << 3 | 1;
 
 /// Whether that slot is on.
@@ -61,13 +61,13 @@ pub(crate) struct Port {
     name: String,
     base: u32,
     limit: u32,
-    /// Where the first BAR of the device behind it is.
+    /// Address of the first BAR of the device behind it.
     pub(crate) registers: u32,
 }
 
 impl Options {
-    /// Lets the NIC under test be pulled out ([`Testbed::pull_out`]). `directory` is where the ROM's
-    /// image is put.
+    /// Lets the NIC under test be pulled out ([`Testbed::pull_out`]). The ROM image is written to
+    /// `directory`.
     pub fn pull_out(self, directory: &str) -> Result<Self> {
         let image = Path::new(directory).join("ones.rom");
         // Other cases may be reading it.
@@ -79,7 +79,7 @@ impl Options {
 }
 
 impl Testbed {
-    /// Pulls the NIC under test out of its slot: it reaches no memory any more, and its registers
+    /// Pulls the NIC under test out of its slot: it can no longer access memory, and its registers
     /// read as ones.
     pub fn pull_out(&self) -> Result<PulledOut> {
         let device = self.pci_device(self.local)?;
@@ -104,8 +104,8 @@ impl Testbed {
         })
     }
 
-    /// Lets the guest notice, and waits until it has turned the slot off, which it does when the
-    /// driver has released it. Then a NIC can be plugged in again ([`Testbed::plug`]).
+    /// Lets the guest notice, and waits until it has turned the slot off, which it does once the
+    /// driver has released the device. Then a NIC can be plugged in again ([`Testbed::plug`]).
     pub fn notice(&self, gone: PulledOut) -> Result {
         self.write_config(&gone.port.name, SLOT_CONTROL, ON)?;
         self.wait_until(1, || {

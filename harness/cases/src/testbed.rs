@@ -24,19 +24,19 @@ use crate::{
     unfinished::Unfinished,
 };
 
-/// How long the guest may take for something that takes it milliseconds.
+/// How long the guest may take over something that should take milliseconds.
 pub const PATIENCE_MS: u64 = 60_000;
 
 /// The accelerator's driver.
 const ACCELERATOR_DRIVER: &str = "ivshmem_mem";
 
-/// The interfaces of that program, at the other ends of both wires.
+/// The interfaces of the program that connects two wires, at their other ends.
 pub const PORTS: [&str; 2] = ["port0", "port1"];
 
 /// A booted guest with both NICs up.
 #[derive(Debug)]
 pub struct Testbed {
-    // Before the guest, which says where its logs are when a case has panicked.
+    // Dropped before the guest, which says where its logs are when a case has panicked.
     pub(crate) unfinished: Option<Unfinished>,
     /// The guest.
     pub guest: Guest,
@@ -83,7 +83,7 @@ impl Testbed {
         self.ports.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Loads the driver, and waits for the interfaces that it makes.
+    /// Loads the driver, and waits for the interfaces that it registers.
     pub fn load_driver(&self) -> Result {
         for name in self.driver.modules() {
             self.guest.call(LoadModule {
@@ -97,7 +97,7 @@ impl Testbed {
         Ok(())
     }
 
-    /// Waits for a station's interface, which is new, and puts it into its namespace.
+    /// Waits for a station's new interface, and moves it into its namespace.
     pub fn take_in(&self, station: Station) -> Result {
         let found = match (self.driver, station.end) {
             // They have random addresses, and are there as soon as the module is loaded.
@@ -114,7 +114,7 @@ impl Testbed {
             }
         };
         if let Some(queue) = self.transmit_queue {
-            // Before it moves: the guest's sysfs shows one namespace.
+            // Before it moves: the guest's sysfs shows only one namespace.
             let queues = format!("/sys/class/net/{found}/queues");
             self.guest.call(WriteFile {
                 ns: Ns::Local,
@@ -148,7 +148,7 @@ impl Testbed {
                     contents: contents.to_owned(),
                 })
             };
-            // The addresses of the namespace are not to be had here.
+            // Do not answer for the namespace's addresses here.
             write("/proc/sys/net/ipv4/conf/NAME/arp_ignore", "8")?;
             write("/proc/sys/net/ipv6/conf/NAME/disable_ipv6", "1")?;
             self.guest.call(SetFeatures {
@@ -237,7 +237,7 @@ impl Testbed {
         Ok(())
     }
 
-    /// Waits until both NICs see the link, or until none does.
+    /// Waits until both NICs see the link, or until neither does.
     pub fn wait_carrier(&self, carrier: bool) -> Result {
         for station in self.stations() {
             self.wait_carrier_of(station, carrier)?;
@@ -272,7 +272,7 @@ impl Testbed {
         Ok(self.guest.inject_bus_error(wire, end, error)?)
     }
 
-    /// Unplugs a NIC, from outside. The guest takes its time.
+    /// Unplugs a NIC, from outside. The guest releases it some time later.
     pub fn unplug(&self, station: Station) -> Result {
         self.guest.unplug(station.wire, station.end)?;
         Ok(())
@@ -295,7 +295,7 @@ impl Testbed {
         Ok(self.guest.set_link(station.wire, station.end, up)?)
     }
 
-    /// Has the console show what the kernel logs and is no warning, too.
+    /// Has the console also show kernel messages below warning level.
     pub fn show_whole_log(&self) -> Result {
         Ok(self.guest.call(WriteFile {
             ns: Ns::Local,
@@ -358,8 +358,8 @@ impl Testbed {
         })?)
     }
 
-    /// Makes a NIC receive frames for groups that nobody there has joined: what its peer says to
-    /// routers, for one.
+    /// Makes a NIC receive frames for multicast groups it has not joined, such as its peer's
+    /// messages to routers.
     pub fn receive_all_multicast(&self, station: Station) -> Result {
         Ok(self.guest.call(SetReceiveMode {
             ns: station.ns,
@@ -389,7 +389,7 @@ impl Testbed {
         Ok(rss.table.len())
     }
 
-    /// Ends the guest; fails when the kernel complained.
+    /// Ends the guest; fails if the kernel complained.
     pub fn finish(self) -> Result<Verdict> {
         if let Some(unfinished) = self.unfinished {
             unfinished.finish();
@@ -399,7 +399,8 @@ impl Testbed {
         Ok(verdict)
     }
 
-    /// As [`Testbed::finish`]; returns what these registers of a NIC's are once the guest is off.
+    /// As [`Testbed::finish`]; returns the values of these registers of a NIC once the guest is
+    /// off.
     pub fn finish_and_read<const N: usize>(
         self,
         station: Station,

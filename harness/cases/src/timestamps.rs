@@ -12,7 +12,7 @@ use protocol::{
 
 use crate::{CaseError, Family, Result, Testbed, testbed::PATIENCE_MS};
 
-/// How long to wait for a timestamp that must not, or need not, come, in milliseconds.
+/// How long to wait for a timestamp that must not, or need not, arrive, in milliseconds.
 const SHORT_MS: u64 = 5000;
 
 impl Testbed {
@@ -39,8 +39,8 @@ impl Testbed {
         Ok(self.guest.call(ChangeClock { clock, change })?)
     }
 
-    /// Sets whether the NIC timestamps the frames that it sends, and which of those that it receives
-    /// (`HWTSTAMP_FILTER_*`).
+    /// Sets whether the NIC timestamps the frames that it sends, and which received frames it
+    /// timestamps (`HWTSTAMP_FILTER_*`).
     pub fn set_hwtstamp(
         &self,
         tx: bool,
@@ -53,14 +53,14 @@ impl Testbed {
         })
     }
 
-    /// Sends a datagram of so many bytes to the peer; returns its timestamp, which must come.
+    /// Sends a datagram of `size` bytes to the peer; returns its timestamp, which must arrive.
     pub fn tx_timestamp(&self, family: Family, size: usize) -> Result<u64> {
         let timestamps = self.send_for_timestamps(family, 1, size, PATIENCE_MS)?;
         let first = timestamps.first().copied();
         first.ok_or_else(|| CaseError::new("the NIC timestamped nothing"))
     }
 
-    /// Sends datagrams of so many bytes to the peer; returns as many timestamps as come.
+    /// Sends datagrams of `size` bytes to the peer; returns the timestamps that arrive.
     pub fn tx_timestamps(&self, family: Family, count: usize, size: usize) -> Result<Vec<u64>> {
         self.send_for_timestamps(family, count, size, SHORT_MS)
     }

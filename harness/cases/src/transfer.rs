@@ -38,19 +38,19 @@ pub struct Stream {
     pub rx_page_size: Option<u32>,
 }
 
-/// What came of [`Stream::receive_devmem`].
+/// The result of [`Stream::receive_devmem`].
 #[derive(Debug, Clone)]
 pub struct Received {
-    /// What the receiver says.
+    /// The receiver's report.
     pub sink: DevmemSinkReport,
-    /// What the sender says.
+    /// The sender's report.
     pub source: SourceReport,
-    /// Bytes that the host found right in the dma-buf's memory.
+    /// Bytes that the host found correct in the dma-buf's memory.
     pub verified: u64,
 }
 
 impl Received {
-    /// Asserts that all of `bytes` are in device memory, and right, and nothing elsewhere.
+    /// Asserts that all `bytes` are in device memory and correct, and nothing is elsewhere.
     pub fn assert_whole(&self, bytes: u64) {
         assert_eq!(
             (self.verified, self.sink.bytes, self.sink.linear_bytes),
@@ -62,12 +62,12 @@ impl Received {
     }
 }
 
-/// What came of [`Stream::send_devmem`].
+/// The result of [`Stream::send_devmem`].
 #[derive(Debug, Clone)]
 pub struct Sent {
-    /// What the sender says.
+    /// The sender's report.
     pub source: DevmemSourceReport,
-    /// What the receiver says.
+    /// The receiver's report.
     pub sink: SinkReport,
 }
 
@@ -88,7 +88,7 @@ impl Testbed {
         }
     }
 
-    /// Binds a dma-buf to a queue and holds it. The error has the errno of a refusal.
+    /// Binds a dma-buf to a queue and holds it. If that is refused, the error has the errno.
     pub fn bind(
         &self,
         station: Station,
@@ -108,7 +108,7 @@ impl Testbed {
 }
 
 impl Stream {
-    /// Where the receiving NIC puts packets that come from `source`.
+    /// The queue on which the receiving NIC puts packets from `source`.
     pub fn queue_from(&self, bed: &Testbed, source: SocketAddr) -> Result<u32> {
         let place = bed.guest.call(FlowQueue {
             ns: self.to.ns,
@@ -119,7 +119,7 @@ impl Stream {
         Ok(place.queue)
     }
 
-    /// The same stream from a port whose packets reach `queue` of the receiving NIC.
+    /// The same stream, from a port whose packets reach `queue` of the receiving NIC.
     pub fn reaching(self, bed: &Testbed, queue: u32) -> Result<Self> {
         let wanted = |source| Ok(self.queue_from(bed, source)? == queue);
         let source = self.find_source(bed, wanted)?;
@@ -151,13 +151,13 @@ impl Stream {
         })
     }
 
-    /// A port of the sender that is as wanted.
+    /// An address of the sender with a port that satisfies `wanted`.
     fn find_source(
         &self,
         bed: &Testbed,
         wanted: impl Fn(SocketAddr) -> Result<bool>,
     ) -> Result<Option<SocketAddr>> {
-        // A port misses a queue with a chance of at most 15 in 16.
+        // The chance that a port misses the queue is at most 15 in 16.
         for _ in 0..1000 {
             let source = self.from.socket(self.family, bed.port());
             if wanted(source)? {
@@ -167,8 +167,8 @@ impl Stream {
         Err(CaseError::new("no flow reaches the queue"))
     }
 
-    /// The same stream; a bound queue receives it into buffers of this many bytes. A dma-heap's
-    /// memory has room for them, where a udmabuf's pages have not.
+    /// The same stream; a bound queue receives it into buffers of this many bytes. Memory of a
+    /// dma-heap is contiguous enough for them, while a udmabuf's pages are not.
     #[must_use]
     pub fn in_buffers_of(self, bytes: u32) -> Self {
         let memory = match self.memory {
@@ -191,7 +191,8 @@ impl Stream {
         })?)
     }
 
-    /// Sends it from ordinary memory, in writes of these sizes; with `None` until [`Command::Finish`].
+    /// Sends it from ordinary memory, in writes of these sizes; with `None` until
+    /// [`Command::Finish`].
     pub fn source<'g>(
         &self,
         bed: &'g Testbed,
@@ -211,7 +212,7 @@ impl Stream {
         })?)
     }
 
-    /// Receives it in a dma-buf bound to `queue`. The guest verifies each fragment when it releases
+    /// Receives it in a dma-buf bound to `queue`. The guest verifies each fragment as it releases
     /// it.
     #[must_use]
     pub fn devmem_sink_spec(&self, queue: u32, dmabuf_bytes: u64, release: Release) -> DevmemSink {
@@ -251,7 +252,7 @@ impl Stream {
         dmabuf_bytes: u64,
     ) -> Result<JobHandle<'g, DevmemSink>> {
         Ok(bed.guest.start(DevmemSink {
-            // Without the seed the guest cannot foresee the payload.
+            // Without the seed, the guest cannot predict the payload.
             seed: 0,
             verify: false,
             report: true,
@@ -311,7 +312,7 @@ impl Stream {
     /// Receives `bytes` in a dma-buf bound to `queue`. The host reads the dma-buf's memory and
     /// compares it with the seed's payload, while the receiver holds the tokens.
     ///
-    /// `progress` is called with the bytes that were verified so far.
+    /// `progress` is called with the number of bytes verified so far.
     pub fn receive_devmem(
         &self,
         bed: &Testbed,
@@ -386,7 +387,7 @@ impl Stream {
 
     /// Sends `bytes` from a dma-buf to an ordinary socket, which verifies them.
     ///
-    /// `progress` is called with the bytes that have arrived so far.
+    /// `progress` is called with the number of bytes that have arrived so far.
     pub fn send_devmem(
         &self,
         bed: &Testbed,
@@ -410,13 +411,13 @@ impl Stream {
     }
 }
 
-/// Ends a stream that went on until now. Fails unless all that was sent arrived and is right.
+/// Ends a running stream. Fails unless everything sent arrived and is correct.
 pub fn finish(source: JobHandle<'_, TcpSource>, sink: JobHandle<'_, TcpSink>) -> Result {
     let source = source.finish()?;
     delivered(source.bytes, &source, &sink.join()?)
 }
 
-/// Fails unless `bytes` were sent, received and right.
+/// Fails unless `bytes` were sent, received and correct.
 fn delivered(bytes: u64, source: &SourceReport, sink: &SinkReport) -> Result {
     let whole = source.delivered && sink.end_of_stream && sink.bytes == bytes;
     if whole && sink.mismatch.is_none() {

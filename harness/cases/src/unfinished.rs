@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A case that ends well has ended its guest, and so had the kernel's log looked through.
+//! A case that ends well must have ended its guest, which checks the kernel's log.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -10,7 +10,7 @@ use std::{
 /// Errors of cases that exist in this process. nextest gives each case its own.
 static ERRORS: AtomicUsize = AtomicUsize::new(0);
 
-/// Part of each error, to count them: one that a case has dealt with is gone.
+/// Part of each error, to count them: an error that a case has handled is dropped.
 pub(crate) struct Counted(());
 
 impl Counted {
@@ -26,7 +26,7 @@ impl Drop for Counted {
     }
 }
 
-/// Part of a testbed that must be finished. Without an error that explains it, dropping it panics.
+/// Part of a testbed that must be finished. Dropping it panics if no error explains that.
 #[derive(Debug)]
 pub(crate) struct Unfinished(());
 
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
     use crate::{CaseError, Result};
 
-    /// The message that a case panics with.
+    /// The message of a case's panic.
     fn panics(case: fn() -> Result) -> Option<String> {
         let payload = catch_unwind(case).err()?;
         Some((*payload.downcast_ref::<&str>()?).to_owned())

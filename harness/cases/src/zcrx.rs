@@ -12,14 +12,14 @@ use vm::JobHandle;
 
 use crate::{CaseError, Family, Result, Stream, Testbed};
 
-/// What came of [`Stream::receive_zcrx`].
+/// The result of [`Stream::receive_zcrx`].
 #[derive(Debug, Clone)]
 pub struct ReceivedByRing {
-    /// What the receiver says.
+    /// The receiver's report.
     pub sink: ZcrxSinkReport,
-    /// What the sender says.
+    /// The sender's report.
     pub source: SourceReport,
-    /// Bytes that the host found right in the area's pages.
+    /// Bytes that the host found correct in the area's pages.
     pub verified: u64,
 }
 
@@ -83,7 +83,7 @@ impl Stream {
     }
 
     /// Receives `bytes` in an area of `queue`. The host reads the area's pages in guest RAM and
-    /// compares them with the seed's payload, while the receiver holds them.
+    /// compares them with the seed's payload while the receiver holds them.
     pub fn receive_zcrx(
         &self,
         bed: &Testbed,
@@ -104,7 +104,7 @@ impl Stream {
 }
 
 impl Testbed {
-    /// Sets `bytes` of the guest's memory aside for huge pages of 2 MiB.
+    /// Reserves `bytes` of the guest's memory as huge pages of 2 MiB.
     pub fn reserve_huge_pages(&self, bytes: u64) -> Result {
         let file = || "/proc/sys/vm/nr_hugepages".into();
         let pages = bytes.div_ceil(2 << 20).to_string();
@@ -126,12 +126,12 @@ impl Testbed {
         Ok(())
     }
 
-    /// The NIC under test works as if there had been no ring: no queue belongs to one, ordinary TCP
-    /// arrives, and no piece of an area is out.
+    /// Asserts that the NIC under test works as if there had been no ring: no queue belongs to one,
+    /// ordinary TCP arrives, and no net_iov of an area is outstanding.
     ///
     /// # Panics
     ///
-    /// When a piece of an area stays out.
+    /// If a net_iov of an area stays outstanding.
     pub fn assert_no_ring_left(&self) -> Result {
         self.wait_rings_gone(self.local)?;
         for family in Family::BOTH {
@@ -151,7 +151,7 @@ impl Testbed {
 ///
 /// # Panics
 ///
-/// When it was not so.
+/// If any of that is not the case.
 pub fn assert_whole(report: &ZcrxSinkReport, bytes: u64) {
     assert_eq!(
         (

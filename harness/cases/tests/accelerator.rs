@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The accelerator's memory: it is allocated and freed, and NICs reach it where PCI lets them.
+//! Accelerator memory: it is allocated and freed, and NICs reach it where the PCI topology allows.
 
 use std::{
     thread,
@@ -13,7 +13,7 @@ use vm::Topology;
 
 const MIB: u64 = 1 << 20;
 
-/// How long memory may take to come back.
+/// How long it may take until memory is freed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const EAGAIN: i32 = 11;
@@ -69,7 +69,7 @@ fn a_jumbo_frame_is_received_in_one_buffer_of_the_accelerator() -> Result {
         (bytes, 0),
         "{received:?}"
     );
-    // Frames of 9000 bytes in buffers of a page would be three fragments each.
+    // Frames of 9000 bytes in page-sized buffers would be three fragments each.
     assert!(received.sink.fragments < 2 * bytes / 8948, "{received:?}");
     bed.finish()?;
     Ok(())
@@ -84,7 +84,7 @@ fn without_a_peer_to_peer_path_a_bind_is_refused_and_all_else_works() -> Result 
     let text = error.to_string();
     assert!(text.contains("one PCIe switch"), "it says why: {text}");
 
-    // For sending it is the same.
+    // The same goes for sending.
     let stream = bed.stream(bed.local, bed.peer, Family::V4);
     let sink = stream.sink(&bed)?;
     let accelerated = stream.clone().in_accelerator();
@@ -97,7 +97,7 @@ fn without_a_peer_to_peer_path_a_bind_is_refused_and_all_else_works() -> Result 
         "{refused:?}"
     );
     sink.stop()?;
-    // The kernel's log says it, too.
+    // The kernel's log says so, too.
     bed.wait_logged("no peer-to-peer DMA from", 1)?;
 
     // The queue, the NIC and the accelerator's memory are as before.
@@ -120,8 +120,8 @@ fn all_of_an_accelerators_memory_is_given_out_and_comes_back() -> Result {
         let stream = bed.stream(bed.peer, bed.local, Family::V4);
         stream.in_accelerator().copy_sink(&bed, bytes)
     };
-    // A binding that was closed keeps its memory until its page pool has everything back, for which
-    // the kernel looks once a second.
+    // A closed binding keeps its memory until its page pool has everything back, which the kernel
+    // checks once a second.
     let hold_again = |bytes: u64| {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -145,13 +145,13 @@ fn all_of_an_accelerators_memory_is_given_out_and_comes_back() -> Result {
         for half in halves {
             half.stop()?;
         }
-        // Half of it is not all.
+        // With half of it in use, the whole cannot be allocated.
         let half = hold(all / 2)?;
         assert_eq!(errno(all), Some(ENOMEM));
         half.stop()?;
         let whole = bed.bind(bed.local, 1, ACCELERATOR, all)?;
         assert_eq!(errno(4096), Some(ENOMEM));
-        // The driver stays as long as somebody has its memory.
+        // The driver cannot be unloaded while its memory is in use.
         let busy = bed.unload_accelerator().unwrap_err();
         assert_eq!(busy.errno(), Some(EAGAIN), "{busy}");
         whole.stop()?;

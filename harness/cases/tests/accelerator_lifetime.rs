@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The accelerator's memory from one user to the next, and the driver from bound to unbound.
+//! Accelerator memory as it passes from one user to the next, and as its driver is unbound.
 
 use std::{
     thread,
@@ -16,7 +16,7 @@ use vm::Topology;
 
 const MIB: u64 = 1 << 20;
 
-/// How long the kernel may take to say something.
+/// How long the kernel may take to log something.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const ENOENT: i32 = 2;
@@ -62,7 +62,7 @@ fn an_accelerator_stays_with_its_driver_until_a_nic_no_longer_uses_its_memory() 
             thread::sleep(Duration::from_millis(20));
         }
 
-        // Payload still goes where it went, but no memory can be allocated any more.
+        // Payload still arrives where it did, but memory can no longer be allocated.
         let seen = sink.wait_bytes(8 * MIB)?;
         sink.wait_bytes(seen + 8 * MIB)?;
         assert!(!unbind.is_finished(), "the NIC still writes there");
@@ -77,7 +77,8 @@ fn an_accelerator_stays_with_its_driver_until_a_nic_no_longer_uses_its_memory() 
             (None, 0),
             "{report:?}"
         );
-        // A processor may have left payload to another, where it waits for the next packet.
+        // A processor may have deferred freeing payload to another, where it waits for the next
+        // packet.
         while !unbind.is_finished() {
             bed.guest.call(FreeDeferred {})?;
             thread::sleep(Duration::from_millis(20));
@@ -97,7 +98,7 @@ fn an_accelerator_stays_with_its_driver_until_a_nic_no_longer_uses_its_memory() 
 fn what_one_user_left_in_an_accelerators_memory_the_next_does_not_find() -> Result {
     let bytes = MIB as usize;
     let bed = Testbed::accelerator(Topology::Switch, "accelerator-zeroed")?;
-    // A job that has memory and does nothing with it.
+    // A job that holds memory and does nothing with it.
     let hold = || {
         bed.stream(bed.peer, bed.local, Family::V4)
             .in_accelerator()

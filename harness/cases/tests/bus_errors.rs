@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The root port above the NIC reports errors (Advanced Error Reporting): the kernel resets the link and
-//! what is below, and all goes on.
+//! The root port above the NIC reports errors (Advanced Error Reporting): the kernel resets the
+//! link and the devices below it, and traffic resumes.
 
 use cases::{Result, Testbed};
 use protocol::pci::ReadRegister;
 
 const MIB: u64 = 1 << 20;
 
-/// The interval of vector 1's interrupts: of all resets, only that of the bus clears it.
+/// The interrupt interval of vector 1: of all resets, only a bus reset clears it.
 const EITR_1: u32 = 0x1684;
 
-/// Has an error reported under traffic with a bound queue.
+/// Injects an error under traffic with a bound queue.
 fn recovers_from(error: &str, name: &str) -> Result {
     let options = Testbed::options().mtu(9000).header_split();
     let bed = options.hot_plug().boot(name)?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The number of queue pairs changes: under traffic, beside bindings and RSS tables, and not at
-//! all where it must not.
+//! Changing the number of queue pairs: under traffic, alongside bindings and RSS tables, and
+//! refused where it must be.
 
 use cases::{Family, Result, Testbed, assert_refused, finish};
 use protocol::{
@@ -68,8 +68,8 @@ fn assert_pairs(bed: &Testbed, count: u32) -> Result {
     Ok(())
 }
 
-/// All counters of the interface as a whole, which is what its queues counted, those that are gone
-/// among them.
+/// All counters of the interface as a whole: the sums over its queues, including those that are
+/// gone.
 fn assert_only_grows(bed: &Testbed, before: &mut Vec<(String, u64)>) -> Result {
     let now = bed.guest.call(GetInterfaceQueueStats {
         ns: bed.local.ns,
@@ -111,7 +111,7 @@ fn queue_pairs_come_and_go_under_traffic_and_nothing_runs_backwards() -> Result 
         finish(source, sink)?;
     }
 
-    // Each pair that came back receives.
+    // Each pair that was added again receives.
     for queue in 0..PAIRS {
         let stream = bed.stream(bed.peer, bed.local, Family::V4);
         let before = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
@@ -128,8 +128,8 @@ fn queue_pairs_come_and_go_under_traffic_and_nothing_runs_backwards() -> Result 
     Ok(())
 }
 
-/// Each takes its time, most of all on the debug kernel: the core's watchdog must not take queues
-/// that wait for others for queues that hang.
+/// Each ring takes its time to change, above all on the debug kernel: the core's watchdog must not
+/// take queues that wait for others for hung ones.
 #[test]
 fn the_rings_of_all_pairs_change_under_traffic() -> Result {
     let bed = Testbed::options().cpus(CPUS).boot("channels-rings")?;
@@ -145,7 +145,7 @@ fn the_rings_of_all_pairs_change_under_traffic() -> Result {
     set(&bed, 1)?;
     sink.wait_bytes(wanted + MIB)?;
     finish(source, sink)?;
-    // What was on a ring that is gone isn't waited for.
+    // Frames on a ring that is gone are not waited for.
     set(&bed, PAIRS)?;
     bed.wait_all_sent(bed.local.interface, 0..PAIRS)?;
     bed.finish()?;
@@ -163,7 +163,7 @@ fn what_the_device_cannot_do_and_what_is_in_use_is_refused() -> Result {
     }
     assert_pairs(&bed, CPUS)?;
 
-    // A table that a user made keeps its queues, and is kept.
+    // A table set by the user keeps its queues in use, and is kept itself.
     bed.steer(bed.local, &[0, 2])?;
     for count in [1, 2] {
         assert_eq!(
@@ -178,9 +178,9 @@ fn what_the_device_cannot_do_and_what_is_in_use_is_refused() -> Result {
     set(&bed, CPUS)?;
     assert_eq!(table(&bed)?, steered);
 
-    // So does a binding, and 7.3 keeps one queue more (`dev_get_min_mp_channel_count()` is a
-    // count, and is compared as if it were a queue). Traffic to it goes on while others come and
-    // go.
+    // So does a binding, and Linux 7.3 keeps one queue more (`dev_get_min_mp_channel_count()` is a
+    // count, and is compared as if it were a queue index). Traffic to it goes on while other
+    // queues come and go.
     bed.steer(bed.local, &[1])?;
     let mut changes = [3, 4, 3, 4, 3].into_iter();
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
@@ -251,7 +251,7 @@ fn the_number_of_pairs_and_their_interrupts_affinity_outlive_what_else_changes()
     assert_pairs(&bed, 2)?;
     assert_eq!(affinities()?, chosen);
 
-    // Also while it is down.
+    // Also while the interface is down.
     bed.set_interface(bed.local, false)?;
     set(&bed, 3)?;
     bed.set_interface(bed.local, true)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the driver says of checksums is true: frames made by hand, with right ones and wrong ones.
+//! The driver reports checksums correctly: hand-made frames with right and wrong ones.
 
 use std::net::IpAddr;
 
@@ -23,7 +23,7 @@ fn verdicts(bed: &Testbed) -> Result<[u64; 2]> {
     Ok([sum("rx-csum-unnecessary")?, sum("rx-csum-bad")?])
 }
 
-/// Resets that the stack sent: it answers with one to each segment that it believes.
+/// Resets that the stack sent: it answers each segment that it accepts with one.
 fn believed(bed: &Testbed) -> Result<u64> {
     bed.counter(bed.local.ns, "Tcp", "OutRsts")
 }
@@ -43,7 +43,7 @@ fn the_stack_drops_tcp_segments_with_a_wrong_checksum_and_takes_right_ones() -> 
             let (dropped, taken) = (disbelieved(&bed)?, believed(&bed)?);
             let [right, wrong] = verdicts(&bed)?;
 
-            // They come in on one queue at most in this order; each is waited for.
+            // Frames stay in order only within a queue, so wait for each.
             segment()?.with_wrong_payload().send(&bed)?;
             bed.wait_until(wrong + 1, || Ok(verdicts(&bed)?[1]))?;
             bed.wait_until(dropped + 1, || disbelieved(&bed))?;
@@ -105,8 +105,8 @@ fn a_datagram_with_a_wrong_checksum_is_not_delivered() -> Result {
     Ok(())
 }
 
-/// The source port from which a datagram's checksum comes out as 0 when it is computed, so that the
-/// device must send its complement: 0 is for "none" (RFC 768, RFC 8200 section 8.1).
+/// The source port for which a datagram's computed checksum is 0, so that the device must send its
+/// complement: 0 means "none" (RFC 768, RFC 8200 section 8.1).
 fn port_of_checksum_zero(
     from: Station,
     to: Station,

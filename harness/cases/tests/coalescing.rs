@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Interrupt coalescing: set for all queues and for one, adapting, and outliving what else changes.
+//! Interrupt coalescing: set for all queues or for one, adaptive, and kept across other changes.
 
 use cases::{Family, Result, Testbed};
 use protocol::{
@@ -56,7 +56,7 @@ fn adaptive(on: bool) -> Coalesce {
     }
 }
 
-/// Microseconds between interrupts that the device keeps to: EITR, read past the driver.
+/// The interval in microseconds that the device uses: EITR, read behind the driver's back.
 fn interval(bed: &Testbed, vector: u32) -> Result<u32> {
     const EITR: u32 = 0x1680;
     let interfaces = bed.guest.call(ListInterfaces { ns: bed.local.ns })?;
@@ -75,11 +75,11 @@ fn assert_intervals(bed: &Testbed, wanted: [u32; CPUS as usize]) -> Result {
     Ok(())
 }
 
-/// What the library's profiles have, in microseconds (lib/dim/net_dim.c).
+/// The intervals of DIM's profiles, in microseconds (lib/dim/net_dim.c).
 const PROFILES: [u32; 5] = [1, 8, 64, 128, 256];
 
-/// Asserts that what DIM decided last about queue pair 1 is in the device after a change. Now and then
-/// it decides anew just then.
+/// Asserts that DIM's last decision about queue pair 1 is still in the device after a change. Now
+/// and then it makes a new decision at that very moment.
 fn assert_dim_goes_on(bed: &Testbed, what: &str, change: impl Fn(u32) -> Result) -> Result {
     let mut seen = Vec::new();
     for attempt in 0..5 {
@@ -97,7 +97,7 @@ fn assert_dim_goes_on(bed: &Testbed, what: &str, change: impl Fn(u32) -> Result)
 /// Has queue pair 1 receive until DIM has decided something about its interrupts.
 fn wait_for_dim(bed: &Testbed) -> Result {
     let before = interval(bed, 1)?;
-    // It decides after 64 interrupts and more.
+    // It decides after at least 64 interrupts.
     for _ in 0..100 {
         bed.stream(bed.peer, bed.local, Family::V4)
             .reaching(bed, 1)?
@@ -127,7 +127,7 @@ fn interrupts_are_coalesced_as_the_user_says() -> Result {
             .transfer(&bed, MIB, &[64 << 10])?;
     }
 
-    // One queue is set apart from the others, and what is wrong is refused and changes nothing.
+    // One queue is set independently; invalid settings are refused and change nothing.
     assert_eq!(set(&bed, Some(1), usecs(100)), None);
     assert_eq!(get(&bed, Some(1))?, (100, false));
     assert_eq!(get(&bed, Some(2))?, (8191, false));
@@ -186,7 +186,7 @@ fn intervals_adapt_where_the_user_wants_it_and_only_there() -> Result {
     assert_eq!(interval(&bed, 0)?, 8191);
     assert_eq!(interval(&bed, 2)?, 8191);
 
-    // It goes on over what else changes from where it was, and ends when told to.
+    // DIM carries on from where it was across other changes, and ends when turned off.
     assert_dim_goes_on(&bed, "after a change of rings", |attempt| {
         bed.set_receive_ring(bed.local, 512 + 64 * attempt)
     })?;
@@ -205,7 +205,7 @@ fn intervals_adapt_where_the_user_wants_it_and_only_there() -> Result {
         assert_intervals(&bed, [8191; 3])?;
     }
 
-    // Also for queues that are not in use when it is set.
+    // It also applies to queues that are not in use when it is set.
     bed.set_interface(bed.local, false)?;
     assert_eq!(set(&bed, None, adaptive(true)), None);
     bed.set_interface(bed.local, true)?;
@@ -213,7 +213,7 @@ fn intervals_adapt_where_the_user_wants_it_and_only_there() -> Result {
     bed.wait_carrier(true)?;
     wait_for_dim(&bed)?;
 
-    // The driver goes while DIM may be about to decide.
+    // Unload the driver while DIM may be about to decide.
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, 4 * MIB, &[64 << 10])?;
     bed.guest.call(protocol::kernel::UnloadModule {

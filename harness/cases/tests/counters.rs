@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the guest's processor does with payload: the counter in QEMU sees each load and store.
+//! How the guest's processor touches payload: the counter in QEMU sees each load and store.
 //!
-//! It does not see what devices do. Here it shows that nothing but devices touches payload in
-//! device memory, and that it would tell if something did.
+//! It does not see accesses by devices. Here it shows that only devices touch payload in device
+//! memory, and that it would notice any other access.
 
 use cases::{ACCELERATOR, CaseError, Family, Result, Stream, Testbed, place};
 use protocol::{
@@ -18,7 +18,7 @@ use vm::{
 
 const MIB: u64 = 1 << 20;
 const BYTES: u64 = 8 * MIB;
-/// Received memory goes back to the NIC meanwhile.
+/// Smaller than [`BYTES`], so buffers are recycled to the NIC meanwhile.
 const RX_DMABUF: u64 = 4 * MIB;
 
 /// Labels.
@@ -36,7 +36,7 @@ fn boot(name: &str) -> Result<Testbed> {
     Ok(bed)
 }
 
-/// What of a job's dma-buf is to be watched.
+/// The watches for a job's dma-buf.
 fn watches<J: JobSpec>(job: &mut JobHandle<'_, J>, label: &str) -> Result<Vec<Watch>> {
     Ok(Watch::dmabuf(label, &job.wait_event(place)?))
 }
@@ -66,14 +66,14 @@ fn devmem_sink<'g>(
     })?)
 }
 
-/// Receives in a dma-buf; returns what the processor did between the binding and the end.
+/// Receives in a dma-buf; returns what the processor did from the binding to the end of the stream.
 fn received(bed: &Testbed, stream: &Stream, memory: Memory, verify: bool) -> Result<Window> {
     let mut sink = devmem_sink(bed, stream, memory, verify)?;
     bed.guest.watch(&watches(&mut sink, RX)?)?;
 
     mark(bed, Edge::Start)?;
     let source = stream.source(bed, Some(BYTES), &[256 << 10], 0)?;
-    // Joining the sink frees its memory, which is everybody's then.
+    // Joining the sink frees its memory, which others may then use.
     sink.wait_end()?;
     let source = source.join()?;
     mark(bed, Edge::End)?;
@@ -87,7 +87,7 @@ fn received(bed: &Testbed, stream: &Stream, memory: Memory, verify: bool) -> Res
     Ok(bed.guest.window(0)?)
 }
 
-/// How often Rust code allocated memory: all of it does so through these.
+/// How often Rust code allocated memory: all its allocations go through these functions.
 fn allocations(window: &Window) -> Result<u64> {
     let symbols = Images::from_env()?.symbols;
     let map = symbols.ok_or_else(|| CaseError::new("the kernel build has no System.map"))?;
@@ -176,7 +176,7 @@ fn no_processor_touches_payload_that_is_sent_from_an_accelerator() -> Result {
     Ok(())
 }
 
-/// Some bytes are accessed twice, at the ends of copies.
+/// Some bytes, at the ends of copies, are accessed twice.
 fn once_each(bytes: u64) -> bool {
     (BYTES..BYTES + BYTES / 20).contains(&bytes)
 }
@@ -217,8 +217,8 @@ fn a_copy_into_an_accelerator_is_seen() -> Result {
     Ok(())
 }
 
-/// Where the driver's operations on queues are: the core asks it to stop a queue, to start it on
-/// other memory, and then to free the old.
+/// Addresses of the driver's queue operations: the core has it stop a queue, start it on other
+/// memory, and then free the old memory.
 fn operation(symbols: &[Symbol], name: &str) -> u64 {
     let of_queues = |symbol: &&Symbol| {
         symbol.name.contains("3net5queue") && symbol.name.contains(&format!("{}{name}", name.len()))
@@ -241,7 +241,7 @@ fn a_window_lies_between_two_functions() -> Result {
     for number in 0..2 {
         let window = bed.guest.window(number)?;
         let at = |address| window.blocks.iter().find(|block| block.address == address);
-        // The first block was begun before the window was, by an instruction.
+        // The first block began one instruction before the window.
         assert!(at(stop).is_some_and(|block| block.counts.instructions > 0));
         assert!(at(free).is_some_and(|block| block.entries == 1));
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What users see of the device and its link, and what they set: link modes, flow control,
-//! registers, tests.
+//! The user's view of the device and its link: link modes, flow control, registers, self-tests.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -42,7 +41,7 @@ fn device(bed: &Testbed) -> Result<String> {
     Ok(local.and_then(|i| i.device).expect("it is a PCI device"))
 }
 
-/// A register, read past the driver.
+/// A register, read behind the driver's back.
 fn register(bed: &Testbed, offset: u32) -> Result<u32> {
     Ok(bed.guest.call(ReadRegister {
         device: device(bed)?,
@@ -101,7 +100,7 @@ fn the_link_is_negotiated_and_what_is_offered_is_the_users_choice() -> Result {
     assert_eq!((link.speed, link.full_duplex), (Some(1000), Some(true)));
     assert_eq!(link.modes, all(&everything));
 
-    // QEMU's link stays at 1000 Mb/s; what is offered is in the PHY all the same.
+    // QEMU's link stays at 1000 Mb/s, but the PHY still shows the advertised modes.
     for offered in [
         &["100baseT/Full", "10baseT/Half"][..],
         &["1000baseT/Full"],
@@ -137,7 +136,7 @@ fn the_link_is_negotiated_and_what_is_offered_is_the_users_choice() -> Result {
     bed.set_link(bed.local, true)?;
     bed.wait_carrier_of(bed.local, true)?;
 
-    // Flow control is what the user says, also after down and up.
+    // Flow control is as the user set it, even after down and up.
     let pause = || {
         bed.guest.call(GetPause {
             ns: bed.local.ns,
@@ -184,8 +183,8 @@ fn the_link_is_negotiated_and_what_is_offered_is_the_users_choice() -> Result {
 
 #[test]
 fn the_phy_is_left_alone_while_the_firmware_has_it() -> Result {
-    /// Who uses what the ports and the firmware share (82576 datasheet, 4.7): the PHY of port 0, and
-    /// the same of the firmware.
+    /// Software/firmware synchronization of shared resources (82576 datasheet, 4.7): port 0's PHY
+    /// is in use by software, or by the firmware.
     const SW_FW_SYNC: u32 = 0x5b5c;
     const PHY: u32 = 1 << 1;
     const FIRMWARE_PHY: u32 = PHY << 16;
@@ -235,7 +234,7 @@ fn the_device_tests_itself_and_goes_on() -> Result {
         assert!(!found.failed);
     }
 
-    // A bound queue stays bound over it.
+    // A bound queue stays bound across the test.
     bed.wait_carrier(true)?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut tests = 0;
@@ -251,20 +250,20 @@ fn the_device_tests_itself_and_goes_on() -> Result {
     assert!(!test(&bed, true)?.failed);
     bound.stop()?;
 
-    // What is wrong is found: here, that there is no link.
+    // The test finds faults: here, that there is no link.
     bed.set_link(bed.local, false)?;
     bed.wait_carrier_of(bed.local, false)?;
     let found = test(&bed, false)?;
     assert!(found.failed, "{found:?}");
     assert_eq!(found.results["Link test (online)"], 1);
-    // QEMU's loop in the MAC needs a link, too.
+    // QEMU's MAC loopback needs a link, too.
     let found = test(&bed, true)?;
     assert_eq!(found.results["Loopback test (offline)"], 1, "{found:?}");
     assert_eq!(found.results["Register test (offline)"], 0, "{found:?}");
     bed.set_link(bed.local, true)?;
     bed.wait_carrier_of(bed.local, true)?;
 
-    // Also while the interface is down, and it stays down, though the link comes meanwhile.
+    // The test also runs while the interface is down, which stays down even if the link comes up.
     bed.set_interface(bed.local, false)?;
     for up in [false, true] {
         bed.set_link(bed.local, up)?;
@@ -326,7 +325,7 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
         ("rigb", device(&bed)?)
     );
 
-    // The first registers of the dump are CTRL and STATUS, and those of RX queue 0 have its length.
+    // The dump starts with CTRL and STATUS; the registers of RX queue 0 include its length.
     let dump = bed.guest.call(DumpRegisters {
         ns,
         interface: interface(),
@@ -335,10 +334,10 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
     assert_eq!(dump.words[0], register(&bed, CTRL)?);
     assert_eq!(dump.words[1], register(&bed, STATUS)?);
     assert_eq!(dump.words[39 + 3], 1024 * 16, "RDLEN");
-    // To read it takes the semaphore, and a dump must not: the other port would wait for it.
+    // Reading SWSM takes the semaphore, so a dump must not: the other port would wait for it.
     assert_eq!(register(&bed, SWSM)? & 1, 0, "SWSM.SMBI was free");
 
-    // The light blinks, and shows then what it did before.
+    // The LED blinks, and afterwards is as it was.
     let before = register(&bed, LEDCTL)?;
     let seen = thread::scope(|scope| -> Result<BTreeSet<u32>> {
         let blinking = scope.spawn(|| {
@@ -389,8 +388,8 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
         }
     }
 
-    // The driver takes timestamps, too; those of the device have cases of their own. Nothing wakes
-    // the system.
+    // The driver takes software timestamps, too; those of the device have cases of their own.
+    // There is no wake-on-LAN.
     for family in Family::BOTH {
         let timestamps = bed.guest.call(TimestampDatagrams {
             ns,
@@ -406,7 +405,8 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
         ns,
         interface: interface(),
     })?;
-    // All SOF_TIMESTAMPING_* of hardware and software, but for SYS_HARDWARE, which no driver has.
+    // All SOF_TIMESTAMPING_* flags of hardware and software, except SYS_HARDWARE, which no driver
+    // has.
     assert_eq!(timestamps.sources, 0x7f & !(1 << 5));
     assert!(timestamps.clock.is_some());
     let wol = bed.guest.call(GetWakeOnLan {
@@ -421,7 +421,7 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
     });
     assert_eq!(refused.err().and_then(|e| e.errno()), Some(EOPNOTSUPP));
 
-    // QEMU's model has no filters, as a read of them shows.
+    // QEMU's model has no filters, which the driver finds by reading them back.
     let features = bed.guest.call(GetFeatures {
         ns,
         interface: interface(),

@@ -57,7 +57,7 @@ fn payload_goes_into_and_out_of_a_dma_heaps_buffer() -> Result {
         ..stream
     };
 
-    // Only the guest can look into it.
+    // Only the guest can read this dma-buf.
     let stream = heap(bed.stream(bed.peer, bed.local, Family::V4));
     let sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Immediate)?;
     let source = stream.source(&bed, Some(bytes), &[256 << 10], 0)?.join()?;

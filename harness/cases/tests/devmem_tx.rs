@@ -88,7 +88,8 @@ fn device_memory_is_received_and_sent_at_the_same_time() -> Result {
     let send = bed.stream(bed.local, bed.peer, Family::V6);
     let mut devmem_sink = receive.devmem_sink_for_host(&bed, 1, 8 * MIB)?;
     let sink = send.sink(&bed)?;
-    // Connects first: its answer comes through the bound queue, which may starve until `verify_and_release`.
+    // Connects first: the reply comes through the bound queue, which may starve until
+    // `verify_and_release`.
     let devmem_source = send.devmem_source(&bed, Some(bytes), 4 * MIB, 64 << 10)?;
     let source = receive.source(&bed, Some(bytes), &[256 << 10], 0)?;
 

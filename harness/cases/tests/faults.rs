@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Each allocation that the driver makes in an operation fails, one after the other, until the
-//! operation comes to its end without. What was there before goes on, and nothing is lost: leaks
-//! are looked for when the machine ends.
+//! Each allocation that the driver makes in an operation fails in turn, until the operation
+//! completes without a failure. The previous state keeps working, and nothing is leaked: leaks are
+//! checked when the machine ends.
 
 use cases::{Driver, Family, Result, Testbed};
 use protocol::{
@@ -21,7 +21,7 @@ const MIB: u64 = 1 << 20;
 
 const ENOMEM: i32 = 12;
 
-/// Descriptors of a small ring, and of another: each buffer of a ring is allocated.
+/// Descriptors of a small ring, and of another: each buffer of a ring is an allocation.
 const SMALL: u32 = 80;
 const OTHER: u32 = 88;
 
@@ -47,11 +47,11 @@ fn testbed(name: &str) -> Result<Testbed> {
     for kind in ["failslab", "fail_page_alloc"] {
         for (file, value) in [
             ("verbose", "0"),
-            // Also those that may wait for memory.
+            // Also fail allocations that may sleep.
             ("ignore-gfp-wait", "N"),
-            // Those with the driver somewhere in their backtrace.
+            // Only fail those with the driver in their backtrace.
             ("require-start", &format!("{first:#x}")),
-            // The last function is shorter than this.
+            // The driver's last function is shorter than this.
             ("require-end", &format!("{:#x}", last + 0x1000)),
         ] {
             write(&bed, &format!("{kind}/{file}"), value)?;
@@ -69,8 +69,8 @@ fn write(bed: &Testbed, file: &str, contents: &str) -> Result {
     })?)
 }
 
-/// Does a request with its first allocation failing, its second, and so on, until none does. Each
-/// time `after` gets the result, and undoes it. Returns how often the request failed.
+/// Makes a request with its first allocation failing, then its second, and so on, until none fails.
+/// Each time `after` gets the result, and undoes it. Returns how often the request failed.
 fn fail_each(
     bed: &Testbed,
     request: impl Fn() -> Request,
@@ -120,7 +120,7 @@ fn passes_traffic(bed: &Testbed) -> Result {
     Ok(())
 }
 
-/// Ends a machine whose interface works, after having seen that all memory comes back.
+/// Ends a machine whose interface works, after checking that all memory is returned.
 fn finish(bed: Testbed) -> Result {
     bed.wait_carrier_of(bed.local, true)?;
     bed.stream(bed.peer, bed.local, Family::V4)
@@ -213,7 +213,7 @@ fn rings_that_there_is_no_memory_for_leave_a_queue_bound() -> Result {
         let now = if injected.reply.is_ok() { OTHER } else { SMALL };
         assert_eq!(rings(&bed)?.rx, Some(now));
         assert_eq!(binding()?, before);
-        // Not TCP: queue 0's.
+        // Traffic other than TCP: it goes to queue 0.
         passes_traffic(&bed)?;
         bed.set_receive_ring(bed.local, SMALL)
     })?;
@@ -253,7 +253,7 @@ fn queue_pairs_that_there_is_no_memory_for_leave_the_others_running() -> Result 
 #[ignore = "needs a kernel with fault injection"]
 fn an_mtu_that_there_is_no_memory_for_leaves_the_old_one() -> Result {
     let bed = testbed("fault-mtu")?;
-    // With it on, payload buffers serve every MTU, and none is allocated.
+    // With header split on, payload buffers serve every MTU, and nothing is allocated.
     bed.set_header_split(bed.local, DataSplit::Off)?;
     let jumbo = || {
         let jumbo = SetMtu {
@@ -333,7 +333,7 @@ fn an_xdp_socket_that_there_is_no_memory_for_leaves_the_queue_its_pages() -> Res
     };
     fail_each(&bed, socket, |injected| {
         if let Ok(job) = &injected.reply {
-            // The socket may not have given buffers yet: what is lost is sent again.
+            // The socket may not have posted buffers yet: lost packets are retransmitted.
             bed.stream(bed.peer, bed.local, Family::V4)
                 .transfer(&bed, 64 << 10, &[64 << 10])?;
             stop(&bed, job)?;
@@ -368,7 +368,7 @@ fn a_program_that_there_is_no_memory_for_leaves_the_queues_without_one() -> Resu
             ns: bed.local.ns,
             interface: bed.local.name(),
         })?;
-        // Rings without room for a program again.
+        // Back to rings without headroom for a program.
         bed.set_receive_ring(bed.local, OTHER)?;
         bed.set_receive_ring(bed.local, SMALL)
     })?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the device lets in: its own address, others that were asked for, and what modes say.
+//! What the device accepts: its own address, addresses that were added, and receive modes.
 
 use cases::{Result, Testbed};
 use protocol::{
@@ -8,7 +8,7 @@ use protocol::{
     net::Mac,
 };
 
-/// Addresses beside its own that the device filters exactly.
+/// Addresses besides its own that the device filters exactly.
 const EXACT: u8 = 15;
 
 const OTHER: Mac = Mac([0x52, 0x54, 0, 0xaa, 0xbb, 0]);
@@ -95,8 +95,8 @@ fn the_device_lets_in_what_was_asked_for_and_nothing_else() -> Result {
     check(GROUP, false, "no more");
     check(OTHER, false, "no more");
 
-    // QEMU's model looks up unicast frames in the table of multicast hashes, too, where its first
-    // address has the bit of the group that IPv6 makes of it. These have none.
+    // QEMU's model looks up unicast frames in the multicast hash table, too, where its first
+    // address hits the bit of its own IPv6 solicited-node group. These addresses hit no bit.
     let [first, second] = [other(0x41), other(0x42)];
     for mac in [first, second] {
         bed.guest.call(SetMac {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Rules that say to which queue packets go: offered where the device has the filters, and nowhere
-//! else. QEMU's model has none.
+//! Rules that steer packets to queues: offered only where the device has the filters. QEMU's model
+//! has none.
 
 use cases::{Result, Testbed};
 use protocol::{
@@ -17,12 +17,11 @@ const EOPNOTSUPP: i32 = 95;
 /// By its kernel name.
 const NTUPLE: &str = "rx-ntuple-filter";
 
-/// The register with a filter's protocol, what of it is compared, and its queue; the first of
-/// eight.
+/// The first of eight registers with a filter's protocol, the fields it compares, and its queue.
 const FTQF: u32 = 0x59e0;
 
-/// Whether the register keeps what is written to it, past the driver. Nothing of it sends a packet
-/// to a queue, and it is as before afterwards.
+/// Whether the register keeps what is written to it behind the driver's back. The value steers no
+/// packet, and is restored afterwards.
 fn has_filters(bed: &Testbed) -> Result<bool> {
     let device = bed.pci_device(bed.local)?;
     let read = || {
@@ -46,7 +45,7 @@ fn has_filters(bed: &Testbed) -> Result<bool> {
     Ok(kept)
 }
 
-/// Whether the feature is among some.
+/// Whether the feature is in a list.
 fn has(features: &[String]) -> bool {
     features.iter().any(|name| name == NTUPLE)
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A TX ring that is full: its queue stops, goes on, and loses nothing.
+//! A full TX ring: its queue stops, is woken, and loses nothing.
 
 use cases::{Family, Result, Testbed};
 use protocol::{UdpSink, UdpSource, kernel::WriteFile, netdev::QueueKind, rings::SetRings};
 
-/// The shortest ring. A datagram takes two descriptors at least.
+/// The shortest ring. A datagram takes at least two descriptors.
 const RING: u32 = 64;
 
 const SENDS: u64 = 20;
 const DATAGRAMS: u32 = 60;
 
-/// The kernel hands over the datagrams of a send together, and the device learns of them only when the
-/// queue stops: however fast both are, the ring is full in the middle of each.
+/// The kernel hands over the datagrams of a send in one batch, and the doorbell rings only when the
+/// queue stops: however fast both are, the ring fills up in the middle of each batch.
 #[test]
 fn a_full_ring_stops_its_queue_until_frames_are_completed() -> Result {
     let bed = Testbed::options().boot("full-ring")?;
@@ -36,7 +36,7 @@ fn a_full_ring_stops_its_queue_until_frames_are_completed() -> Result {
         })?;
     }
 
-    // The neighbours are known then: what waits for them could be dropped.
+    // Resolve the neighbours first: packets that wait for them could be dropped.
     for family in Family::BOTH {
         bed.stream(bed.local, bed.peer, family)
             .transfer(&bed, 4 << 20, &[64 << 10])?;
@@ -70,8 +70,8 @@ fn a_full_ring_stops_its_queue_until_frames_are_completed() -> Result {
     let stops = bed.wait_until(before + SENDS, || count("tx-stop"))?;
     // Only a completion wakes a queue that is stopped, and each stop rings the doorbell for one.
     bed.wait_until(stops, || count("tx-wake"))?;
-    // A frame that finds no room is dropped. And a queue that was not woken has timed out by now, which
-    // the log shows.
+    // A frame that finds no room is dropped. And a queue that was not woken would have timed out by
+    // now, which the log would show.
     assert_eq!(bed.link_stats(bed.local)?.tx_dropped, dropped);
     bed.finish()?;
     Ok(())

@@ -40,8 +40,8 @@ fn header_split_goes_on_and_off_under_traffic_and_loses_no_data() -> Result {
             let before = bed.statistic(bed.local, "rx_split")?;
             assert_eq!(rings(&bed, bed.local)?.data_split, Some(split));
 
-            // Traffic goes on, and the device splits it once it is told to. Reports of progress
-            // lag behind, so look more than once.
+            // Traffic goes on, and the device splits it once that is turned on. Progress reports
+            // lag behind, so check more than once.
             let mut splits = false;
             for _ in 0..64 {
                 wanted = sink.wait_bytes(wanted + MIB)?;
@@ -86,7 +86,7 @@ fn what_cannot_be_split_arrives_too() -> Result {
     Ok(())
 }
 
-/// With Ethernet, IPv6 and TCP headers more than the 256 bytes of a header buffer.
+/// Together with Ethernet, IPv6 and TCP headers, more than the 256 bytes of a header buffer.
 const LONG: u16 = 248;
 
 #[test]
@@ -113,7 +113,7 @@ fn packets_with_headers_too_long_to_split_are_dropped_and_counted_on_a_bound_que
     let sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Immediate)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
 
-    // They are sent again and again, and never come through.
+    // They are retransmitted again and again, and never get through.
     let mut dropped = 0;
     for _ in 0..600 {
         dropped = bed.statistic(bed.local, "rx_unsplit_dropped")?;

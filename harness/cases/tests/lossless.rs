@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the stack has given to the interface to be sent is sent, whatever is changed meanwhile.
-//! TCP would hide it; datagrams do not.
+//! Everything that the stack has queued for sending is sent, whatever changes meanwhile. TCP would
+//! hide a loss; datagrams do not.
 
 use cases::{CaseError, Family, Result, Testbed};
 use protocol::{
@@ -13,18 +13,18 @@ use protocol::{
     xdp::{AttachXdp, DetachXdp},
 };
 
-/// How often each change is made, there and back.
+/// How often each change is made and undone.
 const ROUNDS: u32 = 8;
 
-/// Sends datagrams at a constant rate, one every half a millisecond, makes a change and takes it
-/// back again and again, and counts what arrives.
+/// Sends datagrams at a constant rate, one every half millisecond, makes and undoes a change again
+/// and again, and counts what arrives.
 fn all_are_sent(
     name: &str,
     change: impl Fn(&Testbed) -> Result,
     undo: impl Fn(&Testbed) -> Result,
 ) -> Result {
     let bed = Testbed::options().cpus(4).boot(name)?;
-    // What is in flight fits, whenever the guest's processors get to run.
+    // Everything in flight fits, whenever the guest's processors get to run.
     bed.set_receive_ring(bed.peer, 4096)?;
     let mut flows = Vec::new();
     // Several, so that each queue has one.
@@ -45,7 +45,7 @@ fn all_are_sent(
             batch: None,
             pause_us: 3000,
         })?;
-        // The neighbour is known from here on: only a few datagrams can wait for that.
+        // Now the neighbour is resolved: only a few datagrams can wait for that.
         sink.wait_bytes(1)?;
         flows.push((source, sink));
     }
@@ -137,7 +137,7 @@ fn datagrams_are_sent_while_xdp_programs_come_and_go() -> Result {
                 ns: bed.local.ns,
                 interface: bed.local.name(),
             })?;
-            // Rings without room for a program, so that the next one is a first one.
+            // Rings without headroom for a program, so that the next program is a first one again.
             bed.set_mtu(bed.local, 9000)?;
             bed.set_mtu(bed.local, 1500)
         },
@@ -182,7 +182,7 @@ fn datagrams_are_sent_while_the_device_tests_itself() -> Result {
 #[test]
 fn what_the_device_has_received_is_handed_up_before_a_change() -> Result {
     const DATAGRAMS: u64 = 200;
-    /// Masks the interrupts of vectors (82576 datasheet, 8.8.3), here of all.
+    /// Masks the interrupts of vectors (82576 datasheet, 8.8.3); here, of all vectors.
     const EIMC: u32 = 0x1528;
 
     let bed = Testbed::options().boot("lossless-received")?;
@@ -203,7 +203,7 @@ fn what_the_device_has_received_is_handed_up_before_a_change() -> Result {
         listen,
         seed: 3,
     })?;
-    // The neighbour is known from here on.
+    // Now the neighbour is resolved.
     let mut read = bed.datagrams_read(bed.local.ns)? + 1;
     bed.guest.start(source(1))?.join()?;
     bed.wait_until(read, || bed.datagrams_read(bed.local.ns))?;
@@ -215,7 +215,7 @@ fn what_the_device_has_received_is_handed_up_before_a_change() -> Result {
         ("test", &|| test_offline(&bed)),
     ];
     for (what, change) in changes {
-        // Nothing says that there is something to receive.
+        // Mask interrupts, so that nothing signals received packets.
         bed.packets_when_quiet()?;
         bed.guest.call(WriteRegister {
             device: device.clone(),
@@ -235,7 +235,7 @@ fn what_the_device_has_received_is_handed_up_before_a_change() -> Result {
     Ok(())
 }
 
-/// Runs the self-tests that interrupt traffic; all of them pass.
+/// Runs the self-tests that interrupt traffic; all of them must pass.
 fn test_offline(bed: &Testbed) -> Result {
     let found = bed.guest.call(TestSelf {
         ns: bed.local.ns,

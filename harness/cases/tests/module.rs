@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The driver comes and goes.
+//! The driver is loaded and unloaded.
 
 use cases::{Family, Result, Testbed};
 use protocol::{kernel::UnloadModule, link::ListInterfaces};
 
 const MIB: u64 = 1 << 20;
 
-/// Unloads the driver and looks whether its interfaces are gone.
+/// Unloads the driver and checks that its interfaces are gone.
 fn unload(bed: &Testbed) -> Result {
     bed.guest.call(UnloadModule {
         name: "rigb".to_owned(),

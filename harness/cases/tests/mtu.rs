@@ -7,7 +7,7 @@ use protocol::{Release, UdpSink};
 
 const MIB: u64 = 1 << 20;
 
-/// Sizes of buffers on both sides of each border: pages, 8 KiB, 32 KiB.
+/// MTUs on both sides of each buffer size boundary: pages, 8 KiB, 32 KiB.
 const MTUS: [u32; 5] = [9000, 1500, 4000, 68 + 1212, 9216];
 
 #[test]
@@ -23,7 +23,7 @@ fn the_mtu_changes_under_traffic_and_loses_no_data() -> Result {
         bed.set_mtu(bed.peer, mtu)?;
         wanted = sink.wait_bytes(wanted + MIB)?;
     }
-    // What is on its way when the receiver's MTU shrinks may be too long for it.
+    // Frames in flight when the receiver's MTU shrinks may be too long for it.
     bed.set_mtu(bed.peer, 1500)?;
     bed.set_mtu(bed.local, 1500)?;
     sink.wait_bytes(wanted + MIB)?;
@@ -73,7 +73,7 @@ fn frames_longer_than_the_mtu_are_not_delivered() -> Result {
     };
 
     for _ in 0..3 {
-        // Two buffers and more.
+        // Two buffers or more.
         datagram(3000)?;
         datagram(8000)?;
         datagram(1000)?;

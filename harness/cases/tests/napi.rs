@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! NAPIs: what users set on them stays, and they poll in threads as they do in softirqs.
+//! NAPIs: their settings persist, and they poll in threads as they do in softirqs.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ fn affinities(bed: &Testbed, napis: &[Napi]) -> Result<BTreeMap<u32, u32>> {
     irqs.map(|irq| Ok((irq, affinity(bed, irq)?))).collect()
 }
 
-/// Turns threads on or off for all NAPIs of the NIC under test.
+/// Turns threaded NAPI on or off for the NIC under test.
 fn set_threading(bed: &Testbed, threaded: bool) -> Result {
     Ok(bed.guest.call(WriteFile {
         ns: Ns::Local,
@@ -78,7 +78,7 @@ fn what_users_set_on_a_napi_and_its_interrupt_stays_whatever_is_reconfigured() -
             gro_flush_timeout: Some(1000 * number),
         })?;
     }
-    // The kernel takes note of affinities in a work item.
+    // The kernel records affinities in a work item.
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, MIB, &[64 << 10])?;
 
@@ -87,7 +87,7 @@ fn what_users_set_on_a_napi_and_its_interrupt_stays_whatever_is_reconfigured() -
         let affinities = affinities(&bed, &napis)?;
         assert_eq!(affinities.len(), CPUS as usize, "{napis:?}");
         for napi in &mut napis {
-            // Another thread does as well.
+            // The thread may be another one.
             napi.pid = napi.pid.map(|_| 0);
         }
         Ok((napis, affinities))
@@ -148,7 +148,7 @@ fn an_affinity_that_is_set_while_the_interface_is_down_stays_when_it_comes_up() 
     set(6)?;
     bed.set_interface(bed.local, true)?;
     assert_eq!(all()?, [6; CPUS as usize], "while it was down");
-    // The other pairs' interrupts exist all the same.
+    // The other pairs' interrupts still exist.
     channels(1)?;
     set(5)?;
     channels(CPUS)?;
@@ -218,8 +218,8 @@ fn device_memory_is_received_in_threads_and_by_busy_polling() -> Result {
             contents: value.to_string(),
         })
     };
-    // Sockets that are made from now on poll the NAPI that their packets came from, for so many
-    // microseconds: long enough for packets of an emulated machine to come.
+    // Sockets created from now on poll the NAPI that their packets came from for this many
+    // microseconds: long enough for packets to arrive on an emulated machine.
     let busy = |on| sysctl("busy_read", if on { 500_000 } else { 0 });
     let polled = || -> Result<u64> {
         let text = bed.guest.call(ReadFile {
@@ -247,7 +247,7 @@ fn device_memory_is_received_in_threads_and_by_busy_polling() -> Result {
         let before = polled()?;
         for family in Family::BOTH {
             let stream = bed.stream(bed.peer, bed.local, family);
-            // Both ends of a binding restart the queue, whose NAPI is polled like this.
+            // Binding and unbinding both restart the queue, whose NAPI is polled like this.
             let sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Immediate)?;
             // A socket polls when it finds nothing to read.
             let source = stream.source(&bed, Some(bytes), &[64 << 10], 2000)?;
@@ -259,7 +259,7 @@ fn device_memory_is_received_in_threads_and_by_busy_polling() -> Result {
             );
         }
         let grown = polled()? - before;
-        // With both, the first to poll has them.
+        // With both, whichever polls first gets the packets.
         if what != "both" {
             assert_eq!(
                 grown > 0,

@@ -5,13 +5,13 @@
 use cases::{Family, Result, Testbed};
 use protocol::{UdpSink, UdpSource, ethtool::GetFeatures, netdev::QueueKind};
 
-/// From one byte to 64 KiB, most of them no multiple of anything.
+/// From one byte to 64 KiB, mostly odd sizes.
 const ODD: &[u32] = &[
     1, 2, 3, 13, 63, 64, 65, 536, 1447, 1448, 1449, 2896, 2897, 4095, 4097, 8947, 8949, 17_001,
     32_767, 65_535, 65_536,
 ];
 
-/// Sum of one round of [`ODD`], a few times over.
+/// A few rounds of [`ODD`].
 const BYTES: u64 = 2_000_003;
 
 fn odd_sizes_pass(mtu: u32, name: &str) -> Result {
@@ -91,7 +91,7 @@ fn packets_with_extension_headers_are_segmented_and_checksummed_by_the_kernel() 
             tso,
             "{hop_by_hop} bytes of options"
         );
-        // NETIF_F_IPV6_CSUM is for plain IPv6 headers only; the handshake has such.
+        // NETIF_F_IPV6_CSUM is for plain IPv6 headers only, which the handshake has.
         let checksums = bed.statistic(bed.local, "tx_csum")? - checksums;
         assert!(
             checksums < BYTES / 1500,
@@ -116,7 +116,7 @@ fn a_feature_that_the_device_lacks_can_be_turned_neither_on_nor_off() -> Result 
             );
         }
     }
-    // What is fixed can be asked for as it is.
+    // A fixed feature can be set to the value that it has.
     bed.set_features(bed.local, &[("tx-scatter-gather", true)])?;
     assert_stays(
         bed.set_features(bed.local, &[("tx-scatter-gather", false)]),
@@ -126,8 +126,8 @@ fn a_feature_that_the_device_lacks_can_be_turned_neither_on_nor_off() -> Result 
     Ok(())
 }
 
-/// Page pools of the rings of the NIC under test. New rings have others; those of old ones stay until
-/// all pages are back.
+/// Page pools of the current rings of the NIC under test. New rings have new pools; old pools stay
+/// until all their pages are returned.
 fn pool_numbers(bed: &Testbed) -> Result<Vec<u64>> {
     let mut pools = bed.page_pools(bed.local)?;
     pools.retain(|pool| pool.detach_time.is_none());
@@ -136,14 +136,14 @@ fn pool_numbers(bed: &Testbed) -> Result<Vec<u64>> {
 
 const UDP_SEGMENTATION: &str = "tx-udp-segmentation";
 
-/// What the driver logs once it knows.
+/// Logged by the driver once it knows.
 const NO_UDP_SEGMENTATION: &str = "no UDP segmentation: this device makes IP fragments";
 
 #[test]
 fn whether_udp_is_segmented_is_found_out_wherever_flows_are_steered() -> Result {
     let bed = Testbed::options().boot("offloads-udp-steered")?;
     bed.show_whole_log()?;
-    // Not to the queue that the driver uses to find out.
+    // Steer away from the queue that the driver probes with.
     bed.steer(bed.local, &[1])?;
     assert_stays(
         bed.set_features(bed.local, &[(UDP_SEGMENTATION, true)]),
@@ -172,8 +172,8 @@ fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
     let pools = || pool_numbers(&bed);
     let before = active()?;
 
-    // The driver asks the device the first time, on which rings are made anew: that interrupts a
-    // flow and does not end it.
+    // The first time, the driver probes the device, which recreates the rings: that interrupts a
+    // flow but does not end it.
     bed.steer(bed.local, &[1])?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut refusals = Vec::new();
@@ -210,7 +210,7 @@ fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
         bed.guest.console().display()
     );
 
-    // What was refused stays wanted, and does no harm.
+    // A refused feature stays wanted, and does no harm.
     bed.set_features(bed.local, &[("rx-hashing", false)])?;
     assert!(!active()?.contains(&"rx-hashing".to_owned()));
     bed.set_interface(bed.local, false)?;
@@ -222,7 +222,7 @@ fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
     Ok(())
 }
 
-/// What the driver logs if it could not find out.
+/// Logged by the driver if it could not find out.
 const UDP_SEGMENTATION_UNTRIED: &str = "no UDP segmentation: it can not be tried";
 
 #[test]
@@ -230,7 +230,7 @@ fn whether_udp_is_segmented_is_asked_once_also_if_nothing_is_found_out() -> Resu
     let bed = Testbed::options().boot("offloads-udp-untried")?;
     bed.show_whole_log()?;
     let pools = || pool_numbers(&bed);
-    // QEMU sends nothing without a link, not in a loop either.
+    // QEMU sends nothing without a link, not even in loopback.
     bed.set_link(bed.local, false)?;
     bed.wait_carrier_of(bed.local, false)?;
     let refused = bed.set_features(bed.local, &[(UDP_SEGMENTATION, true)]);
@@ -263,7 +263,7 @@ fn what_is_asked_for_together_with_a_feature_that_turns_out_lacking_is_set() -> 
         said.is_some_and(|said| said.contains(UDP_SEGMENTATION) && !said.contains(FILTER)),
         "the one and not the other"
     );
-    // The core has told the driver of the VLAN, which would be filtered out else.
+    // The core has told the driver of the VLAN, which would otherwise be filtered out.
     bed.stream(bed.peer.on_vlan(), bed.local.on_vlan(), Family::V4)
         .transfer(&bed, BYTES, ODD)?;
     bed.finish()?;
@@ -335,7 +335,7 @@ fn the_doorbell_waits_for_frames_that_the_kernel_sends_together() -> Result {
     })?;
     assert_eq!(source.join()?.sent, SENDS * FRAMES);
     let doorbells = bed.statistic(bed.local, "tx_doorbells")? - before;
-    // The kernel cuts each send into frames, and says with each but the last that more come.
+    // The kernel splits each send into frames, and sets xmit_more on all but the last.
     assert!(
         doorbells < SENDS * FRAMES / 4,
         "the doorbell rang {doorbells} times for {} frames",

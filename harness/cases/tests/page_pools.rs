@@ -15,10 +15,10 @@ const MIB: u64 = 1 << 20;
 /// The queue that receives.
 const QUEUE: u32 = 1;
 
-/// What a queue's pool may keep, in bytes: nine queues 256 MiB.
+/// How much a queue's pool may keep, in bytes: 256 MiB for nine queues.
 const MOST: u64 = 256 * MIB / 9;
 
-/// What a socket has at once: more than that.
+/// How much a socket holds at once: more than that.
 const HELD: u64 = 2 * MOST;
 
 /// The pool that the queue receives from: one, as headers are not split.
@@ -39,7 +39,7 @@ fn pool(bed: &Testbed) -> Result<PagePool> {
 fn what_sockets_held_is_kept_for_reuse_up_to_a_limit() -> Result {
     let bed = Testbed::options().mtu(9000).boot("page-pool-limit")?;
     bed.steer(bed.local, &[QUEUE])?;
-    // A socket that is not read takes so much from the start.
+    // An unread socket accepts this much from the start.
     bed.guest.call(WriteFile {
         ns: bed.local.ns,
         path: "/proc/sys/net/ipv4/tcp_rmem".to_owned(),
@@ -64,7 +64,7 @@ fn what_sockets_held_is_kept_for_reuse_up_to_a_limit() -> Result {
     let source = stream.source(&bed, Some(HELD), &[256 << 10], 0)?;
     let held = bed.wait_until(posted + HELD, memory)?;
 
-    // The connection ends, and all that it has goes back at once.
+    // The connection ends, and everything it holds is freed at once.
     sink.stop()?;
     source.stop()?;
     let mut kept = 0;

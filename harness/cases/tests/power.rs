@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The guest sleeps, and goes on when it wakes up; or it is turned off.
+//! The guest suspends and resumes, or is shut down.
 
 use cases::{Family, Result, Testbed};
 use protocol::pci::ReadRegister;
@@ -55,12 +55,12 @@ fn an_interface_that_was_down_while_the_guest_slept_can_be_brought_up() -> Resul
     Ok(())
 }
 
-// As it is before a reboot and kexec: the kernel shuts devices down in the same way.
+// As before a reboot or kexec: the kernel shuts devices down in the same way.
 #[test]
 fn a_guest_that_is_turned_off_under_traffic_leaves_its_nic_quiet() -> Result {
     let bed = Testbed::devmem("shutdown")?;
     let device = bed.pci_device(bed.local)?;
-    // They go on until the power is off.
+    // The flows run until the power is off.
     let _flows = bed.both_ways(MIB)?;
     let enabled = [
         (RCTL, EN),

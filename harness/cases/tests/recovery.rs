@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A device that stops to send is reset, and all goes on.
+//! A device that stops transmitting is reset, and traffic resumes.
 
 use cases::{Family, Result, Testbed};
 use protocol::{
@@ -14,7 +14,7 @@ use protocol::{
 
 const MIB: u64 = 1 << 20;
 
-/// Where transmit control is in the first BAR, whose bit 1 lets the device send (82576 datasheet,
+/// Offset of transmit control in the first BAR; its bit 1 enables transmission (82576 datasheet,
 /// 8.12.1).
 const TRANSMIT_CONTROL: u32 = 0x400;
 
@@ -56,7 +56,7 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
         })?;
         Ok(link.modes)
     };
-    // A reset makes the device forget that.
+    // A reset makes the device forget this.
     let everything = offered()?;
     bed.guest.call(SetLinkModes {
         ns: bed.local.ns,
@@ -75,7 +75,7 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
     let gigabit = offered()?;
     assert_ne!(gigabit, everything);
     let flows = bed.both_ways(MIB)?;
-    // Only a queue that is full times out. What TCP has on its way may not fill one.
+    // Only a full queue times out. TCP's data in flight may not fill one.
     let port = bed.port();
     let datagrams = bed.guest.start(UdpSink {
         ns: bed.peer.ns,
@@ -93,7 +93,7 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
         pause_us: 200,
     })?;
 
-    // A clock that no time of the device's is near, and that goes as nothing else does.
+    // A time and a rate that the device's clock would not have by itself.
     bed.change_clock(ClockChange::Set(1_800_000_000_000_000_000))?;
     bed.change_clock(ClockChange::Rate(400_000))?;
     bed.set_hwtstamp(true, PTP_V2_L2_SYNC)?;
@@ -127,14 +127,14 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
             queues.iter().any(|queue| queue.dmabuf.is_some()),
             "{queues:?}"
         );
-        // The clock has gone on, and timestamps what is sent.
+        // The clock has kept running, and timestamps sent frames.
         let now = bed.read_clock()?;
         let (slowest, fastest) = clock.rate_to(now);
         assert!(
             slowest < 1.45 && fastest > 1.35,
             "reset {time}: between {slowest} and {fastest}"
         );
-        // What fills the queue may leave no room for one that is to be timestamped.
+        // The datagrams that fill the queue may leave no room for one to timestamp.
         let mut timestamps = Vec::new();
         bed.wait_until(1, || {
             timestamps = bed.tx_timestamps(Family::V4, 1, 64)?;
@@ -145,7 +145,7 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
             "reset {time}: {timestamps:?}, {now:?}"
         );
         assert_eq!(rx_timestamping()?, wanted, "reset {time}");
-        // It sends again, and both flows go on.
+        // It transmits again, and both flows go on.
         let now = bed.link_stats(bed.local)?;
         bed.wait_until(now.tx_packets + 1000, || {
             Ok(bed.link_stats(bed.local)?.tx_packets)
@@ -159,7 +159,7 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
     let report = datagrams.stop()?;
     assert_eq!((report.corrupt, report.error), (0, None));
     flows.finish()?;
-    // What was on the ring that was reset isn't waited for.
+    // Frames on the ring that was reset are not waited for.
     bed.wait_all_sent(bed.local.interface, 0..2)?;
     bed.finish()?;
     Ok(())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Binds that must be refused, each with its errno; and what is refused while one is bound.
+//! Binds that must be refused, each with its errno; and changes refused while a queue is bound.
 
 use cases::{Family, Result, Testbed, assert_refused};
 use protocol::{Memory, rings::DataSplit};
@@ -35,8 +35,8 @@ fn a_bind_is_refused_while_header_split_is_off() -> Result {
 #[test]
 fn a_bind_to_a_queue_that_does_not_exist_is_refused() -> Result {
     let bed = Testbed::options().header_split().boot("bind-no-queue")?;
-    // Two processors make two queues. The netdev family checks the number itself, before the
-    // driver's queues are asked (net/core/netdev-genl.c).
+    // Two processors make two queues. The netdev family checks the index itself, before it calls
+    // the driver's queue operations (net/core/netdev-genl.c).
     assert_eq!(refusal(&bed, 2), Some(EINVAL));
     bed.finish()?;
     Ok(())

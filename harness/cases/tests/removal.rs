@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The device goes while it is in use: orderly, and by surprise.
+//! The device is removed while in use: in an orderly way, and by surprise.
 
 use cases::{Driver, Family, KernelFault, Result, Testbed};
 use protocol::{XdpSocket, ethtool::GetStandardStats, link::ListInterfaces, rings::DataSplit};
@@ -65,7 +65,7 @@ fn a_device_that_is_gone_is_let_go_of_and_can_come_back() -> Result {
         KernelFault::UnmapForFreedDevice,
         KernelFault::PciehpLockOrder,
     ])?;
-    // It sends nothing any more, and the kernel may say so before it notices.
+    // It no longer transmits, and the kernel may warn of that before it notices the removal.
     bed.guest.allow_log(&["NETDEV WATCHDOG"]);
     let flows = bed.both_ways(2 * MIB)?;
 
@@ -83,7 +83,7 @@ fn a_device_that_is_gone_is_let_go_of_and_can_come_back() -> Result {
             "{group} {number}: what a missing device reads as is counted"
         );
     }
-    // What a user may do meanwhile ends, with an error or without.
+    // User requests made meanwhile complete, with or without an error.
     let _ = bed.set_header_split(bed.local, DataSplit::On);
     let _ = bed.set_receive_ring(bed.local, 256);
     let _ = bed.steer(bed.local, &[0, 1]);

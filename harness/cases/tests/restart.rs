@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! One RX queue is restarted; the others do not notice.
+//! One RX queue is restarted without affecting the others.
 
 use cases::{CaseError, Family, Result, Testbed, assert_refused, finish};
 use protocol::{Memory, UdpSink, UdpSource, netdev::QueueKind};
@@ -10,7 +10,7 @@ const EOPNOTSUPP: i32 = 95;
 
 const MIB: u64 = 1 << 20;
 
-/// Each binding restarts its queue when it is made and when it goes.
+/// Each binding restarts its queue when it is made and when it is closed.
 const BINDINGS: u32 = 25;
 
 #[test]
@@ -20,10 +20,10 @@ fn a_queue_restarts_again_and_again_and_the_others_lose_no_packet() -> Result {
         .header_split()
         .boot("queue-restart")?;
     bed.receive_all_multicast(bed.local)?;
-    // What is in flight fits, whenever the guest's processors get to run.
+    // Everything in flight fits, whenever the guest's processors get to run.
     bed.set_receive_ring(bed.local, 4096)?;
     let packets_before = bed.packets_when_quiet()?;
-    // Queue 2 is restarted; TCP goes to 1 and 3, what is not TCP to 0.
+    // Queue 2 is restarted; TCP goes to 1 and 3, everything else to 0.
     bed.steer(bed.local, &[1, 3])?;
 
     let mut flows = Vec::new();
@@ -41,7 +41,7 @@ fn a_queue_restarts_again_and_again_and_the_others_lose_no_packet() -> Result {
         sink.wait_bytes(16 << 10)?;
         flows.push((source, sink));
     }
-    // The neighbour is known by now: only a few datagrams can wait for that.
+    // The neighbour is resolved by now: only a few datagrams can wait for that.
     let port = bed.port();
     let mut datagrams = bed.guest.start(UdpSink {
         ns: bed.local.ns,
@@ -130,17 +130,17 @@ fn flood(
 #[test]
 fn what_is_sent_while_its_queue_pair_restarts_is_completed() -> Result {
     let bed = Testbed::options().header_split().boot("queue-restart-tx")?;
-    // Nothing but completions comes to the pair's interrupt.
+    // Only completions raise the pair's interrupt.
     bed.steer(bed.local, &[0])?;
     let sent = || Ok(bed.queue_stats(bed.local, QueueKind::Tx, "tx-packets")?[1]);
     let (source, sink) = flood(&bed, 1)?;
 
-    // The interrupt of a frame that is completed between the moment when the pair's NAPI stops and
-    // that when it goes on is lost. Not every restart meets one, but most do.
+    // The interrupt of a frame that is completed while the pair's NAPI is disabled is lost. Not
+    // every restart hits one, but most do.
     for round in 1..=BINDINGS {
         let bound = bed.bind(bed.local, 1, Memory::Udmabuf, 4 * MIB)?;
         bound.stop()?;
-        // More than what was completed before.
+        // New completions, beyond the earlier ones.
         let now = sent()?;
         bed.wait_until(now + 1, sent).map_err(|error| {
             CaseError::new(format!(
@@ -161,11 +161,12 @@ fn a_bind_that_the_driver_refuses_leaves_the_old_queue_running() -> Result {
         .boot("queue-alloc-refused")?;
     bed.receive_all_multicast(bed.local)?;
     let packets_before = bed.packets_when_quiet()?;
-    // The driver takes no device memory for queue 0: each bind to it fails in `queue_alloc`.
+    // The driver does not accept device memory for queue 0: each bind to it fails in
+    // `queue_alloc`.
     bed.steer(bed.local, &[0])?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.sink(&bed)?;
-    // Paced, so that what is in flight fits the ring whenever the guest's processors get to run.
+    // Paced, so that everything in flight fits the ring whenever the guest's processors get to run.
     let source = stream.source(&bed, None, &[4 << 10], 1000)?;
 
     for round in 1..=20 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! RSS: a flow reaches the queue that key and indirection table say.
+//! RSS: a flow reaches the queue that key and indirection table select.
 
 use cases::{Family, Frame, PATIENCE_MS, Result, Testbed, assert_refused};
 use protocol::{
@@ -18,7 +18,7 @@ const MIB: u64 = 1 << 20;
 
 const EOPNOTSUPP: i32 = 95;
 
-/// Frames of 1500 bytes that a MiB takes, about; what else arrives meanwhile is far less.
+/// Roughly the number of 1500-byte frames in a MiB; far fewer others arrive meanwhile.
 const FRAMES: u64 = 600;
 
 #[test]
@@ -82,7 +82,7 @@ fn flows_reach_the_queues_that_key_and_table_say() -> Result {
         "16 flows reached one queue only"
     );
 
-    // The table outlives the interface's going down.
+    // The table survives taking the interface down.
     let table: Vec<u32> = (0..128).map(|i| i % 3).collect();
     rss(None, Some(table.clone()))?;
     bed.set_interface(bed.local, false)?;
@@ -138,7 +138,7 @@ fn a_flow_is_answered_on_the_queue_that_it_comes_in_on_if_the_user_says_so() -> 
     }
     for queue in [1, 0] {
         bed.steer(bed.local, &[queue])?;
-        // Without the number of the queue, the hash of each would choose.
+        // Without the recorded queue, each flow's hash would choose.
         for _ in 0..5 {
             let before = bed.queue_stats(bed.local, QueueKind::Tx, "tx-packets")?;
             bed.stream(bed.local, bed.peer, Family::V4)
@@ -177,7 +177,7 @@ fn what_is_not_tcp_stays_on_queue_0_when_all_tcp_goes_to_a_bound_queue() -> Resu
     let packets = || bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets");
 
     for family in Family::BOTH {
-        // Whole datagrams, and such as come in fragments.
+        // Whole datagrams, and fragmented ones.
         for size in [200, 8000, 20_000] {
             let before = packets()?;
             let listen = bed.local.socket(family, bed.port());
@@ -212,11 +212,11 @@ fn what_is_not_tcp_stays_on_queue_0_when_all_tcp_goes_to_a_bound_queue() -> Resu
     Ok(())
 }
 
-/// Datagrams of one UDP flow in [`udp_places`]; what else arrives meanwhile is far less.
+/// Datagrams of one UDP flow in [`udp_places`]; far fewer other packets arrive meanwhile.
 const DATAGRAMS: u64 = 200;
 
-/// Sends some UDP flows; where key and table say that each should be received if ports are hashed,
-/// and where it was.
+/// Sends some UDP flows; returns on which queue key and table say that each should be received if
+/// ports are hashed, and on which it was.
 fn udp_places(bed: &Testbed, family: Family) -> Result<Vec<(u32, u32)>> {
     let packets = || bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets");
     let mut places = Vec::new();
@@ -286,7 +286,7 @@ fn what_is_hashed_follows_the_user_and_is_only_tcp_while_headers_are_split() -> 
     for flow in FlowKind::ALL {
         assert_eq!(fields(flow)?, HashFields::PORTS, "{flow:?} at first");
     }
-    // One with which the flows here reach several queues.
+    // A key that spreads these flows over several queues.
     bed.guest.call(SetRss {
         ns: bed.local.ns,
         interface: bed.local.name(),
@@ -306,7 +306,7 @@ fn what_is_hashed_follows_the_user_and_is_only_tcp_while_headers_are_split() -> 
         );
     }
 
-    // Each kind of flow is set apart from the others.
+    // Each kind of flow is set independently of the others.
     for flow in FlowKind::ALL {
         assert_eq!(set(flow, HashFields::ADDRESSES), None);
         for other in FlowKind::ALL {
@@ -328,7 +328,7 @@ fn what_is_hashed_follows_the_user_and_is_only_tcp_while_headers_are_split() -> 
     let places = udp_places(&bed, Family::V6)?;
     assert!(places.iter().all(|(wanted, is)| wanted == is), "{places:?}");
 
-    // What the device cannot do is refused and changes nothing.
+    // Unsupported settings are refused and change nothing.
     let source = HashFields {
         ip_src: true,
         ..HashFields::NONE
@@ -355,7 +355,7 @@ fn what_is_hashed_follows_the_user_and_is_only_tcp_while_headers_are_split() -> 
     }
     assert_eq!(fields(FlowKind::Tcp4)?, HashFields::PORTS);
 
-    // While a queue could be bound, what is not TCP goes to queue 0, and that is so.
+    // While a queue could be bound, all traffic but TCP goes to queue 0, as reported.
     bed.set_header_split(bed.local, DataSplit::On)?;
     for (flow, wanted) in [
         (FlowKind::Tcp4, HashFields::PORTS),
@@ -372,7 +372,7 @@ fn what_is_hashed_follows_the_user_and_is_only_tcp_while_headers_are_split() -> 
         assert!(places.iter().all(|(_, is)| *is == 0), "{places:?}");
     }
 
-    // The user's choice is there again afterwards.
+    // The user's choice is restored afterwards.
     bed.set_header_split(bed.local, DataSplit::Off)?;
     bed.set_interface(bed.local, false)?;
     bed.set_interface(bed.local, true)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The second driver on `net`: a pair of software NICs, without bus, DMA or interrupts.
+//! The second driver based on `net`: a pair of software NICs, without a bus, DMA or interrupts.
 
 use cases::{Driver, Family, Result, Testbed};
 use protocol::{
@@ -31,7 +31,7 @@ fn passes_traffic(mtu: u32, name: &str) -> Result {
 
     for family in Family::BOTH {
         for (from, to) in [(local, peer), (peer, local)] {
-            // Among them one that is fragmented.
+            // The last size is fragmented.
             for size in [0, 1, 18, 64, mtu - 60, 2 * mtu] {
                 let report = bed.guest.call(Ping {
                     ns: from.ns,
@@ -53,8 +53,8 @@ fn passes_traffic(mtu: u32, name: &str) -> Result {
         }
     }
 
-    // What one has sent since it was loaded, the other has received; the kernel may send something
-    // between two readings.
+    // Everything one has sent since it was loaded, the other has received; the kernel may send
+    // something between two readings.
     bed.wait_until(1, || {
         let (received, sent) = (bed.link_stats(peer)?, bed.link_stats(local)?);
         let (received, sent) = (

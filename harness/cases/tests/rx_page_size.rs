@@ -10,7 +10,7 @@ use protocol::{
 };
 
 const MIB: u64 = 1 << 20;
-/// What the pools for headers have: memory that eight of them share.
+/// What pools for headers allocate: memory shared by eight headers.
 const HEADERS: u64 = 8 << 10;
 const KIB: u32 = 1 << 10;
 
@@ -29,12 +29,12 @@ fn pools(bed: &Testbed) -> Result<Vec<PagePool>> {
     })?)
 }
 
-/// Bytes of each piece that a pool has handed out; `None` if it has handed out none.
+/// Size in bytes of the pieces that a pool has outstanding; `None` if it has none.
 fn piece(pool: &PagePool) -> Option<u64> {
     pool.inflight_mem?.checked_div(pool.inflight?)
 }
 
-/// Fails unless all bytes arrived in the dma-buf, and were right there.
+/// Fails unless all bytes arrived in the dma-buf and are correct.
 fn whole(report: &DevmemSinkReport, bytes: u64) {
     assert_eq!(
         (report.bytes, report.mismatch, report.linear_bytes),
@@ -43,8 +43,8 @@ fn whole(report: &DevmemSinkReport, bytes: u64) {
     );
 }
 
-/// Receives 16 MiB over a wire of MTU 9000 into buffers of `kib` KiB. Returns the fragments for
-/// each packet.
+/// Receives 16 MiB over a wire of MTU 9000 into buffers of `kib` KiB. Returns the fragments per
+/// packet.
 fn fragments_per_packet(bed: &Testbed, family: Family, kib: u32) -> Result<f64> {
     let bytes = 16 * MIB;
     let before = packets(bed)?;
@@ -77,8 +77,8 @@ fn one_fragment_each(report: &DevmemSinkReport, packets: u64) {
 fn a_jumbo_frame_is_one_fragment_of_a_buffer_that_holds_it() -> Result {
     let bed = Testbed::devmem("page-size-jumbo")?;
     for family in Family::BOTH {
-        // Nearly all packets are as large as the MTU allows. A packet without payload, such as
-        // that of the handshake, is no fragment; a buffer in which a call to receive ends is two.
+        // Nearly all packets are as large as the MTU allows. A packet without payload, such as in
+        // the handshake, has no fragment; a buffer that is split between two receive calls is two.
         for (kib, fragments) in [(4, 3.0), (8, 2.0), (16, 1.0), (32, 1.0), (64, 1.0)] {
             let per_packet = fragments_per_packet(&bed, family, kib)?;
             assert!(
@@ -102,9 +102,9 @@ fn small_frames_arrive_in_buffers_that_are_far_too_large_for_them() -> Result {
     let stream = bed
         .stream(bed.peer, bed.local, Family::V4)
         .in_buffers_of(64 * KIB);
-    // No more than 256 buffers, which is fewer than the ring has descriptors. The socket fills half
-    // of them and at most one packet of GRO more, which has 45 segments: were there only 64, then
-    // segments behind a lost one could take all, and leave none for the lost one's repetition.
+    // Only 256 buffers, which is fewer than the ring has descriptors. The socket fills half of
+    // them and at most one more GRO packet, which has 45 segments: with only 64 buffers, segments
+    // behind a lost one could use them all, and leave none for its retransmission.
     let sink = stream.devmem_sink(&bed, 1, 16 * MIB, Release::Immediate)?;
     let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?.join()?;
     let report = sink.join()?;
@@ -171,7 +171,7 @@ fn a_page_size_that_is_not_possible_is_refused_and_the_old_queue_runs_on() -> Re
         ("more than the device can do", 128 * KIB, 4 * MIB, ERANGE),
         ("no power of two", 12 * KIB, 4 * MIB, EINVAL),
         ("less than a page", 2 * KIB, 4 * MIB, ERANGE),
-        // The last piece of this dma-buf is a single page.
+        // The last chunk of this dma-buf is a single page.
         (
             "not in the memory",
             16 * KIB,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What users have set stays, whatever else they change, and is in the device.
+//! User settings persist, whatever else is changed, and are in the device.
 
 use std::collections::BTreeMap;
 
@@ -24,27 +24,27 @@ const CPUS: u32 = 4;
 /// An address that the NIC did not have.
 const OTHER: Mac = Mac([0x52, 0x54, 0, 0xaa, 0xbb, 7]);
 
-/// One that the NIC is not on.
+/// A VLAN that the NIC is not on.
 const VLAN: u16 = 77;
 
-/// Descriptors of TX rings, another number than at first.
+/// Descriptors of TX rings, different from the default.
 const TX_RING: u32 = 256;
 
-/// What is sent, and Delay_Req messages (`HWTSTAMP_FILTER_PTP_V2_L2_DELAY_REQ`).
+/// Timestamps sent frames, and Delay_Req messages (`HWTSTAMP_FILTER_PTP_V2_L2_DELAY_REQ`).
 const HWTSTAMP: Hwtstamp = Hwtstamp {
     tx: true,
     rx_filter: 11,
 };
 
-/// Offsets of registers in the first BAR: their first, and how many there are.
+/// Registers in the first BAR: the offset of the first, and how many there are.
 const REGISTERS: [(&str, u32, u32); 14] = [
-    // Of it, flow control.
+    // Flow control bits only.
     ("CTRL", 0, 1),
     ("FCRTL", 0x2160, 1),
     ("FCRTH", 0x2168, 1),
-    // Of it, whether all of multicast is received.
+    // All-multicast bit only.
     ("RCTL", RCTL, 1),
-    // That of `VLAN`.
+    // The register with the bit of `VLAN`.
     ("VFTA", 0x5600 + 4 * (VLAN as u32 / 32), 1),
     ("RAL, RAH", 0x5400, 2),
     ("RETA", 0x5c00, 32),
@@ -57,7 +57,7 @@ const REGISTERS: [(&str, u32, u32); 14] = [
     ("ETQF[3]", 0x5cbc, 1),
 ];
 
-/// Bits of CTRL: pause frames are obeyed, and sent.
+/// Bits of CTRL: pause frames are honoured, and sent.
 const FLOW_CONTROL: u32 = 3 << 27;
 
 /// Offset of the register that says how long a frame may be.
@@ -69,7 +69,7 @@ const RCTL: u32 = 0x100;
 /// Bit of RCTL: multicast promiscuous.
 const ALL_MULTICAST: u32 = 1 << 4;
 
-/// What is set, as the kernel says, and what the device has of it.
+/// The settings that the kernel reports, and the device's registers for them.
 #[derive(Debug, PartialEq)]
 struct Settings {
     features: Vec<String>,
@@ -162,7 +162,7 @@ fn settings(bed: &Testbed) -> Result<Settings> {
     })
 }
 
-/// Sets all of it to what it was not.
+/// Changes every setting.
 fn set_all(bed: &Testbed) -> Result {
     let (ns, interface) = (bed.local.ns, || bed.local.name());
     let guest = &bed.guest;
@@ -222,7 +222,7 @@ fn set_all(bed: &Testbed) -> Result {
     guest.call(SetRss {
         ns,
         interface: interface(),
-        // Of the pairs that always stay.
+        // Only pairs that are never removed.
         table: Some((0..128).map(|entry| u32::from(entry % 3 == 0)).collect()),
         key: Some((0..40).collect()),
     })?;
@@ -242,7 +242,7 @@ fn set_all(bed: &Testbed) -> Result {
         interface: interface(),
         mac: OTHER,
     })?;
-    // The kernel tells the driver in a work item.
+    // The kernel updates the driver in a work item.
     let device = bed.pci_device(bed.local)?;
     bed.wait_until(ALL_MULTICAST.into(), || {
         let value = guest.call(ReadRegister {

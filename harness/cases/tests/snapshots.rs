@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the other cases go on from.
+//! The snapshots that the other cases resume from.
 
 use cases::{Result, Testbed};
 
@@ -14,7 +14,7 @@ fn guests_of_every_kind_go_on_from_where_one_had_booted() -> Result {
         ("hot-plug", usual.clone().hot_plug()),
         ("bounce", usual.bounce_buffers()),
     ] {
-        // Another case may be taking it, and who comes meanwhile boots.
+        // Another case may be taking the snapshot; a guest started meanwhile boots.
         let mut times = 0..3;
         loop {
             assert!(times.next().is_some(), "{kind}: all of them booted");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Counters of queues, of the interface and of the device: they agree, and never run backwards.
+//! Counters of queues, of the interface and of the device: they agree, and never decrease.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use protocol::{
 
 const MIB: u64 = 1 << 20;
 
-/// What the driver keeps of a queue pair.
+/// The counters that the driver keeps for a queue pair.
 const KEPT: [&str; 18] = [
     "rx-alloc-fail",
     "rx-bytes",
@@ -60,7 +60,7 @@ fn queues(bed: &Testbed) -> Result<Counters> {
     Ok(sum)
 }
 
-/// What is less now than it was.
+/// The counters that have decreased.
 fn backwards(before: &Counters, now: &Counters) -> Vec<String> {
     let less = before
         .iter()
@@ -69,8 +69,7 @@ fn backwards(before: &Counters, now: &Counters) -> Vec<String> {
         .collect()
 }
 
-/// The counters of the device, of its queues and of the link, when nothing moved from the first to the
-/// last.
+/// The counters of the device, of its queues and of the link, read while none of them changed.
 fn settled(bed: &Testbed) -> Result<(Counters, Counters, LinkStats)> {
     const TRIES: usize = 100;
 
@@ -177,7 +176,7 @@ fn segmentation_and_checksums_are_counted_as_they_leave() -> Result {
     let segmented = |packets: u64| packets >= 4 * MIB * 9 / 10 / 1500;
     assert!(segmented(packets), "{packets}");
     assert!(moved(&before, &after, "tx-needs-csum") >= packets);
-    // What was sent is counted later than what is queued.
+    // Packets are counted as sent later than they are queued.
     for (name, segments) in [("tx-packets", packets), ("tx-bytes", wire)] {
         bed.wait_until(before[name] + segments, || Ok(counters()?[name]))?;
     }
@@ -191,7 +190,7 @@ fn segmentation_and_checksums_are_counted_as_they_leave() -> Result {
     assert_eq!(moved(&before, &after, "tx-hw-gso-packets"), 0);
     assert_eq!(moved(&before, &after, "tx-hw-gso-wire-packets"), 0);
 
-    // ICMP has its checksum from the stack.
+    // The stack computes ICMP checksums.
     let before = counters()?;
     bed.guest.call(Ping {
         ns: bed.local.ns,
@@ -219,7 +218,7 @@ fn standard_stats(bed: &Testbed) -> Result<StandardStats> {
     })?)
 }
 
-/// Statistics that agree with each other: registers are read one after the other, and no frame came
+/// Statistics that agree with each other: registers are read one after the other, with no frame
 /// in between.
 fn settled_stats(bed: &Testbed) -> Result<StandardStats> {
     const TRIES: usize = 100;
@@ -262,13 +261,13 @@ fn the_device_counts_frames_by_the_standards() -> Result {
     assert!(grown(RX_OCTETS) > 4 * MIB && grown(RX_OCTETS) < 5 * MIB + again);
     assert!(grown(TX_FRAMES) > 0, "acknowledgements");
     assert!(grown(TX_OCTETS) >= 64 * grown(TX_FRAMES));
-    // Every frame is of one size, and the driver saw it.
+    // Every frame is in one size bin, and the driver saw it.
     let [rx, tx] = [RX_FRAMES, TX_FRAMES].map(|id| count(&after, "eth-mac", id));
     assert!(
         rx >= packets.rx_packets && tx >= packets.tx_packets,
         "{after:?}, {packets:?}"
     );
-    // QEMU's wire carries frames that silicon would have padded; they are too short for the sizes.
+    // QEMU's wire carries frames that silicon would have padded; they are too short for the bins.
     let undersize = count(&after, "rmon", 0);
     assert_eq!(sizes(&after.rx_sizes) + undersize, rx, "{after:?}");
     assert_eq!(after.rx_sizes[0].0, 64);
@@ -278,7 +277,7 @@ fn the_device_counts_frames_by_the_standards() -> Result {
     assert!(count(&after, "rmon", 3) == 0, "no jabbers");
     assert_eq!(count(&after, "eth-ctrl", 0), 0, "no pause frames");
 
-    // They outlive the interface's going down.
+    // They survive taking the interface down.
     bed.set_interface(bed.local, false)?;
     bed.set_interface(bed.local, true)?;
     let later = standard_stats(&bed)?;

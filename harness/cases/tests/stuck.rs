@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A device that neither stops its queues nor comes out of a reset keeps their memory.
+//! The memory of a device that neither stops its queues nor comes out of a reset is leaked.
 //!
-//! QEMU's does both at once. So its registers are hidden behind its expansion ROM, which is mapped
-//! over them and reads as a device that is stuck. Behind the ROM the device goes on: it knows nothing
-//! of what the driver writes, and fills the buffers that it has.
+//! QEMU's device does both immediately. So its registers are hidden behind its expansion ROM, which
+//! is mapped over them and reads as a stuck device. Behind the ROM the device goes on: it does not
+//! see the driver's writes, and fills the buffers that it has.
 
 use std::{fs, path::PathBuf};
 
@@ -30,24 +30,24 @@ const RXDCTL: u32 = 0xc028;
 const RQDPC: u32 = 0xc030;
 const TXDCTL: u32 = 0xe028;
 const ENABLE: u32 = 1 << 25;
-/// Packets that a queue has missed since it was asked last, whenever that was.
+/// Packets that a queue has missed since the last read, at every read.
 const MISSED: u32 = 7;
-/// From a queue's registers to the next one's.
+/// Distance from a queue's registers to the next one's.
 const STRIDE: u32 = 0x40;
 
-/// Where the expansion ROM's address is in the configuration space, and what maps it (PCI
-/// specification, 6.2.5.2).
+/// Offset of the expansion ROM's base address in configuration space, and the bit that maps it
+/// (PCI specification, 6.2.5.2).
 const ROM_ADDRESS: u16 = 0x30;
 const ROM_ENABLE: u16 = 1;
 
-/// What the debug kernel finds, as it is leaked on purpose: rings that `Rings::new()` made, with its name
-/// mangled.
+/// What kmemleak finds, as it is leaked on purpose: rings allocated in `Rings::new()`, with its
+/// name mangled.
 const LEAKED_RINGS: &[&str] = &["unreferenced object 0x", "updown", "Rings3new", "[rigb]"];
 
-/// And where the memory of an AF_XDP socket is made (`net/xdp`).
+/// The functions that allocate the memory of an AF_XDP socket (`net/xdp`).
 const LEAKED_SOCKET: [&str; 3] = ["xdp_umem_create", "xp_dma_map", "xp_create_and_assign_umem"];
 
-/// The image of registers that are stuck.
+/// An image of stuck registers.
 fn stuck() -> Vec<u8> {
     let mut image = vec![0; BAR];
     let mut set = |register: u32, value: u32| {
@@ -94,14 +94,14 @@ fn bar_address(bed: &Testbed, device: &str) -> Result<u32> {
     Ok(u32::from_str_radix(start.trim_start_matches("0x"), 16)?)
 }
 
-/// Boots a guest whose NICs have those registers as ROM.
+/// Boots a guest whose NICs have that image as ROM.
 fn boot(name: &str) -> Result<Testbed> {
     let rom = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.rom"));
     fs::write(&rom, stuck())?;
     Testbed::options().rom(rom).boot(name)
 }
 
-/// Takes the interface down and up, and sees it work.
+/// Takes the interface down and up, and checks that it works.
 fn recover(bed: &Testbed) -> Result {
     bed.set_interface(bed.local, false)?;
     bed.set_interface(bed.local, true)?;
@@ -124,7 +124,7 @@ fn memory_of_queues_that_do_not_stop_is_never_freed() -> Result {
     };
     let device = bed.pci_device(bed.local)?;
     let address = bar_address(&bed, &device)?;
-    // The device has something to write all the time.
+    // Keep the device writing all the time.
     let port = bed.port();
     let mut sink = bed.guest.start(UdpSink {
         ns: bed.local.ns,
@@ -180,7 +180,7 @@ fn statistics_of_the_interface_read_no_register() -> Result {
 
     hide(&bed, &device, address, true)?;
     assert_eq!((missed()?, missed()?), (0, 0));
-    // Those of queues have it, and the interface's know it from there.
+    // Those of queues read it, and from then on the interface's include it.
     let queues = bed.queue_stats(bed.local, QueueKind::Rx, "rx-hw-drop-overruns")?;
     assert_eq!(queues, [u64::from(MISSED); 2]);
     assert_eq!(missed()?, queues.iter().sum::<u64>());
@@ -201,9 +201,9 @@ fn memory_of_a_socket_whose_queue_does_not_stop_stays_pinned() -> Result {
     }
     let device = bed.pci_device(bed.local)?;
     let address = bar_address(&bed, &device)?;
-    // Pages that the kernel has pinned for somebody.
+    // Pages that the kernel has pinned.
     let pinned = || -> Result<u64> {
-        // Processors count for themselves.
+        // The counters are per CPU.
         bed.guest.call(WriteFile {
             ns: Ns::Local,
             path: "/proc/sys/vm/stat_refresh".to_owned(),
@@ -242,7 +242,7 @@ fn memory_of_a_socket_whose_queue_does_not_stop_stays_pinned() -> Result {
     bed.wait_xsk_gone(bed.local)?;
     assert_eq!(pinned()? - before, CHUNKS, "the device may still write it");
 
-    // Another socket takes its place, and goes.
+    // Another socket takes its place, and is closed.
     let next = bed.guest.start(socket)?;
     next.stop()?;
     bed.wait_xsk_gone(bed.local)?;

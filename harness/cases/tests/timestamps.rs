@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The device's clock, and what it timestamps with it: frames that are sent, and PTP messages that are
-//! received.
+//! The device's clock, and the frames it timestamps: sent frames, and received PTP messages.
 
 use std::{thread, time::Duration};
 
@@ -37,7 +36,7 @@ fn message(bed: &Testbed, kind: u8) -> Vec<u8> {
     frame
 }
 
-/// Has the peer send messages; when they came, as far as the device says.
+/// Has the peer send messages; returns when they arrived, where the device says.
 fn receive(bed: &Testbed, kinds: &[u8]) -> Result<Vec<Option<u64>>> {
     Ok(bed.guest.call(TimestampFrames {
         exchange: ExchangeFrames {
@@ -54,7 +53,7 @@ fn receive(bed: &Testbed, kinds: &[u8]) -> Result<Vec<Option<u64>>> {
     })?)
 }
 
-/// Asserts that timestamps are of between two readings, each later than the one before.
+/// Asserts that timestamps lie between two readings, each later than the one before.
 #[track_caller]
 fn assert_between(before: ClockReading, timestamps: &[u64], after: ClockReading) {
     let times: Vec<u64> = [&[before.time], timestamps, &[after.time]].concat();
@@ -86,8 +85,8 @@ fn the_device_timestamps_what_it_sends_with_its_clock() -> Result {
         }
     }
 
-    // One frame at a time can wait for its timestamp: others go without, and all is counted.
-    // The program waits a few seconds for each, and a slow guest's timestamps can be later than that.
+    // One frame at a time can wait for its timestamp: others go without, and all are counted. The
+    // program waits a few seconds for each, and a slow guest's timestamps can be later than that.
     let timestamps = bed.tx_timestamps(Family::V4, 30, 64)?;
     assert!(timestamps.is_sorted(), "{timestamps:?}");
     let counted = || {
@@ -105,7 +104,7 @@ fn the_device_timestamps_what_it_sends_with_its_clock() -> Result {
     assert!(counted.delivered >= Some(done), "{counted:?}");
     assert_eq!(counted.lost, Some(0), "{counted:?}");
 
-    // The frames went out all the same, and traffic goes on beside timestamps.
+    // The frames were sent all the same, and other traffic goes on alongside timestamps.
     bed.stream(bed.local, bed.peer, Family::V4)
         .transfer(&bed, MIB, &[64 << 10])?;
     bed.finish()?;
@@ -145,7 +144,7 @@ fn the_device_timestamps_the_messages_that_are_asked_for() -> Result {
         assert_between(before, &timestamps, after);
     }
 
-    // A program that looks at them first takes nothing away.
+    // An XDP program that sees the frames first does not affect timestamps.
     bed.set_hwtstamp(false, PTP_V2_L2_SYNC)?;
     bed.guest.call(AttachXdp {
         ns: bed.local.ns,
@@ -161,7 +160,7 @@ fn the_device_timestamps_the_messages_that_are_asked_for() -> Result {
     assert_eq!(timestamps.len(), 5, "beside a program: {timestamps:?}");
     assert_between(before, &timestamps, bed.read_clock()?);
 
-    // All frames it cannot.
+    // The device cannot timestamp all frames.
     bed.set_hwtstamp(true, PTP_V2_L2_SYNC)?;
     let refused = bed.set_hwtstamp(true, ALL).err();
     assert_eq!(refused.and_then(|error| error.errno()), Some(ERANGE));
@@ -175,7 +174,7 @@ fn a_timestamp_that_nobody_took_does_not_keep_others_away() -> Result {
     let bed = Testbed::options().boot("timestamps-left")?;
     bed.set_hwtstamp(false, PTP_V2_L2_SYNC)?;
 
-    // To somebody else: the device timestamps it, and drops it.
+    // To another address: the device timestamps it, and drops it.
     let mut frame = message(&bed, SYNC);
     frame[..6].copy_from_slice(&[0x02, 0, 0, 0, 0, 0x99]);
     bed.send_frame(bed.peer, frame)?;
@@ -196,7 +195,7 @@ fn the_clock_can_be_set_and_made_faster_or_slower() -> Result {
     for (ppm, factor) in [(0, 1.0), (400_000, 1.4), (-250_000, 0.75), (0, 1.0)] {
         bed.change_clock(ClockChange::Rate(ppm))?;
         let first = bed.read_clock()?;
-        // Until the bounds say something, however slow the machine is.
+        // Until the bounds are tight enough, however slow the machine is.
         let (slowest, fastest) = loop {
             thread::sleep(Duration::from_secs(1));
             let (slowest, fastest) = first.rate_to(bed.read_clock()?);
@@ -210,8 +209,8 @@ fn the_clock_can_be_set_and_made_faster_or_slower() -> Result {
         );
     }
 
-    // It went all the time since, but no longer than the guest lives, whose own clock is as good as
-    // its rate was told.
+    // It kept running, but for no longer than the guest's own clock says, which is only as accurate
+    // as its calibration.
     let bounds = |from: u64, first: ClockReading, last: ClockReading| {
         let most = last.after - first.before;
         from <= last.time && last.time - from <= most + most / 1000

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Tokens: a receiver that keeps them starves, and goes on when it returns them.
+//! Tokens: a receiver that keeps them starves, and resumes when it returns them.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use protocol::{Command, Release, kernel::WriteFile, netdev::QueueKind};
 
 const MIB: u64 = 1 << 20;
 
-/// How long to listen before the next look.
+/// How long to wait for events before checking again.
 const PAUSE: Duration = Duration::from_millis(200);
 
 #[test]
 fn a_receiver_that_keeps_its_tokens_stalls_and_goes_on_when_it_returns_them() -> Result {
     let bytes = 24 * MIB;
     let bed = Testbed::devmem("tokens-kept")?;
-    // Nothing is sent on the bound queue's pair: completions would have it polled.
+    // Nothing is sent on the bound queue's pair: TX completions would get it polled.
     bed.guest.call(WriteFile {
         ns: bed.local.ns,
         path: format!("/sys/class/net/{}/queues/tx-0/xps_cpus", bed.local.name()),
@@ -28,7 +28,7 @@ fn a_receiver_that_keeps_its_tokens_stalls_and_goes_on_when_it_returns_them() ->
     let mut sink = stream.devmem_sink(&bed, 1, 8 * MIB, Release::Never)?;
     let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?;
 
-    // It stalls: the pool is empty and nothing comes back.
+    // It stalls: the pool is empty and nothing is returned.
     let mut starved = 0;
     while starved == 0 {
         let event = sink.next_event(PAUSE)?;
@@ -40,8 +40,8 @@ fn a_receiver_that_keeps_its_tokens_stalls_and_goes_on_when_it_returns_them() ->
         "the receiver holds net_iovs"
     );
 
-    // Soon no packet fits any more, so that no interrupt comes: the queue looks for memory by itself, more
-    // often than packets make it.
+    // Soon no packet fits any more and no interrupt arrives: the queue polls for memory by itself,
+    // more often than packets make it.
     let counts = || -> Result<_> {
         let starved = bed.statistic(bed.local, "rx_starved")?;
         let packets = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?[1];
@@ -53,8 +53,8 @@ fn a_receiver_that_keeps_its_tokens_stalls_and_goes_on_when_it_returns_them() ->
         Ok((now.0 - before.0).saturating_sub(now.1 - before.1))
     })?;
 
-    // It goes on whenever tokens come back, until all is there. What it kept is checked at each
-    // release: no net_iov was used again meanwhile.
+    // It resumes whenever tokens are returned, until everything has arrived. Each release checks
+    // what was kept: no net_iov was reused meanwhile.
     while !sink.ended() {
         sink.tell(Command::ReleaseAll)?;
         while sink.next_event(PAUSE)?.is_some() {}

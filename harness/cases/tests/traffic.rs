@@ -12,8 +12,8 @@ const MIB: u64 = 1 << 20;
 /// A frame of 42 bytes, such as an ARP request, is padded to 60.
 const PADDING: u64 = 18;
 
-/// Packets that the NIC handed up, and what they were when they reached TCP and others over IPv4:
-/// less, where receive offload merged them.
+/// Packets that the NIC passed up the stack, and how many IPv4 delivered to TCP and others: fewer
+/// where GRO merged them.
 fn received_and_delivered(bed: &Testbed, station: Station) -> Result<[u64; 2]> {
     Ok([
         bed.link_stats(station)?.rx_packets,
@@ -24,7 +24,7 @@ fn received_and_delivered(bed: &Testbed, station: Station) -> Result<[u64; 2]> {
 fn ping_and_tcp_both_ways(mtu: u32, name: &str) -> Result {
     let bed = Testbed::options().mtu(mtu).boot(name)?;
     let [local, peer] = bed.stations();
-    // As many as TCP may have on the way, so that none is lost where the guest is slow to take them.
+    // As many as TCP may have in flight, so that none is lost where the guest is slow to receive.
     bed.set_receive_ring(peer, 4096)?;
     let before = [bed.link_stats(local)?, bed.link_stats(peer)?];
 
@@ -51,7 +51,7 @@ fn ping_and_tcp_both_ways(mtu: u32, name: &str) -> Result {
                 .transfer(&bed, 8 * MIB, &[64 << 10])?;
             let now = received_and_delivered(&bed, to)?;
             let (received, delivered) = (now[0] - received, now[1] - delivered);
-            // With segments of 9000 bytes, six or seven at the most make a packet.
+            // With segments of 9000 bytes, at most six or seven make a packet.
             assert!(
                 family == Family::V6 || mtu > 1500 || received > 2 * delivered,
                 "GRO merges: {received} packets became {delivered}"
@@ -59,13 +59,13 @@ fn ping_and_tcp_both_ways(mtu: u32, name: &str) -> Result {
         }
     }
 
-    // All bytes that the stack counted into the TX queues came out again.
+    // All bytes that BQL counted as queued were counted as completed.
     let limit = bed.byte_queue_limits(local.interface, 0..2, "limit")?;
     assert!(limit > 0, "BQL is not fed");
     bed.wait_all_sent(local.interface, 0..2)?;
 
-    // What one end sends is what the other receives, but for the padding of short frames: the
-    // headers of every segment count.
+    // One end receives what the other sends, except for the padding of short frames: the headers of
+    // every segment count.
     let (sent, received) = (bed.link_stats(local)?, bed.link_stats(peer)?);
     let sent_bytes = sent.tx_bytes - before[0].tx_bytes;
     let received_bytes = received.rx_bytes - before[1].rx_bytes;
@@ -120,8 +120,8 @@ fn frames_arrive_whole_that_devices_read_and_write_through_bounce_buffers() -> R
         Ok(text.trim().parse()?)
     };
     assert!(used()? > 0, "no bounce buffer is used");
-    // First on: no address was asked for yet, which is not split, nor are headers that are
-    // too long.
+    // On first: no neighbour is resolved yet, and ARP is not split, nor are headers that are too
+    // long.
     for split in [DataSplit::On, DataSplit::Off] {
         bed.set_header_split(bed.local, split)?;
         for (from, to) in [(bed.peer, bed.local), (bed.local, bed.peer)] {
@@ -146,7 +146,7 @@ fn frames_arrive_whole_that_devices_read_and_write_through_bounce_buffers() -> R
             stream.transfer(&bed, MIB, &[64 << 10])?;
         }
     }
-    // Each mapping has a bounce buffer, so that one that is left shows.
+    // Each mapping has a bounce buffer, so a leaked mapping shows.
     for station in bed.stations() {
         bed.set_interface(station, false)?;
     }

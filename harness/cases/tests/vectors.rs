@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Queue pairs, their interrupts and page pools: a pair for each processor at first, a vector for
-//! each pair that the device has, and one for the link.
+//! Queue pairs, their interrupts and page pools: by default a pair for each processor, a vector
+//! for each pair that the device has, and one for the link.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ const CPUS: u32 = 3;
 /// As many as there are vectors, without the link's.
 const PAIRS: u32 = 9;
 
-/// How often the interrupts came that `/proc/interrupts` has a matching line of.
+/// The counts of the interrupts with a matching line in `/proc/interrupts`.
 fn interrupts(bed: &Testbed, matches: impl Fn(&str) -> bool) -> Result<Vec<u64>> {
     let text = bed.guest.call(ReadFile {
         ns: Ns::Local,
@@ -69,7 +69,7 @@ fn each_processor_has_a_queue_pair_with_pools_and_a_vector_and_the_link_a_vector
     let handlers = (named("rigb-queue")?.len(), named("rigb-link")?.len());
     assert_eq!(handlers, (2 * PAIRS as usize, 2));
 
-    // Where each queue's buffers come from: for whole frames, or for headers and for payload.
+    // The pools of each queue's buffers: one for whole frames, or one each for headers and payload.
     for (split, wanted) in [(DataSplit::Off, 1), (DataSplit::On, 2)] {
         bed.set_header_split(bed.local, split)?;
         let pools = bed.page_pools(bed.local)?;

@@ -15,11 +15,11 @@ const STRIP: &str = "rx-vlan-hw-parse";
 const INSERT: &str = "tx-vlan-hw-insert";
 const FILTER: &str = "rx-vlan-filter";
 
-/// Device control, and its bit for tags (82576 datasheet, 8.2.1).
+/// Device control, and its VLAN mode bit (82576 datasheet, 8.2.1).
 const CTRL: u32 = 0;
 const VME: u32 = 1 << 30;
 
-/// Asserts that the device lets in frames with the tag of VLAN `id`, or that it does not.
+/// Asserts that the device accepts frames with the tag of VLAN `id`, or that it does not.
 fn assert_filter(bed: &Testbed, id: u16, lets_in: bool, what: &str) {
     let [id_high, id_low] = id.to_be_bytes();
     let (tag, own) = ([0x81, 0, id_high, id_low], bed.local.mac());
@@ -57,7 +57,7 @@ fn tags_are_handled_by_the_device_or_by_the_kernel_and_traffic_passes() -> Resul
         }
         assert!(bed.statistic(bed.local, "tx_tso")? > tso, "segmented");
     }
-    // Without the kernel's help on the other side, too.
+    // Also with the peer stripping tags and verifying checksums in software.
     bed.set_features(bed.peer, &[(STRIP, false), ("rx-checksum", false)])?;
     bed.stream(local, peer, Family::V4)
         .transfer(&bed, 2 * MIB, &[64 << 10])?;

@@ -12,18 +12,18 @@ const MIB: u64 = 1 << 20;
 
 const EXDEV: i32 = 18;
 
-/// How long to listen before the next look.
+/// How long to wait for events before checking again.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// A dma-buf of the guest's RAM.
 const DMABUF: ZcrxMemory = ZcrxMemory::DmaBuf(Memory::Udmabuf);
 
-/// A dma-buf of large pieces.
+/// A dma-buf of large chunks.
 const HEAP: ZcrxMemory = ZcrxMemory::DmaBuf(Memory::SystemHeap);
 
 const MEMORY: [ZcrxMemory; 2] = [ZcrxMemory::User, DMABUF];
 
-/// All bytes are in the area, and right, and no CPU put them there.
+/// Asserts that all bytes are in the area and correct, and no CPU put them there.
 fn assert_zero_copy(received: &ReceivedByRing, bytes: u64) {
     assert_eq!(
         (
@@ -102,7 +102,7 @@ fn payload_goes_to_the_accelerator_through_a_ring_and_leaves_no_trace_in_ram() -
         let source = stream.source_filled_by_host(&bed, bytes)?;
         let verified = stream.verify_and_release(&bed, &mut sink, |_| ())?;
 
-        // Both jobs still exist: what they had in memory is there.
+        // Both jobs still exist, and so does their memory.
         let traces = stream.traces_in_ram(&bed, bytes)?;
         assert!(
             traces.is_empty(),
@@ -125,7 +125,7 @@ fn the_kernel_syncs_an_accelerators_memory_that_nobody_mapped_for_a_ring() -> Re
     for parts in KernelFault::SyncOfBusAddresses.complaints() {
         bed.guest.expect_log(parts);
     }
-    // Of few pieces: each takes long.
+    // Only a few net_iovs: each takes long.
     let area = 8 * 4096;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let ring = stream.zcrx_sink_spec(1, ZcrxMemory::DmaBuf(ACCELERATOR), area, Release::Immediate);
@@ -166,10 +166,10 @@ fn a_ring_gets_an_accelerators_memory_only_where_pci_lets_the_nic_reach_it() -> 
 fn a_jumbo_frame_is_one_fragment_of_a_buffer_that_holds_it() -> Result {
     let bytes = 16 * MIB;
     let bed = Testbed::devmem("zcrx-large")?;
-    // An area's pages come back in the background, some time after its ring.
+    // An area's pages are freed in the background, some time after its ring.
     bed.reserve_huge_pages(4 * bytes)?;
     let heap = [(4, 3), (8, 2), (16, 1), (32, 1), (64, 1)].map(|size| (HEAP, size));
-    // Buffers must be contiguous: user memory of huge pages.
+    // Buffers must be contiguous, so user memory must be huge pages.
     let user = [(8, 2), (16, 1), (64, 1)].map(|size| (ZcrxMemory::User, size));
     for family in Family::BOTH {
         for (memory, (kib, fragments)) in heap.into_iter().chain(user) {
@@ -219,7 +219,7 @@ fn payload_that_comes_in_on_another_queue_is_copied_and_counted() -> Result {
         "{received:?}"
     );
 
-    // Nothing can be copied where the CPU may not write.
+    // Nothing can be copied to memory that the CPU may not write.
     bed.wait_rings_gone(bed.local)?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let sink = stream.zcrx_sink(&bed, 1, DMABUF, 16 * MIB, Release::Immediate)?;
@@ -243,15 +243,15 @@ fn a_receiver_that_keeps_its_buffers_stalls_and_goes_on_when_it_gives_them_back(
     let mut sink = stream.zcrx_sink(&bed, 1, ZcrxMemory::User, 8 * MIB, Release::Never)?;
     let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?;
 
-    // It stalls: the area is in use, and nothing comes back through the refill ring.
+    // It stalls: the area is in use, and nothing is returned through the refill ring.
     while bed.statistic(bed.local, "rx_starved")? == 0 {
         let event = sink.next_event(PAUSE)?;
         assert!(!sink.ended(), "the receiver ended: {event:?}");
     }
     assert!(bed.net_iovs_outstanding(bed.local)? > 0);
 
-    // It goes on whenever buffers come back, until all is there. Nothing was copied meanwhile: a
-    // queue without buffers receives nothing.
+    // It resumes whenever buffers are returned, until everything has arrived. Nothing was copied
+    // meanwhile: a queue without buffers receives nothing.
     while !sink.ended() {
         sink.tell(Command::ReleaseAll)?;
         while sink.next_event(PAUSE)?.is_some() {}
@@ -270,7 +270,7 @@ fn rings_that_are_always_full_lose_nothing() -> Result {
     let bed = Testbed::devmem("zcrx-small")?;
     for memory in MEMORY {
         let stream = bed.stream(bed.peer, bed.local, Family::V4);
-        // A receive ends whenever the completion queue is full, and is asked for again.
+        // A receive request ends whenever the completion queue is full, and is submitted again.
         let mut ring = stream.zcrx_sink_spec(1, memory, 8 * MIB, Release::Immediate);
         (ring.refill_entries, ring.completions) = (Some(8), Some(16));
         let sink = bed.guest.start(ring)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What happens to a ring's queue when something is taken away: the ring, its owner, the interface,
+//! What happens to a ring's queue when something is removed: the ring, its owner, the interface,
 //! the driver. Rings whose area is a dma-buf are in the matrix of `teardown`.
 
 use std::time::Duration;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use cases::{Family, Result, Testbed, assert_refused, assert_whole};
 use protocol::{Command, Memory, Release, ZcrxMemory, kernel::UnloadModule};
 
-/// What joining a job fails with whose process was killed.
+/// The errno of joining a job whose process was killed.
 const ESRCH: i32 = 3;
 
 const MIB: u64 = 1 << 20;
 
-/// How long to listen before the next look.
+/// How long to wait for events before checking again.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// A dma-buf of the guest's RAM.
@@ -141,7 +141,7 @@ fn the_driver_unloads_with_a_ring_on_a_queue() -> Result {
         name: "rigb".to_owned(),
     })?;
     source.stop()?;
-    // No error comes: the ring gets no completion, and the connection is silent.
+    // No error is reported: the ring gets no completion, and the connection is silent.
     let report = sink.stop()?;
     assert_eq!(report.mismatch, None, "{report:?}");
 

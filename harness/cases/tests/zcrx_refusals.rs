@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Rings that must be refused a queue, each with its errno and the precondition by name.
+//! Rings that must be refused a queue, each with its errno and a message naming the precondition.
 
 use cases::{Family, Result, Testbed};
 use protocol::{Binding, Memory, Release, ZcrxMemory};
@@ -12,10 +12,10 @@ const EINVAL: i32 = 22;
 const ERANGE: i32 = 34;
 const EOPNOTSUPP: i32 = 95;
 
-/// A dma-buf of large pieces.
+/// A dma-buf of large chunks.
 const HEAP: ZcrxMemory = ZcrxMemory::DmaBuf(Memory::SystemHeap);
 
-/// The errno and the words with which a ring is refused a queue; `None` if it is not.
+/// The errno and the message with which a ring is refused a queue; `None` if it is not.
 fn refusal(bed: &Testbed, queue: u32) -> Option<(i32, String)> {
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let ring = stream.zcrx_sink_spec(queue, ZcrxMemory::User, MIB, Release::Immediate);
@@ -61,8 +61,8 @@ fn a_ring_is_refused_a_queue_that_does_not_exist_or_takes_unsplit_packets() -> R
 #[test]
 fn a_ring_is_refused_buffers_that_the_driver_or_the_area_does_not_have() -> Result {
     let bed = Testbed::devmem("zcrx-no-large")?;
-    // More than the driver has, no power of two, less than a page, and a last piece of the area
-    // that is a single page.
+    // More than the driver supports, not a power of two, less than a page, and an area whose last
+    // chunk is a single page.
     for (rx_buf_len, area_bytes, errno, words) in [
         (128 << 10, 4 * MIB, ERANGE, "131072 bytes are too large"),
         (12 << 10, 4 * MIB, EINVAL, "12288"),

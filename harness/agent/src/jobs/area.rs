@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What io_uring zero-copy receive receives into.
+//! The memory that io_uring zero-copy receive receives into.
 
 use anyhow::{Result, bail};
 use devmem::{
@@ -58,7 +58,7 @@ impl AreaMemory {
         }
     }
 
-    /// Where it lies.
+    /// Its physical address ranges.
     pub(super) fn physical_ranges(&self) -> devmem::Result<Vec<PhysicalRange>> {
         match self {
             Self::User(memory) => memory.physical_pages(),

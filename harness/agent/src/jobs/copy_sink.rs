@@ -81,7 +81,7 @@ impl Sink {
         }
     }
 
-    /// Copies a piece of the stream into the dma-buf, around its end.
+    /// Copies a piece of the stream into the dma-buf, wrapping around at its end.
     fn copy(&self, stream_offset: u64, piece: &[u8]) -> devmem::Result<()> {
         self.dmabuf.begin_cpu_access(CpuAccess::Write)?;
         let mut at = (stream_offset % self.dmabuf.len() as u64) as usize;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Receives a TCP stream into a dma-buf and sends it on from the same memory.
+//! Receives a TCP stream into a dma-buf and forwards it from the same memory.
 
 use std::{
     collections::BTreeMap,
@@ -71,7 +71,7 @@ pub(super) fn set_up(id: JobId, spec: DevmemRelay) -> Result<Ready> {
     }))
 }
 
-/// What lives until the job is joined: the host may still be reading.
+/// Lives until the job is joined: the host may still be reading.
 struct Hold {
     _dmabuf: Memory,
     _binding: RxBinding,
@@ -86,7 +86,7 @@ impl Control for Hold {
 
 /// Pieces of the dma-buf that were received and are being sent.
 ///
-/// A fragment is the relay's from its receipt to the return of its token, so no two pieces overlap.
+/// The relay owns a fragment from its receipt to the return of its token, so no two pieces overlap.
 #[derive(Default)]
 struct Held {
     /// By offset in the dma-buf.
@@ -94,7 +94,7 @@ struct Held {
     bytes: u64,
 }
 
-/// Fragments that follow each other in the dma-buf as they do in the stream: one send.
+/// Fragments that are contiguous in the dma-buf as in the stream: one send.
 struct Piece {
     len: u64,
     /// Bytes whose sends are not complete.
@@ -103,7 +103,7 @@ struct Piece {
 }
 
 impl Held {
-    /// Takes fragments in; returns the sends that they make, in the order of the stream.
+    /// Adds fragments; returns the sends that they make up, in stream order.
     fn take_in(&mut self, fragments: &[Fragment]) -> Vec<(u64, u64)> {
         let mut sends: Vec<(u64, u64)> = Vec::new();
         for fragment in fragments {
@@ -135,7 +135,7 @@ impl Held {
         sends
     }
 
-    /// Notes that `len` bytes at `offset` are sent; returns the tokens of the piece when all of it
+    /// Notes that `len` bytes at `offset` are sent; returns the tokens of the piece once all of it
     /// is.
     fn completed(&mut self, offset: u64, len: u64) -> Option<Vec<Token>> {
         let (&start, piece) = self.pieces.range_mut(..=offset).next_back()?;
@@ -215,7 +215,7 @@ impl Relay<'_> {
         Ok(())
     }
 
-    /// Sends what was received from where it is.
+    /// Sends received payload from where it is.
     fn send_on(&mut self, received: &Received, incoming: &TcpStream) -> Result<()> {
         self.report.received += received.bytes();
         self.report.linear_bytes += received.linear.len() as u64;
@@ -246,7 +246,7 @@ impl Relay<'_> {
         Ok(())
     }
 
-    /// Returns to the NIC what was sent.
+    /// Returns the tokens of payload that was sent.
     fn return_completed(&mut self, incoming: &TcpStream) -> Result<()> {
         let mut tokens = Vec::new();
         for completion in self.sender.completions().context("reading completions")? {
@@ -266,7 +266,7 @@ impl Relay<'_> {
             tv_sec: 0,
             tv_nsec: 20_000_000,
         };
-        // A filled error queue is reported as POLLERR, whatever is asked for.
+        // A non-empty error queue is reported as POLLERR, whatever events are requested.
         let completions = PollFd::new(self.sender.stream(), PollFlags::empty());
         let mut sockets = vec![completions];
         sockets.extend(incoming.map(|socket| PollFd::new(socket, PollFlags::IN)));

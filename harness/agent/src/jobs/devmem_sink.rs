@@ -30,8 +30,8 @@ use crate::{
 };
 
 pub(super) fn set_up(id: JobId, spec: DevmemSink) -> Result<Ready> {
-    // The window closes when what waits in the socket takes half of the dma-buf. A larger window
-    // would invite packets for which there is no memory.
+    // The window closes when payload waiting in the socket takes half of the dma-buf. A larger
+    // window would invite packets for which there is no memory.
     let buffer = (spec.dmabuf_bytes / 4) as usize;
     let listener = Arc::new(netns::within(spec.ns, || {
         tcp::listen(spec.listen, Some(buffer))
@@ -68,7 +68,7 @@ pub(super) fn set_up(id: JobId, spec: DevmemSink) -> Result<Ready> {
     }))
 }
 
-/// What the receiving thread and those who steer it share.
+/// State shared by the receiving thread and the threads that control it.
 ///
 /// The dma-buf and the binding live until the job is joined: the host may still be reading.
 struct Sink {
@@ -82,13 +82,13 @@ struct Sink {
     changed: Condvar,
 }
 
-/// Fragments that follow each other in the stream.
+/// Consecutive fragments of the stream.
 struct Batch {
     stream_offset: u64,
     fragments: Vec<Fragment>,
 }
 
-/// Fragments whose tokens were not returned yet, and the socket that they are returned on.
+/// Fragments whose tokens are not returned yet, and the socket to return them on.
 struct Held {
     stream: Weak<TcpStream>,
     batches: BTreeMap<u64, Batch>,
@@ -135,7 +135,7 @@ impl Control for Sink {
                 return Err(not_understood("DevmemSink", other));
             }
         }
-        // With the lock, so that a waiter does not miss it between its look and its wait.
+        // Under the lock, so that a waiter cannot miss it between its check and its wait.
         let held = lock(&self.held);
         self.changed.notify_all();
         drop(held);
@@ -163,8 +163,8 @@ impl Sink {
         report
     }
 
-    /// Returns tokens. Until then the payload must be what arrived: it is checked now, so that
-    /// memory that is used again too early is found.
+    /// Returns tokens. Until then the payload must stay as it arrived: it is checked only now, to
+    /// catch memory that is reused too early.
     fn release(&self, held: &mut Held, batch: &Batch) -> Result<()> {
         self.check(&mut held.checker, batch)?;
         // The kernel took all tokens back when the socket closed.
@@ -175,7 +175,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Checks what will not be released.
+    /// Checks fragments that will not be released.
     fn check_held(&self) -> Result<(), Failure> {
         let mut held = lock(&self.held);
         let Held {
@@ -240,7 +240,7 @@ impl Sink {
     }
 }
 
-/// What was received so far.
+/// The progress so far.
 struct Progress<'a> {
     sink: &'a Sink,
     meter: Meter,
@@ -274,7 +274,7 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Counts and reports what one call received.
+    /// Counts and reports what one receive call returned.
     fn take_in(&mut self, received: &Received) -> Result<()> {
         if received.bytes() == 0 {
             return Ok(());
@@ -293,7 +293,7 @@ impl<'a> Progress<'a> {
         self.device(&run)
     }
 
-    /// Fragments that follow each other in the stream: one batch.
+    /// Consecutive fragments of the stream: one batch.
     fn device(&mut self, fragments: &[Fragment]) -> Result<()> {
         if fragments.is_empty() {
             return Ok(());
@@ -310,7 +310,7 @@ impl<'a> Progress<'a> {
             stream_offset,
             fragments: fragments.to_vec(),
         };
-        // Held before it is reported: the host may answer faster than this thread goes on.
+        // Held before it is reported: the host may answer before this thread continues.
         let mut held = lock(&self.sink.held);
         if spec.release != Release::Immediate {
             held.batches.insert(batch, taken);

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{failure, netns, rtnetlink};
 
-/// How long to wait for the last completions after the peer took everything.
+/// How long to wait for the last completions after the peer has received everything.
 const LAST_COMPLETIONS: Duration = Duration::from_secs(30);
 
 pub(super) fn set_up(id: JobId, spec: DevmemSource) -> Result<Ready> {
@@ -85,7 +85,8 @@ pub(super) fn set_up(id: JobId, spec: DevmemSource) -> Result<Ready> {
     }))
 }
 
-/// What can be taken from the sender. It lives until the job is joined, and the binding with it.
+/// What commands can take away from the sender. It lives until the job is joined, and so does the
+/// binding.
 struct Steering {
     switch: Arc<Switch>,
     binding: Arc<TxBinding>,
@@ -103,13 +104,13 @@ impl Control for Steering {
     }
 }
 
-/// The dma-buf cut into pieces of one send each, which hold the stream's pieces in turn.
+/// The dma-buf divided into slots of one send each, which hold the stream's pieces in turn.
 struct Slots {
     dmabuf: Arc<Closable>,
     payload: Payload,
     chunk: u64,
     total: u64,
-    /// Bytes of each slot that were sent and not completed.
+    /// Bytes of each slot that were sent but not completed.
     in_flight: Vec<u64>,
 }
 
@@ -118,7 +119,7 @@ impl Slots {
     fn new(spec: &DevmemSource, dmabuf: Arc<Closable>) -> Result<Self> {
         let chunk = u64::from(spec.chunk);
         let total = spec.bytes.unwrap_or(u64::MAX);
-        // A last, shorter piece may use what remains behind the last whole slot.
+        // A last, shorter piece may use the rest behind the last whole slot.
         let needed = total.div_ceil(chunk);
         let whole = spec.dmabuf_bytes / chunk;
         let fits = total <= spec.dmabuf_bytes;
@@ -160,7 +161,7 @@ impl Slots {
         Ok(view.write_at(self.offset(piece) as usize, &bytes)?)
     }
 
-    /// Takes note of a completion.
+    /// Records a completion.
     fn completed(&mut self, completion: &Completion) {
         let slot = (completion.offset / self.chunk) as usize;
         if let Some(in_flight) = self.in_flight.get_mut(slot) {
@@ -210,7 +211,7 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Puts a piece where an earlier one was, once the NIC is done with that.
+    /// Puts a piece into the slot of an earlier one, once the NIC is done with that.
     fn refill(&mut self, piece: u64) -> Result<()> {
         let slot = self.slots.slot(piece);
         while self.slots.in_flight[slot] != 0 && !self.switch.stopped() {
@@ -242,8 +243,8 @@ impl Source<'_> {
                     unreachable = true;
                     self.wait_for_completions()?;
                 }
-                // The first send after that: the kernel takes the device for one that cannot do
-                // zero copy, and looks for the route only then (`tcp_sendmsg_locked()`).
+                // The first send after that: the kernel treats the device as one that cannot do
+                // zero copy, and looks up the route only afterwards (`tcp_sendmsg_locked()`).
                 Err(Error::NotSendable { .. }) if unreachable => {
                     unreachable = false;
                 }
@@ -275,7 +276,7 @@ impl Source<'_> {
             tv_sec: 0,
             tv_nsec: 20_000_000,
         };
-        // A filled error queue is reported as POLLERR, whatever is asked for.
+        // A non-empty error queue is reported as POLLERR, whatever events are requested.
         let mut sockets = [PollFd::new(self.sender.stream(), PollFlags::empty())];
         poll(&mut sockets, Some(&timeout)).context("waiting for completions")?;
         self.take_completions()

@@ -14,14 +14,14 @@ use rustix::{
 
 use super::memory;
 
-/// A dma-buf that a stream is copied into or out of, around its end.
+/// A dma-buf that a stream is copied into or out of, wrapping around at its end.
 pub(super) struct Copies {
     memory: Memory,
     at: usize,
 }
 
 impl Copies {
-    /// Makes the dma-buf, for pieces of at most `piece` bytes.
+    /// Creates the dma-buf, for pieces of at most `piece` bytes.
     pub(super) fn new(from: protocol::Memory, bytes: u64, piece: u32) -> Result<Self> {
         ensure_room(bytes, piece)?;
         Ok(Self {
@@ -67,17 +67,17 @@ pub(super) fn ensure_room(bytes: u64, piece: u32) -> Result<()> {
     Ok(())
 }
 
-/// Fills a dma-buf with something that is not zeros.
+/// Fills a dma-buf with nonzero data.
 pub(super) fn fill(memory: &Memory) -> Result<()> {
     let mut bytes = vec![0; memory.len()];
     Payload::new(0).fill(0, &mut bytes);
     Ok(memory.write_at(0, &bytes)?)
 }
 
-/// Waits for a round time of the guest's clock, a second away at least.
+/// Waits for a round time of the guest's clock that is at least a second away.
 ///
-/// The host's requests arrive at any time. What follows must not depend on that: drivers adapt to
-/// intervals that they measure, and settle into one pattern or another.
+/// The host's requests arrive at arbitrary times. Measurements must not depend on them: drivers
+/// adapt to intervals that they measure, and settle into one pattern or another.
 pub(super) fn wait_for_round_time() -> Result<()> {
     const ROUND: i64 = 10;
     let now = clock_gettime(ClockId::Monotonic);
@@ -88,13 +88,13 @@ pub(super) fn wait_for_round_time() -> Result<()> {
     clock_nanosleep_absolute(ClockId::Monotonic, &start).context("sleeping")
 }
 
-/// Packets that an interface received so far.
+/// Packets that an interface has received so far.
 pub(super) fn packets(ns: Ns, interface: &str) -> Result<u64> {
     let stats = crate::netns::within(ns, || crate::rtnetlink::stats(interface))?;
     Ok(stats.rx_packets)
 }
 
-/// TCP segments that a namespace sent again so far.
+/// TCP segments that a namespace has retransmitted so far.
 pub(super) fn retransmits(ns: Ns) -> Result<u64> {
     let text = crate::netns::within(ns, || {
         fs::read_to_string("/proc/thread-self/net/snmp").context("reading the stack's counters")

@@ -28,11 +28,11 @@ use super::{
 };
 use crate::{control::lock, failure, netns, rtnetlink};
 
-/// Pieces that one call can report: those of 1 MiB in packets of 1500 bytes, and some more.
+/// Fragments that one call can report: those of 1 MiB in packets of 1500 bytes, and some more.
 const PIECES: usize = 1024;
 
 pub(super) fn set_up(id: JobId, spec: MeasuredSink) -> Result<Ready> {
-    ensure!(spec.flows != 0, "no flow receives nothing");
+    ensure!(spec.flows != 0, "flows must not be 0");
     let listener = Arc::new(netns::within(spec.ns, || tcp::listen(spec.listen, None))?);
     let target = Target::new(id, &spec)?;
     let switch = Switch::new("MeasuredSink");
@@ -55,7 +55,7 @@ pub(super) fn set_up(id: JobId, spec: MeasuredSink) -> Result<Ready> {
     }))
 }
 
-/// Accepts so many connections. `None` when the job was stopped meanwhile.
+/// Accepts `flows` connections. `None` if the job was stopped meanwhile.
 fn accept(
     listener: Arc<TcpListener>,
     switch: &Switch,
@@ -115,7 +115,7 @@ impl Target {
                 queue,
                 rx_buf_len,
             } => {
-                // What is kept must leave buffers to receive into.
+                // Kept fragments must leave buffers to receive into.
                 ensure_room(*area_bytes / 2, spec.read)?;
                 let memory = area::AreaMemory::create(*memory, *area_bytes, rx_buf_len.is_some())?;
                 let queue = netns::within(spec.ns, || {
@@ -159,7 +159,7 @@ fn receive(
     }
 }
 
-/// A thread for each stream; the first error counts.
+/// Runs a thread for each stream, and returns the first error.
 fn in_threads(
     streams: &[Arc<TcpStream>],
     receive: impl Fn(&TcpStream) -> Result<()> + Sync,
@@ -238,7 +238,7 @@ fn receive_devmem(
     }
 }
 
-/// The kernel says when and how much: `batch` bytes are returned together.
+/// The kernel decides when and how much to receive: `batch` bytes are returned together.
 fn receive_zcrx(
     streams: &[Arc<TcpStream>],
     queue: InterfaceQueue,

@@ -31,12 +31,12 @@ use crate::{failure, netns, rtnetlink};
 
 pub(super) fn set_up(id: JobId, spec: MeasuredSource) -> Result<Ready> {
     ensure!(spec.write != 0, "a write of 0 bytes sends nothing");
-    ensure!(spec.flows != 0, "no flow sends nothing");
+    ensure!(spec.flows != 0, "flows must not be 0");
     let switch = Switch::new("MeasuredSource");
     let mut flows = Vec::new();
     for _ in 0..spec.flows {
         let stream = netns::within(spec.ns, || tcp::connect(None, spec.connect))?;
-        // Writes of any size must fill packets.
+        // Small writes must coalesce into full packets.
         stream.set_nodelay(false).context("clearing TCP_NODELAY")?;
         let origin = Origin::new(id, &spec, &stream)?;
         let stream = Arc::new(stream);
@@ -113,7 +113,7 @@ impl Origin {
     }
 }
 
-/// The byte budget of all flows, and what was sent of it.
+/// The byte budget of all flows, and how much of it was sent.
 struct Account {
     left: AtomicU64,
     writes: AtomicU64,
@@ -121,7 +121,7 @@ struct Account {
 }
 
 impl Account {
-    /// Takes the bytes of a write; 0 when all are taken.
+    /// Takes the bytes for a write; 0 when the budget is used up.
     fn take(&self, write: usize) -> usize {
         let write = write as u64;
         let taken = self
@@ -131,7 +131,7 @@ impl Account {
         left.min(write) as usize
     }
 
-    /// Returns what was taken and not sent to the budget.
+    /// Returns bytes that were taken but not sent to the budget.
     fn put_back(&self, bytes: usize) {
         self.left.fetch_add(bytes as u64, Relaxed);
     }
@@ -141,7 +141,7 @@ impl Account {
     }
 }
 
-/// Sends and delivers, with a thread for each flow. The first error counts; `Ok(false)` when the job
+/// Sends and delivers, with a thread for each flow. Returns the first error; `Ok(false)` if the job
 /// was stopped.
 fn send(
     flows: Vec<(Arc<TcpStream>, Origin)>,
@@ -217,7 +217,7 @@ fn send_devmem(mut sender: Sender, memory: usize, write: usize, account: &Accoun
             }
             Err(Error::TooManyInFlight { in_flight, .. }) if in_flight > 0 => {
                 account.put_back(len);
-                // A filled error queue is reported as POLLERR, whatever is asked for.
+                // A non-empty error queue is reported as POLLERR, whatever events are requested.
                 let mut sockets = [PollFd::new(sender.stream(), PollFlags::empty())];
                 poll(&mut sockets, None).context("waiting for completions")?;
             }

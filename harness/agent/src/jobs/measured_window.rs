@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the flows of a measured sink receive together, and the window of it that is marked.
+//! What the flows of a measured sink receive together, and the marked window of it.
 
 use std::{
     sync::{
@@ -37,7 +37,7 @@ enum Window {
     After(Counts, u64),
 }
 
-/// Counts at the start of the window, and at its end what was added since.
+/// Counts at the start of the window, and at its end the increments since then.
 struct Counts {
     bytes: u64,
     reads: u64,
@@ -59,14 +59,14 @@ impl<'a> Flows<'a> {
         }
     }
 
-    /// A call received so many bytes, in so many pieces of device memory.
+    /// Counts a receive call: `bytes`, in this many fragments of device memory.
     pub(super) fn received(&self, bytes: u64, fragments: usize) {
         self.bytes.fetch_add(bytes, Relaxed);
         self.fragments.fetch_add(fragments as u64, Relaxed);
         self.reads.fetch_add(1, Relaxed);
     }
 
-    /// Bytes that did not go where they should.
+    /// Counts bytes that did not arrive where they should have.
     pub(super) fn astray(&self, bytes: u64) {
         self.linear_bytes.fetch_add(bytes, Relaxed);
     }
@@ -76,7 +76,7 @@ impl<'a> Flows<'a> {
         self.bytes.load(Relaxed)
     }
 
-    /// Marks the window when its time has come. To be called between two calls that receive.
+    /// Marks the start or end of the window when it is due. Call it between two receive calls.
     pub(super) fn look(&self) -> Result<()> {
         if self.bytes() < self.next.load(Relaxed) {
             return Ok(());
@@ -86,10 +86,11 @@ impl<'a> Flows<'a> {
         if self.bytes() < self.next.load(Relaxed) {
             return Ok(());
         }
-        // What is asked of the interface lies outside the marks.
+        // The interface's counters are read outside the marks.
         match &*window {
             Window::Before => {
-                // The time when these bytes were there: asking takes long enough for more to come.
+                // When these bytes had arrived: reading the counters takes long enough for more to
+                // arrive.
                 let at = Instant::now();
                 let start = self.counts()?;
                 self.next.store(start.bytes + self.spec.window, Relaxed);
@@ -125,7 +126,7 @@ impl<'a> Flows<'a> {
         })
     }
 
-    /// What came of it.
+    /// The report.
     pub(super) fn report(&self) -> MeasuredSinkReport {
         let mut report = MeasuredSinkReport {
             bytes: self.bytes(),

@@ -17,11 +17,11 @@ use protocol::{Event, JobId, memory::PhysicalRange};
 
 use crate::control::{lock, send_event};
 
-/// Alignment of an accelerator's memory in bytes: that of the largest receive buffer that a NIC may
-/// be asked for.
+/// Alignment of an accelerator's memory in bytes: the largest receive buffer that may be requested
+/// of a NIC.
 const ALIGNMENT: usize = 64 << 10;
 
-/// Makes a dma-buf.
+/// Creates a dma-buf.
 pub(super) fn allocate(from: protocol::Memory, bytes: u64) -> Result<Memory> {
     let bytes = length(bytes)?;
     Ok(match from {
@@ -63,25 +63,25 @@ impl Closable {
         )
     }
 
-    /// The memory, as long as this lives.
+    /// The memory, which stays mapped as long as this lives.
     pub(super) fn view(&self) -> &View {
         &self.view
     }
 }
 
-/// A length as the address space knows it.
+/// A length as a `usize`.
 pub(super) fn length(bytes: u64) -> Result<usize> {
     bytes
         .try_into()
         .context("the memory is larger than the address space")
 }
 
-/// Tells the host where a dma-buf lies, if its exporter lets one know.
+/// Reports to the host where a dma-buf is, if its exporter reveals that.
 pub(super) fn report_place(job: JobId, dmabuf: &Memory) -> Result<()> {
     report_ranges(job, dmabuf.physical_ranges())
 }
 
-/// Tells the host where memory lies, if that is known.
+/// Reports to the host where memory is, if that is known.
 pub(super) fn report_ranges(
     job: JobId,
     pieces: devmem::Result<Vec<pagemap::PhysicalRange>>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Work that goes on in the background. One file for each kind of job.
+//! Background jobs. One file for each kind of job.
 
 mod area;
 mod binding;
@@ -46,11 +46,11 @@ use crate::control::{lock, send_event};
 
 /// How a running job receives commands.
 trait Control: Send + Sync {
-    /// Obeys a command, or says why it cannot.
+    /// Carries out a command, or returns why it cannot.
     fn tell(&self, command: &Command) -> Result<()>;
 }
 
-/// A job that is set up: listening, connected, bound.
+/// A job that is set up: listening, connected or bound.
 struct Ready {
     control: Arc<dyn Control>,
     /// Does the work and returns the outcome.
@@ -58,7 +58,7 @@ struct Ready {
 }
 
 impl Ready {
-    /// Ties the work's return type to the outcome that the protocol promises for the job.
+    /// Ties the return type of `run` to the outcome that the protocol promises for the job.
     fn new<J: JobSpec>(
         control: Arc<dyn Control>,
         run: impl FnOnce() -> J::Outcome + Send + 'static,
@@ -76,7 +76,7 @@ struct Running {
     thread: JoinHandle<Result<Value>>,
 }
 
-/// All jobs that were started and not joined.
+/// All jobs that were started but not joined.
 #[derive(Default)]
 pub(crate) struct Jobs {
     last: AtomicU64,
@@ -84,7 +84,7 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// Sets a job up and lets it run, in a thread or in a process of its own.
+    /// Sets up a job and runs it in a thread or in a process of its own.
     pub(crate) fn start(&self, job: Job, process: bool) -> Result<JobId> {
         let id = JobId(self.last.fetch_add(1, Ordering::Relaxed) + 1);
         let name = job.name();
@@ -136,7 +136,7 @@ impl Jobs {
                 let job = running.remove(&job).with_context(|| unknown(job))?;
                 drop(running);
                 let outcome = job.thread.join().map_err(|_| anyhow!("the job panicked"))?;
-                // Bindings and dma-bufs go away before the host reads on.
+                // Release bindings and dma-bufs before the host gets the outcome.
                 drop(job.control);
                 return outcome;
             }
@@ -153,7 +153,7 @@ fn unknown(job: JobId) -> String {
     )
 }
 
-/// A command that a job has no use for.
+/// The error for a command that a job does not support.
 fn not_understood(job: &str, command: &Command) -> anyhow::Error {
     anyhow!("a {job} job does not understand {command:?}")
 }

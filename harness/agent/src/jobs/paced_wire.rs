@@ -20,7 +20,7 @@ use socket2::Socket;
 use super::{Ready, switch::Switch};
 use crate::{failure, netns, packet};
 
-/// What may wait in front of the wire: more than TCP has on the way.
+/// How many bytes may queue in front of the wire: more than TCP has in flight.
 const ROOM: usize = 64 << 20;
 /// More than a frame.
 const FRAME: usize = 64 << 10;
@@ -37,7 +37,7 @@ pub(super) fn set_up(spec: &PacedWire) -> Result<Ready> {
     for tap in &taps {
         tap.set_read_timeout(Some(LOOK))
             .context("setting SO_RCVTIMEO")?;
-        // From the first question on, frames carry the time.
+        // From the first query on, frames are timestamped.
         let _ = packet::arrival(tap);
     }
     let switch = Switch::new("PacedWire");
@@ -73,11 +73,11 @@ pub(super) fn set_up(spec: &PacedWire) -> Result<Ready> {
     }))
 }
 
-/// Carries frames one way; returns how many, and how many found no room.
+/// Carries frames in one direction; returns how many, and how many found no room.
 fn carry(mut from: &Socket, mut to: &Socket, rate: u64, switch: &Switch) -> Result<(u64, u64)> {
     let mut frame = vec![0; FRAME];
     let mut frames = 0;
-    // When the wire has carried all frames before.
+    // When the wire has finished carrying all earlier frames.
     let mut free = 0;
     while !switch.finishing() {
         let length = match from.read(&mut frame) {
@@ -89,8 +89,8 @@ fn carry(mut from: &Socket, mut to: &Socket, rate: u64, switch: &Switch) -> Resu
             }
             Err(error) => return Err(error).context("receiving a frame"),
         };
-        // A wire does not wait for the program that stands for it: what counts is when the frame
-        // came, not when it was looked at.
+        // A wire does not wait for the program that emulates it: what counts is when the frame
+        // arrived, not when it was read.
         let bits = (length as u64 + PacedWire::PER_FRAME) * 8;
         free = packet::arrival(from)?.max(free) + bits * 1_000_000_000 / rate;
         sleep_until(free)?;
@@ -100,7 +100,7 @@ fn carry(mut from: &Socket, mut to: &Socket, rate: u64, switch: &Switch) -> Resu
     Ok((frames, packet::dropped(from)?))
 }
 
-/// Sleeps until a time of the wall clock, which frames carry, in nanoseconds.
+/// Sleeps until a wall clock time in nanoseconds, as in frames' timestamps.
 fn sleep_until(nanoseconds: u64) -> Result<()> {
     let time = Timespec {
         tv_sec: (nanoseconds / 1_000_000_000) as _,

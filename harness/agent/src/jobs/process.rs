@@ -3,7 +3,7 @@
 //! Runs a job in a process of its own, so that it can be killed.
 //!
 //! The process is another agent that serves calls on its standard input and output. It starts the
-//! job; what it reports is passed on under the number that the host knows.
+//! job; its reports are forwarded under the job ID that the host knows.
 
 use std::{
     collections::HashMap,
@@ -67,7 +67,7 @@ impl Control for Remote {
 
 type Answer = Result<Value, Failure>;
 
-/// Calls that were not answered yet. None: the process is gone.
+/// Calls that are not answered yet. `None`: the process is gone.
 type Pending = Mutex<Option<HashMap<u64, mpsc::Sender<Answer>>>>;
 
 /// Another agent.
@@ -92,7 +92,7 @@ impl Process {
         let pidfd = pidfd.context("opening a process")?;
         let input = child.stdin.take().context("no standard input")?;
         let output = child.stdout.take().context("no standard output")?;
-        // The child is not waited for here: it is reaped like an orphan.
+        // The child is not waited for here: `children` reaps it like an orphan.
         drop(child);
 
         let pending: Arc<Pending> = Arc::new(Mutex::new(Some(HashMap::new())));
@@ -112,7 +112,7 @@ impl Process {
         })
     }
 
-    /// Asks the other agent and waits for its answer.
+    /// Calls the other agent and waits for its answer.
     fn call(&self, request: impl Into<Request>) -> Result<Value> {
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, answer) = mpsc::channel();
@@ -143,17 +143,17 @@ fn gone() -> anyhow::Error {
     anyhow!(io::Error::from(Errno::SRCH)).context("the process of the job is gone")
 }
 
-/// Passes on what the other agent says, until it says nothing more.
+/// Forwards the other agent's messages until there are no more.
 fn pass_on(id: JobId, output: ChildStdout, pending: &Pending) {
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
     while let Ok(true) = frame::read_line(&mut output, &mut line) {
         match frame::parse::<Message>(&line) {
-            // The end is reported when the outcome is there.
+            // The end is reported once the outcome is available.
             Ok(Message::Event { event, .. }) if event != Event::Ended => send_event(id, event),
             Ok(Message::Reply { id, result }) => {
                 let sender = lock(pending).as_mut().and_then(|all| all.remove(&id));
-                // Who asked may have given up.
+                // The caller may have given up.
                 sender.map(|sender| sender.send(result));
             }
             _ => {}

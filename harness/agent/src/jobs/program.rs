@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A program that is not ours.
+//! Runs an external program.
 
 use std::{
     fs::File,
@@ -23,7 +23,7 @@ use rustix::{
 use super::{Control, Ready, not_understood};
 use crate::{children::Child, control::send_event, root};
 
-/// How long what a program left behind may keep its output open.
+/// How long leftover processes of a program may keep its output open.
 const LEFTOVERS: Duration = Duration::from_secs(5);
 
 pub(super) fn set_up(id: JobId, spec: Program) -> Result<Ready> {
@@ -45,9 +45,9 @@ pub(super) fn set_up(id: JobId, spec: Program) -> Result<Ready> {
     let output = pass_on(id, read)?;
     Ok(Ready::new::<Program>(Arc::new(Group(group)), move || {
         let status = child.wait();
-        // What it left running would be in the next one's way. That there may be nothing is fine.
+        // Leftover processes would disturb the next program. It is fine if there are none.
         let _ = kill_process_group(group, Signal::KILL);
-        // Whatever escaped that: the end of the channel is not worth waiting for.
+        // For processes that escaped that, do not wait until the output ends.
         let _ = output.recv_timeout(LEFTOVERS);
         match status.terminating_signal() {
             Some(signal) => ProgramReport::Killed { signal },
@@ -77,7 +77,7 @@ fn pass_on(id: JobId, read: OwnedFd) -> Result<mpsc::Receiver<()>> {
     Ok(done)
 }
 
-/// The program and its children; its number is the program's.
+/// The process group of the program and its children; its ID is the program's PID.
 struct Group(Pid);
 
 impl Control for Group {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What jobs measure and report alike.
+//! Measurements and reports that jobs share.
 
 use std::time::{Duration, Instant};
 
@@ -29,12 +29,12 @@ impl Meter {
         }
     }
 
-    /// Marks the start, where it is not the first byte's arrival.
+    /// Marks the start, if that is not the first byte's arrival.
     pub(super) fn start(&mut self) {
         self.first.get_or_insert_with(Instant::now);
     }
 
-    /// `bytes` have passed so far.
+    /// Records that `bytes` have passed so far.
     pub(super) fn passed(&mut self, bytes: u64) {
         let now = Instant::now();
         self.first.get_or_insert(now);
@@ -48,7 +48,7 @@ impl Meter {
         }
     }
 
-    /// Marks the end, where it is not the last byte's passing.
+    /// Marks the end, if that is not the last byte's passing.
     pub(super) fn end(&mut self) {
         self.last = Some(Instant::now());
     }
@@ -77,7 +77,7 @@ impl Checker {
         }
     }
 
-    /// `bytes` are at `offset` of the stream.
+    /// Checks `bytes` at `offset` of the stream.
     pub(super) fn check(&mut self, offset: u64, bytes: &[u8]) {
         if self.mismatch.is_none() {
             self.mismatch = self.payload.check(offset, bytes).err();

@@ -29,7 +29,7 @@ impl<T: AsFd + Send + Sync> Watched for T {
     }
 }
 
-/// Stops a job that may be blocked in a system call: its sockets are shut down under it.
+/// Stops a job that may be blocked in a system call, by shutting down its sockets.
 pub(super) struct Switch {
     job: &'static str,
     stopped: AtomicBool,
@@ -78,7 +78,7 @@ impl Switch {
         self.gone.notify_all();
     }
 
-    /// Shuts `socket` down when the job is stopped, also when it was stopped already.
+    /// Shuts `socket` down when the job is stopped, or at once if it already was.
     pub(super) fn watch<S: Watched + 'static>(&self, socket: &Arc<S>) {
         let socket: Arc<dyn Watched> = Arc::<S>::clone(socket);
         lock(&self.sockets).push(Arc::downgrade(&socket));
@@ -87,12 +87,12 @@ impl Switch {
         }
     }
 
-    /// Ends the job immediately. Errors of a socket that was shut down are ignored then.
+    /// Whether the job must end immediately. Errors from its shut-down sockets are then ignored.
     pub(super) fn stopped(&self) -> bool {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    /// Ends the job gracefully.
+    /// Whether the job must end, gracefully or not.
     pub(super) fn finishing(&self) -> bool {
         self.finishing.load(Ordering::SeqCst) || self.stopped()
     }
@@ -106,7 +106,7 @@ impl Switch {
         }
     }
 
-    /// Lets the job end in good order.
+    /// Ends the job gracefully.
     pub(super) fn finish(&self) {
         self.finishing.store(true, Ordering::SeqCst);
         self.go();
@@ -114,7 +114,7 @@ impl Switch {
 }
 
 fn hang_up(socket: &dyn Watched) {
-    // A socket without a peer says ENOTCONN and wakes its readers all the same
+    // A socket without a peer returns ENOTCONN, but still wakes its readers
     // (net/ipv4/af_inet.c, inet_shutdown).
     let _ = shutdown(socket.socket(), Shutdown::Both);
 }

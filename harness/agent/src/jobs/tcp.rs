@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! TCP connections as all TCP jobs make them.
+//! TCP connections for all TCP jobs.
 
 use std::{
     io::{self, Read},
@@ -17,17 +17,17 @@ use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 use super::switch::Switch;
 use crate::{control::send_event, failure};
 
-/// After 5 s without a segment, ask every 5 s; give up after five questions. A receiver that has no
-/// memory for packets gets no answers either, so this is for more patience than a stall needs.
+/// After 5 s without a segment, probe every 5 s; give up after five probes. A receiver without
+/// memory for packets gets no answers either, so this must outlast a stall.
 const KEEPALIVE: TcpKeepalive = TcpKeepalive::new()
     .with_time(Duration::from_secs(5))
     .with_interval(Duration::from_secs(5))
     .with_retries(5);
 
-/// A socket that listens. Its address may be in use by a connection that is closing.
+/// A listening socket. Its address may be in use by a connection that is closing.
 ///
-/// `receive_buffer` is the SO_RCVBUF of its connections in bytes, of which the kernel uses twice
-/// as much; without one it grows as needed.
+/// `receive_buffer` is the SO_RCVBUF of its connections in bytes, which the kernel doubles; without
+/// one the buffer grows as needed.
 pub(super) fn listen(address: SocketAddr, receive_buffer: Option<usize>) -> Result<TcpListener> {
     let socket = socket(address)?;
     if let Some(bytes) = receive_buffer {
@@ -50,7 +50,8 @@ pub(super) fn accept(
 ) -> Result<Option<Arc<TcpStream>>, Failure> {
     match listener.accept() {
         Ok((stream, peer)) => {
-            // A receiver whose NIC is gone would wait for ever: nothing comes, and it sends nothing.
+            // A receiver whose NIC is gone would wait forever: nothing arrives, and it sends
+            // nothing.
             SockRef::from(&stream)
                 .set_tcp_keepalive(&KEEPALIVE)
                 .map_err(|error| failure::from_io("setting SO_KEEPALIVE", &error))?;
@@ -64,7 +65,7 @@ pub(super) fn accept(
     }
 }
 
-/// A connection whose writes leave at once.
+/// A connection without Nagle's algorithm.
 pub(super) fn connect(bind: Option<SocketAddr>, address: SocketAddr) -> Result<TcpStream> {
     let socket = socket(address)?;
     if let Some(bind) = bind {
@@ -81,7 +82,7 @@ pub(super) fn connect(bind: Option<SocketAddr>, address: SocketAddr) -> Result<T
     Ok(socket.into())
 }
 
-/// Gives every further packet an IPv6 hop-by-hop header of `length` bytes.
+/// Adds an IPv6 hop-by-hop header of `length` bytes to all further packets.
 ///
 /// It holds one option of an experimental type that receivers skip (RFC 4727, section 4).
 pub(super) fn set_hop_by_hop(stream: &TcpStream, length: u16) -> Result<()> {
@@ -98,7 +99,7 @@ pub(super) fn set_hop_by_hop(stream: &TcpStream, length: u16) -> Result<()> {
     header[1] = (units - 1) as u8;
     header[2] = OPTION;
     header[3] = (length - BEFORE) as u8;
-    // SAFETY: The kernel reads `header`, which is as long as said and outlives the call.
+    // SAFETY: The kernel reads `header`, which has the given length and outlives the call.
     let result = unsafe {
         libc::setsockopt(
             stream.as_raw_fd(),
@@ -137,7 +138,7 @@ pub(super) fn give_up(stream: &TcpStream) {
 
 /// Segments of this connection that were sent more than once.
 pub(super) fn retransmits(stream: &TcpStream) -> u32 {
-    // SAFETY: `tcp_info` consists of integers, for which zero is a value.
+    // SAFETY: `tcp_info` consists of integers, for which zero is a valid value.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut length = size_of_val(&info) as libc::socklen_t;
     // SAFETY: The kernel writes at most `length` bytes into `info`, which is that large, and the

@@ -47,7 +47,7 @@ fn run(id: JobId, seed: u64, socket: &UdpSocket, switch: &Switch) -> UdpSinkRepo
     let mut buffer = vec![0; 1 << 16];
     loop {
         match socket.recv(&mut buffer) {
-            // A datagram of ours is never empty; this is the shut-down socket.
+            // Our datagrams are never empty; this is the shut-down socket.
             Ok(0) if switch.stopped() => break,
             Ok(length) => {
                 bytes += length as u64;
@@ -78,7 +78,7 @@ fn run(id: JobId, seed: u64, socket: &UdpSocket, switch: &Switch) -> UdpSinkRepo
 fn parse(payload: Payload, datagram: &[u8]) -> Option<u64> {
     let (number, rest) = datagram.split_first_chunk::<NUMBER>()?;
     let number = u64::from_le_bytes(*number);
-    // A number far from any that was sent is no number.
+    // A number far from any that was sent is corrupt.
     let offset = number.checked_mul(rest.len() as u64)?;
     payload
         .check(offset, rest)
@@ -90,10 +90,10 @@ fn parse(payload: Payload, datagram: &[u8]) -> Option<u64> {
 /// Numbers above this are taken for corruption.
 const MAX_NUMBER: u64 = 1 << 28;
 
-/// Which numbers came.
+/// Which numbers have arrived.
 #[derive(Default)]
 struct Tally {
-    /// Up to the highest number that came.
+    /// Up to the highest number that has arrived.
     seen: Vec<bool>,
     received: u64,
     reordered: u64,

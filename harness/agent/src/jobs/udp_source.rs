@@ -17,7 +17,7 @@ pub(super) const NUMBER: usize = 8;
 /// Largest payload of a UDP datagram over IPv4.
 const MAX_SIZE: u32 = 65507;
 
-/// The socket option that has a send cut into datagrams (include/uapi/linux/udp.h).
+/// The socket option that splits a send into datagrams (include/uapi/linux/udp.h).
 const UDP_SEGMENT: libc::c_int = 103;
 
 pub(super) fn set_up(id: JobId, spec: UdpSource) -> Result<Ready> {
@@ -91,11 +91,11 @@ fn run(id: JobId, spec: &UdpSource, socket: &UdpSocket, switch: &Switch) -> UdpS
     report
 }
 
-/// Has the kernel cut what is sent into datagrams of `size` bytes.
+/// Makes the kernel split each send into datagrams of `size` bytes.
 fn segment(socket: &Socket, size: u32) -> std::io::Result<()> {
     let size = size as libc::c_int;
     let length = size_of_val(&size) as libc::socklen_t;
-    // SAFETY: the option's value is an int, of which pointer and length are given.
+    // SAFETY: the option's value is an int, whose pointer and length are passed.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! An XDP socket that sends back what it gets.
+//! An XDP socket that echoes what it receives.
 
 use std::{
     sync::{
@@ -21,9 +21,9 @@ use crate::{
     xdp::{self, Binding, XdpSocket},
 };
 
-/// How long to wait for frames at once, in nanoseconds.
+/// How long to wait for frames at a time, in nanoseconds.
 const LOOK: i64 = 20_000_000;
-/// How long what was sent may take to be completed, after all else is done.
+/// How long the last completions may take, after everything else is done.
 const LAST: Duration = Duration::from_secs(30);
 /// Bytes of a frame that no device sends.
 const RUNT: u32 = 10;
@@ -65,7 +65,7 @@ pub(super) fn set_up(_id: JobId, spec: Spec) -> Result<Ready> {
     })?;
     let zero_copy = socket.zero_copy()?;
     xdp::offer(spec.ns, &spec.interface, spec.queue, &socket)?;
-    // Without buffers the queue drops what comes.
+    // Without buffers the queue drops arriving frames.
     let mut echo = Echo::new(socket, &spec);
     echo.turn();
 
@@ -94,7 +94,7 @@ pub(super) fn set_up(_id: JobId, spec: Spec) -> Result<Ready> {
     }))
 }
 
-/// Who has a chunk.
+/// The owner of a chunk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Us,
@@ -138,7 +138,7 @@ impl Echo {
         }
     }
 
-    /// Moves all chunks on that can be; false if there was none but those to be filled.
+    /// Moves on all chunks that it can; false if there were none except for the fill ring.
     fn turn(&mut self) -> bool {
         let mut moved = false;
         while let Some(address) = self.socket.complete() {
@@ -162,13 +162,13 @@ impl Echo {
         }
         self.fill();
         if sends || self.completed < self.sent {
-            // What cannot be woken is down, and will be asked again.
+            // An interface that cannot be woken is down; a later turn tries again.
             let _ = self.socket.kick(self.need_wakeup);
         }
         moved
     }
 
-    /// Sends a frame that is too short, of a chunk that holds none.
+    /// Sends a frame that is too short, from a chunk that holds no frame.
     fn send_runt(&mut self) -> bool {
         let Some(free) = self.owners.iter().position(|owner| *owner == Owner::Us) else {
             return false;
@@ -182,7 +182,7 @@ impl Echo {
         sent
     }
 
-    /// Gives the driver chunks; some stay for what is sent beside.
+    /// Fills the driver's ring with chunks; some are spared for runts.
     fn fill(&mut self) {
         let spare = if self.runts { self.owners.len() / 4 } else { 0 };
         let given = self.owners.iter().filter(|owner| **owner == Owner::Receive);

@@ -30,10 +30,10 @@ use crate::{
     failure, netns, rtnetlink,
 };
 
-/// How often to look whether there is something else to do than to receive.
+/// How often to check whether there is anything to do besides receiving.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Most fragments of a batch, so that an event stays short.
+/// The maximum number of fragments in a batch, so that an event stays short.
 const BATCH: usize = 1024;
 
 pub(super) fn set_up(id: JobId, spec: ZcrxSink) -> Result<Ready> {
@@ -81,8 +81,8 @@ pub(super) fn set_up(id: JobId, spec: ZcrxSink) -> Result<Ready> {
     }))
 }
 
-/// What the receiving thread and those who steer it share. The area stays until the job is joined:
-/// the host may still be reading.
+/// State shared by the receiving thread and the threads that control it. The area stays until the
+/// job is joined: the host may still be reading.
 struct Sink {
     id: JobId,
     spec: ZcrxSink,
@@ -94,13 +94,13 @@ struct Sink {
     changed: Condvar,
 }
 
-/// Fragments that follow each other in the stream.
+/// Consecutive fragments of the stream.
 struct Batch {
     stream_offset: u64,
     fragments: Vec<Fragment>,
 }
 
-/// Fragments that were not returned yet, and how to return them.
+/// Fragments that are not returned yet, and how to return them.
 struct Held {
     refill: Option<Refill>,
     batches: BTreeMap<u64, Batch>,
@@ -149,7 +149,7 @@ impl Control for Sink {
                 return Err(not_understood("ZcrxSink", other));
             }
         }
-        // With the lock, so that a waiter does not miss it between its look and its wait.
+        // Under the lock, so that a waiter cannot miss it between its check and its wait.
         let held = lock(&self.held);
         self.changed.notify_all();
         drop(held);
@@ -176,14 +176,14 @@ impl Sink {
         report
     }
 
-    /// Returns fragments. Until then the payload must be what arrived: it is checked now, so that
-    /// memory that is used again too early is found.
+    /// Returns fragments. Until then the payload must stay as it arrived: it is checked only now,
+    /// to catch memory that is reused too early.
     fn release(&self, held: &mut Held, batch: Batch) -> Result<()> {
         self.check(&mut held.checker, &batch)?;
         held.return_fragments(batch.fragments)
     }
 
-    /// Checks what will not be released.
+    /// Checks fragments that will not be released.
     fn check_held(&self) -> Result<()> {
         let mut held = lock(&self.held);
         let Held {
@@ -274,7 +274,7 @@ impl Sink {
     }
 }
 
-/// What was received so far.
+/// The progress so far.
 struct Progress<'a> {
     sink: &'a Sink,
     meter: Meter,
@@ -309,7 +309,7 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Counts and reports fragments that follow each other in the stream.
+    /// Counts and reports consecutive fragments of the stream.
     fn take_in(&mut self, fragments: &[Fragment]) -> Result<()> {
         let spec = &self.sink.spec;
         let stream_offset = self.report.bytes;
@@ -320,7 +320,7 @@ impl<'a> Progress<'a> {
 
         let batch = self.next_batch;
         self.next_batch += 1;
-        // Held before it is reported: the host may answer faster than this thread goes on.
+        // Held before it is reported: the host may answer before this thread continues.
         let taken = Batch {
             stream_offset,
             fragments: fragments.to_vec(),

@@ -4,11 +4,11 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// An instruction as the kernel wants it (`struct bpf_insn`).
+/// An instruction in the kernel's encoding (`struct bpf_insn`).
 pub(super) type Instruction = u64;
 
-/// A register. R0 is what a program or function returns, R1 to R5 are arguments and lost in calls,
-/// R10 is the end of the stack.
+/// A register. R0 is the return value, R1 to R5 are arguments and clobbered by calls, R10 is the
+/// frame pointer.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Register {
     R0 = 0,
@@ -22,7 +22,7 @@ pub(super) enum Register {
     R10 = 10,
 }
 
-/// The size of a memory access, as it stands in the opcode.
+/// The size of a memory access, as encoded in the opcode.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Size {
     /// 4 bytes.
@@ -33,7 +33,7 @@ pub(super) enum Size {
     Double = 0x18,
 }
 
-/// Where a program ends, and a jump goes to.
+/// An exit of a program, and a jump target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exit {
     /// `XDP_ABORTED`.
@@ -68,11 +68,11 @@ fn encode(code: u8, to: u8, from: u8, offset: i16, immediate: i32) -> Instructio
         | u64::from(immediate as u32) << 32
 }
 
-/// A program in the making.
+/// A program under construction.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
     instructions: Vec<Instruction>,
-    /// Jumps, and where they go to.
+    /// Jumps, and their targets.
     jumps: Vec<(usize, Exit)>,
 }
 
@@ -134,7 +134,7 @@ impl Assembler {
         self
     }
 
-    /// Calls a function of the kernel (`enum bpf_func_id`).
+    /// Calls a helper function (`enum bpf_func_id`).
     pub(super) fn call(&mut self, function: i32) -> &mut Self {
         self.push(0x85, Register::R0, 0, 0, function)
     }
@@ -159,7 +159,7 @@ impl Assembler {
         self.push(0x55, register, 0, 0, value).jump(end)
     }
 
-    /// Ends.
+    /// Ends unconditionally.
     pub(super) fn end(&mut self, end: Exit) {
         self.push(0x05, Register::R0, 0, 0, 0).jump(end);
     }
@@ -169,7 +169,7 @@ impl Assembler {
         self.instructions.push(EXIT.into());
     }
 
-    /// The program, with the ends that its jumps go to behind it.
+    /// The program, followed by the exits that its jumps target.
     pub(super) fn finish(mut self) -> Vec<Instruction> {
         for end in Exit::ALL {
             let to = self.instructions.len();
@@ -178,7 +178,7 @@ impl Assembler {
                 .iter()
                 .filter(|(_, jump)| *jump == end)
                 .peekable();
-            // The verifier refuses what cannot be reached.
+            // The verifier rejects unreachable instructions.
             if jumps.peek().is_none() {
                 continue;
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The system call bpf(2), as far as it is needed here.
+//! The parts of the bpf(2) system call that are needed here.
 
 use std::{
     io,
@@ -24,7 +24,7 @@ const MAP_TYPE_XSKMAP: u32 = 17;
 const PROG_TYPE_XDP: u32 = 6;
 const XDP_HAS_FRAGS: u32 = 1 << 5;
 
-/// The part of `union bpf_attr` that makes a map.
+/// The part of `union bpf_attr` that creates a map.
 #[repr(C)]
 struct MapCreate {
     map_type: u32,
@@ -33,7 +33,7 @@ struct MapCreate {
     max_entries: u32,
 }
 
-/// The part that is about an element of a map.
+/// The part that accesses a map element.
 #[repr(C)]
 struct Element {
     map_fd: RawFd,
@@ -59,9 +59,9 @@ struct ProgLoad {
 
 /// # Safety
 ///
-/// `attr` must begin as `command` wants it, and what it points to must be valid.
+/// `attr` must begin with the structure that `command` expects, and its pointers must be valid.
 unsafe fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<RawFd> {
-    // SAFETY: As this function requires; the kernel takes what is behind `attr` for zeroes.
+    // SAFETY: As this function requires; the kernel assumes zeroes beyond the end of `attr`.
     let result = unsafe {
         libc::syscall(
             libc::SYS_bpf,
@@ -84,7 +84,7 @@ fn map(map_type: u32, value_size: u32, max_entries: u32) -> Result<OwnedFd> {
         value_size,
         max_entries,
     };
-    // SAFETY: The structure is the command's, and refers to nothing.
+    // SAFETY: The structure is the command's, and has no pointers.
     let fd = unsafe { bpf(MAP_CREATE, &mut attr) }.context("making a BPF map")?;
     // SAFETY: Just created, and owned by no one else.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
@@ -98,8 +98,8 @@ fn element<T>(command: libc::c_int, map: &OwnedFd, key: u32, value: &mut T) -> i
         value: std::ptr::from_mut(value) as u64,
         flags: 0,
     };
-    // SAFETY: The structure is the command's. Maps were made for keys of 4 bytes, and for values of
-    // the size of what callers use.
+    // SAFETY: The structure is the command's. Maps were created for keys of 4 bytes, and for values
+    // of the size that callers use.
     unsafe { bpf(command, &mut attr) }.map(drop)
 }
 
@@ -108,7 +108,7 @@ pub(super) fn counter() -> Result<OwnedFd> {
     map(MAP_TYPE_ARRAY, size_of::<u64>() as u32, 1)
 }
 
-/// What a counter says.
+/// The value of a counter.
 pub(super) fn count(counter: &OwnedFd) -> Result<u64> {
     let mut value = 0u64;
     element(MAP_LOOKUP_ELEM, counter, 0, &mut value).context("reading a counter")?;
@@ -141,7 +141,7 @@ pub(super) fn socket_map(queue: u32, socket: BorrowedFd<'_>) -> Result<OwnedFd> 
     Ok(map)
 }
 
-/// Loads an XDP program. A program that the kernel's verifier refuses is an error with its log.
+/// Loads an XDP program. If the kernel's verifier rejects it, the error has the verifier's log.
 pub(super) fn load(instructions: &[Instruction], fragments: bool) -> Result<OwnedFd> {
     let mut log = vec![0u8; 64 << 10];
     let mut attr = ProgLoad {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! XDP programs: made here, instruction by instruction, and attached to interfaces.
+//! XDP programs: assembled here, instruction by instruction, and attached to interfaces.
 //!
-//! A program counts what it is for in a map, which is kept here by the interface that it was
-//! attached to. The kernel keeps what is attached.
+//! A program counts the frames it handles in a map, which is kept here by the interface that it was
+//! attached to. The kernel keeps attached programs.
 
 mod assembler;
 mod bpf;
@@ -43,16 +43,16 @@ pub(crate) fn offer(ns: Ns, interface: &str, queue: u32, socket: &impl AsFd) -> 
     Ok(())
 }
 
-/// Lets no more programs do so.
+/// Lets no further programs do so.
 pub(crate) fn withdraw(ns: Ns, interface: &str, queue: u32) {
     lock(&SOCKETS).remove(&(ns, interface.to_owned(), queue));
 }
 
-/// Makes a program and attaches it to an interface.
+/// Assembles a program and attaches it to an interface.
 pub(crate) fn attach(request: &AttachXdp) -> Result<()> {
     let counter = bpf::counter()?;
     let target = match &request.program.action {
-        // Which interface an index means, the namespace of the caller says.
+        // An interface index is looked up in the caller's namespace.
         XdpAction::Redirect { ns, interface } => Some(netns::within(*ns, || {
             bpf::device_map(index_of(interface)?)
         })?),
@@ -75,7 +75,7 @@ pub(crate) fn attach(request: &AttachXdp) -> Result<()> {
     Ok(())
 }
 
-/// How many frames the program was for that was attached to an interface last.
+/// How many frames the last program attached to an interface has handled.
 pub(crate) fn runs(ns: Ns, interface: &str) -> Result<u64> {
     let counters = lock(&COUNTERS);
     let counter = counters

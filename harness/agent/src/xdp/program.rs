@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What programs do.
+//! The code of programs.
 
 use std::os::fd::OwnedFd;
 
@@ -12,7 +12,7 @@ use super::assembler::{
     Size::{Double, Half, Word},
 };
 
-/// Bytes of an Ethernet header, and where the type is in it.
+/// Bytes of an Ethernet header, and the offset of the type in it.
 const ETHERNET: i32 = 14;
 const TYPE: i16 = 12;
 
@@ -45,7 +45,7 @@ pub(super) fn assemble(
             .load(Half, R3, R7, TYPE)
             .end_if_not(R3, ethertype.to_be().into(), Exit::Pass);
     }
-    // Counts it.
+    // Count the frame.
     program
         .set(R1, 0)
         .store(Word, R10, -4, R1)
@@ -109,7 +109,7 @@ fn move_head(program: &mut Assembler, bytes: i32) {
         .call(XDP_ADJUST_HEAD)
         .end_if_not(R0, 0, Exit::Aborted);
     if bytes < 0 {
-        // The Ethernet header is where the frame was, behind what is new.
+        // The Ethernet header is where the frame began, behind the added bytes.
         let old = bytes.unsigned_abs() as i16;
         load_frame(program);
         program

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! XDP sockets: memory in chunks, and the four rings by which chunks go to the driver and come back
+//! XDP sockets: memory in chunks, and the four rings that pass chunks to the driver and back
 //! (Documentation/networking/af_xdp.rst of the kernel).
 
 use std::{
@@ -43,7 +43,7 @@ impl Mapping {
         Self::new(address, bytes)
     }
 
-    /// A ring of a socket's.
+    /// A ring of a socket.
     fn ring(socket: BorrowedFd<'_>, offset: u64, bytes: usize) -> Result<Self> {
         // SAFETY: New memory anywhere, which the kernel shares.
         let address = unsafe {
@@ -65,7 +65,7 @@ impl Mapping {
         Ok(Self { address, bytes })
     }
 
-    /// What is `offset` bytes behind its start.
+    /// A pointer `offset` bytes from its start.
     fn at<T>(&self, offset: u64) -> Result<NonNull<T>> {
         let offset = usize::try_from(offset)?;
         ensure!(offset < self.bytes, "a ring's field lies behind the ring");
@@ -83,7 +83,7 @@ impl Drop for Mapping {
 
 /// One side of a ring of `T`.
 struct Ring<T> {
-    /// Keeps what the others point to.
+    /// Keeps the memory that the others point to.
     _mapping: Mapping,
     producer: NonNull<AtomicU32>,
     consumer: NonNull<AtomicU32>,
@@ -115,7 +115,7 @@ impl<T: Copy> Ring<T> {
     }
 
     fn entry(&self, index: u32) -> NonNull<T> {
-        // SAFETY: The ring has so many entries, a power of two.
+        // SAFETY: The ring has `ENTRIES` entries, a power of two.
         unsafe { self.entries.add((index & (ENTRIES - 1)) as usize) }
     }
 
@@ -127,7 +127,7 @@ impl<T: Copy> Ring<T> {
         if index.wrapping_sub(consumer.load(Ordering::Acquire)) >= ENTRIES {
             return false;
         }
-        // SAFETY: The kernel does not look at it before the producer index says so.
+        // SAFETY: The kernel does not read it before the producer index is advanced.
         unsafe { self.entry(index).write_volatile(entry) };
         producer.store(index.wrapping_add(1), Ordering::Release);
         true
@@ -147,7 +147,7 @@ impl<T: Copy> Ring<T> {
         Some(entry)
     }
 
-    /// The kernel wants to be woken.
+    /// Whether the kernel needs a wakeup.
     fn needs_wakeup(&self) -> bool {
         // SAFETY: In the mapping.
         let flags = unsafe { self.flags.as_ref() }.load(Ordering::Relaxed);
@@ -171,7 +171,7 @@ pub(crate) struct Binding {
 
 /// A socket with its memory.
 pub(crate) struct XdpSocket {
-    // The socket goes before its memory.
+    // The socket is closed before its memory is unmapped.
     socket: OwnedFd,
     rx: Ring<libc::xdp_desc>,
     tx: Ring<libc::xdp_desc>,
@@ -239,23 +239,23 @@ impl XdpSocket {
         Ok(this)
     }
 
-    /// The kernel says that it copies nothing.
+    /// Whether the kernel reports zero-copy mode.
     pub(crate) fn zero_copy(&self) -> Result<bool> {
         let options: libc::xdp_options = get(self.socket.as_fd(), libc::XDP_OPTIONS)?;
         Ok(options.flags & libc::XDP_OPTIONS_ZEROCOPY != 0)
     }
 
-    /// Gives the driver a chunk to receive into; false if there is no room.
+    /// Posts a chunk for the driver to receive into; false if there is no room.
     pub(crate) fn fill(&mut self, chunk: u64) -> bool {
         self.fill.produce(chunk)
     }
 
-    /// A frame that was received: where it begins in the memory, and its length.
+    /// A received frame: its offset in the memory, and its length.
     pub(crate) fn receive(&mut self) -> Option<(u64, u32)> {
         self.rx.consume().map(|desc| (desc.addr, desc.len))
     }
 
-    /// Gives the driver a frame to send; false if there is no room.
+    /// Queues a frame for the driver to send; false if there is no room.
     pub(crate) fn send(&mut self, address: u64, len: u32) -> bool {
         self.tx.produce(libc::xdp_desc {
             addr: address,
@@ -264,12 +264,12 @@ impl XdpSocket {
         })
     }
 
-    /// Where a frame begins that was sent.
+    /// The offset of a frame that was sent.
     pub(crate) fn complete(&mut self) -> Option<u64> {
         self.completion.consume()
     }
 
-    /// Has the driver send, if it waits for that.
+    /// Makes the driver send, if it waits for a wakeup.
     pub(crate) fn kick(&self, need_wakeup: bool) -> Result<()> {
         if need_wakeup && !self.tx.needs_wakeup() {
             return Ok(());
@@ -288,20 +288,20 @@ impl XdpSocket {
         let error = io::Error::last_os_error();
         match error.raw_os_error() {
             _ if sent >= 0 => Ok(()),
-            // The interface is down, or all is under way.
+            // The interface is down, or sending is already under way.
             Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::ENETDOWN) => Ok(()),
             _ => Err(error).context("having the driver send"),
         }
     }
 
-    /// Exchanges the addresses of a frame.
+    /// Swaps the Ethernet addresses of a frame.
     pub(crate) fn turn(&mut self, address: u64) -> Result<()> {
         let frame = usize::try_from(address)?;
         ensure!(
             frame + 12 <= self.memory.bytes,
             "a frame begins behind the memory"
         );
-        // SAFETY: In bounds. The kernel has given the frame away.
+        // SAFETY: In bounds. The kernel has handed over the frame.
         let addresses =
             unsafe { std::slice::from_raw_parts_mut(self.memory.address.as_ptr().add(frame), 12) };
         let (to, from) = addresses.split_at_mut(6);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What must hold after each pair, whatever the pair was.
+//! Checks after each pair, whatever the pair was.
 
 use std::{
     thread,
@@ -16,14 +16,14 @@ use protocol::{
 
 use crate::state::{MIB, QUEUE};
 
-/// How long something may take that the kernel looks for once a second.
+/// Timeout for conditions that the kernel checks once a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// No queue is bound, no piece of device memory is out, there are `pools` page pools as before and
-/// none that waits for pages, no dma-buf exists, and the kernel did not complain.
+/// No queue is bound, no net_iov is outstanding, there are `pools` page pools as before and none
+/// that waits for pages, no dma-buf exists, and the kernel did not complain.
 ///
-/// Where a binding had to stay its dma-buf is there, and the kernel is not asked for a list, in which
-/// it names the devices that dma-bufs are attached to, also those that are gone.
+/// Where a binding had to stay, its dma-buf exists, and the list of dma-bufs is not read: there
+/// the kernel prints the names of attached devices, even of those that are gone.
 pub(crate) fn nothing_is_left(bed: &Testbed, pools: usize, binding_stays: bool) -> Result {
     bed.wait_rings_gone(bed.local)?;
     let queues = bed.guest.call(ListQueues {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is taken away, and how it comes back.
+//! What is removed, and how it is restored.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -22,13 +22,13 @@ const ENODEV: i32 = 19;
 /// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The netlink socket that holds the binding is closed; or the ring.
+    /// The netlink socket that holds the binding is closed, or the ring is.
     CloseBinding,
     /// The owner is killed.
     KillOwner,
-    /// The owner closes the dma-buf, of which it keeps a view.
+    /// The owner closes the dma-buf, but keeps its mapping.
     CloseDmaBuf,
-    /// The cable is pulled out, and put in again.
+    /// The cable is unplugged, and plugged in again.
     LinkDown,
     /// The interface is taken down, and up again.
     InterfaceDown,
@@ -42,18 +42,18 @@ pub(crate) enum Event {
     RingSizes,
     /// Another MTU, at both ends of the wire.
     Mtu,
-    /// A queue is bound and unbound, and so restarted twice: the pair that is sent on, or another
-    /// one than the bound one, which cannot be restarted.
+    /// A queue is bound and unbound, and so restarted twice: the one of the pair that is sent on,
+    /// or one other than the bound queue, which cannot be restarted.
     QueueRestart,
     /// The driver is unloaded.
     Unload,
     /// The host unplugs the NIC, and the guest releases it first.
     Removal,
-    /// The NIC is pulled out of its slot, and the guest learns later.
+    /// The NIC is pulled out of its slot, and the guest notices later.
     SurpriseRemoval,
 }
 
-/// What came of it.
+/// The result of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Happened {
     /// It was done, and the NIC is there.
@@ -138,8 +138,8 @@ impl Event {
                     KernelFault::PciehpLockOrder,
                 ])?;
                 bed.unplug(station)?;
-                // The guest waits for five seconds, in which a user may think better of it. If they are
-                // over, it is at it already.
+                // The guest waits five seconds, in which a user may cancel. After that, it is
+                // already powering the slot off.
                 match ask(bed, writing("slots/1/power", "0"))? {
                     Happened::Refused(errno) if errno != ENODEV => {
                         return Ok(Happened::Refused(errno));
@@ -162,7 +162,7 @@ impl Event {
         Ok(Happened::Done)
     }
 
-    /// Puts back what it took, whether or not it was refused.
+    /// Restores what the event removed, whether or not it was refused.
     pub(crate) fn undo(self, bed: &Testbed) -> Result {
         match self {
             Self::SplitOff => bed.set_header_split(bed.local, DataSplit::On)?,
@@ -199,7 +199,7 @@ impl Event {
     }
 }
 
-/// What writes into a file of the kernel's PCI bus.
+/// A request that writes to a file in `/sys/bus/pci`.
 fn writing(file: &str, contents: &str) -> WriteFile {
     WriteFile {
         ns: Ns::Local,
@@ -208,7 +208,7 @@ fn writing(file: &str, contents: &str) -> WriteFile {
     }
 }
 
-/// Asks for something that may be refused.
+/// Makes a request that may be refused.
 fn ask<Q: Query<Reply = ()>>(bed: &Testbed, request: Q) -> Result<Happened> {
     match bed.guest.call(request) {
         Ok(()) => Ok(Happened::Done),

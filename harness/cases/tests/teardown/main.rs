@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What happens to device memory when something is taken away: every event in every state of its
+//! What happens to device memory when something is removed: every event in every state of its
 //! owner.
 //!
-//! [`Event`] lists what happens, [`State`] in what state, and [`expected`] says for each pair what
-//! its owner must see. Each pair is a test, `state::event`, in a guest of its own: the state is
-//! built, the event happens, what the owner sees is compared, and what the event took is put back.
+//! [`Event`] lists the events, [`State`] the states, and [`expected`] says for each pair what the
+//! owner must see. Each pair is a test, `state::event`, in a guest of its own: the state is built,
+//! the event happens, what the owner sees is compared, and what the event removed is restored.
 //! Then nothing may be left of it, and the NIC must work as before: see [`check`].
 
 mod check;
@@ -21,9 +21,8 @@ use libtest_mimic::{Arguments, Trial};
 use outcome::{Outcome, expected};
 use state::{Scene, State};
 
-/// Queue pairs: one that is never bound, the state's, another, and one that can be spared: the core
-/// lets a NIC have no fewer than one more than those up to the bound one
-/// (`ethtool_check_max_channel()`).
+/// Queue pairs: one that is never bound, the state's, another, and one to spare: the core requires
+/// one more than those up to the bound one (`ethtool_check_max_channel()`).
 const PAIRS: u32 = 4;
 
 fn main() -> ExitCode {
@@ -40,7 +39,7 @@ fn pair(state: State, event: Event) -> Result {
     let options = Testbed::options().mtu(9000).header_split().cpus(PAIRS);
     let options = options.pull_out(env!("CARGO_TARGET_TMPDIR"))?;
     let bed = options.boot(&format!("teardown-{state}-{event}"))?;
-    // Those of rings that were replaced wait for their pages.
+    // Pools of replaced rings wait for their pages.
     let mut pools = bed.page_pools(bed.local)?;
     pools.retain(|pool| pool.detach_time.is_none());
 

@@ -17,7 +17,7 @@ pub(crate) enum Outcome {
     Refused(i32),
     /// The owner gets this errno.
     Error(i32),
-    /// The owner ends, as it was told.
+    /// The owner ends, as it was told to.
     Ends,
     /// There is no owner any more.
     Killed,
@@ -32,17 +32,17 @@ const EINVAL: i32 = 22;
 /// What the owner must see.
 ///
 /// The kernel's part is in net/core/devmem.c and io_uring/zcrx.c: a binding belongs to a netlink
-/// socket, and holds the dma-buf; a queue's provider survives whatever rings are replaced by; what
-/// would take a bound queue its conditions is refused.
+/// socket, and holds the dma-buf; a queue's memory provider survives a change of rings; changes
+/// that would break the preconditions of a bound queue are refused.
 pub(crate) fn expected(event: Event, state: State) -> Outcome {
     use Event::*;
     use Outcome::*;
     use State::*;
 
     match (event, state) {
-        // Memory of a ring is as old as the ring.
+        // A ring's memory lives only as long as the ring.
         (CloseBinding, Zcrx) => Ends,
-        // Its next send names a binding that is unknown (`net_devmem_get_binding()`).
+        // Its next send names an unknown binding (`net_devmem_get_binding()`).
         (CloseBinding, Sending) => Error(EINVAL),
         (CloseBinding, _) => InHostMemory,
         (KillOwner, _) => Killed,
@@ -53,7 +53,7 @@ pub(crate) fn expected(event: Event, state: State) -> Outcome {
         // The core refuses to turn it off while a queue is bound (`ethnl_set_rings()`).
         (SplitOff, Sending) => GoesOn,
         (SplitOff, _) => Refused(EINVAL),
-        // Nor to take it away (`ethtool_check_max_channel()`).
+        // It also refuses to remove a bound queue (`ethtool_check_max_channel()`).
         (ChannelsFewest, Sending) => GoesOn,
         (ChannelsFewest, _) => Refused(EINVAL),
         (ChannelsFewer | RingSizes | Mtu | QueueRestart, _) => GoesOn,

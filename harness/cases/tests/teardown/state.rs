@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the owner of device memory is doing when something happens, and what it sees then.
+//! What the owner of device memory is doing when an event happens, and what it then sees.
 
 use std::{
     fmt::{self, Display, Formatter},
@@ -24,16 +24,16 @@ pub(crate) const MIB: u64 = 1 << 20;
 /// The queue that is bound, or the pair that is sent on.
 pub(crate) const QUEUE: u32 = 1;
 
-/// What joining a job fails with whose process was killed.
+/// The errno of joining a job whose process was killed.
 const ESRCH: i32 = 3;
 
-/// Memory of the owner.
+/// Size of the owner's memory.
 const MEMORY: u64 = 8 * MIB;
 
-/// How long to listen before the next look.
+/// How long to wait for events before checking again.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long something may take that takes a second.
+/// Timeout for something that should take a second.
 const PATIENCE: Duration = Duration::from_secs(100);
 
 /// What the owner is doing.
@@ -43,7 +43,7 @@ pub(crate) enum State {
     Idle,
     /// It receives into a dma-buf.
     Receiving,
-    /// It has received into a dma-buf until that was full.
+    /// It has received into a dma-buf until the dma-buf was full.
     Held,
     /// It sends from a dma-buf.
     Sending,
@@ -60,12 +60,12 @@ impl State {
         Self::Zcrx,
     ];
 
-    /// The binding must not be closed before the guest ends, after this.
+    /// Whether the binding must not be closed before the guest ends, after this.
     ///
-    /// Linux 7.3 holds no reference to the device that a dma-buf is attached to, and unmaps it from
-    /// there when the binding is closed (`__net_devmem_dmabuf_binding_free()` in net/core/devmem.c).
-    /// And it does not take note when the interface of a binding for sending goes, of which it
-    /// takes a lock then (`netdev_nl_sock_priv_destroy()` in net/core/netdev-genl.c).
+    /// Linux 7.3 holds no reference to the device that a dma-buf is attached to, and unmaps it for
+    /// that device when the binding is closed (`__net_devmem_dmabuf_binding_free()` in
+    /// net/core/devmem.c). And a TX binding does not notice when its interface goes away, whose
+    /// lock is taken on close (`netdev_nl_sock_priv_destroy()` in net/core/netdev-genl.c).
     pub(crate) fn binding_stays(self, happened: Happened) -> bool {
         match happened {
             Happened::NicGone => self != Self::Zcrx,
@@ -102,7 +102,7 @@ enum Far<'g> {
 struct End {
     /// All payload was taken.
     whole: bool,
-    /// Bytes that were not where they should.
+    /// Bytes that were not where they should be.
     outside: u64,
     error: Option<Failure>,
     /// The whole report, for people.
@@ -204,12 +204,12 @@ impl<'g> Scene<'g> {
         }
     }
 
-    /// Payload goes on, comes to its end, and arrives whole; or what ends it.
+    /// Checks that payload keeps flowing, ends, and arrives whole; or returns what ended it.
     fn flow(mut self) -> Result<Outcome> {
         if matches!(self.far, Far::None) {
             self.start_sender()?;
         }
-        // What was reported before the event was over does not count.
+        // Progress reported before the event was over does not count.
         while self.next_event(Duration::ZERO)?.is_some() {}
         let mut seen = None;
         let deadline = Instant::now() + PATIENCE;
@@ -262,7 +262,7 @@ impl<'g> Scene<'g> {
         Ok(())
     }
 
-    /// There is no NIC: an owner that gets no error goes on waiting.
+    /// There is no NIC: an owner that gets no error keeps waiting.
     fn silence(mut self, binding_stays: bool) -> Result<Outcome> {
         for _ in 0..5 {
             self.next_event(PAUSE)?;
@@ -326,8 +326,8 @@ impl Owner<'_> {
         Ok(end)
     }
 
-    /// Ends one whose NIC is gone. A binding that must stay does so until the job is joined, which
-    /// never happens.
+    /// Ends an owner whose NIC is gone. A binding that must stay does so until the job is joined,
+    /// which never happens.
     fn leave(self, binding_stays: bool) -> Result {
         match self {
             Self::Sink(job) if binding_stays => job.tell(Command::Stop)?,
@@ -414,7 +414,7 @@ fn start<'g, J: JobSpec>(
     }
 }
 
-/// All TCP to the queue, or for a sender, all that it sends through the queue's pair.
+/// Steers all TCP to the queue, or for a sender, everything it sends to the queue's pair.
 fn steer(bed: &Testbed, state: State) -> Result {
     if state != State::Sending {
         return bed.steer(bed.local, &[QUEUE]);

@@ -17,13 +17,13 @@ fn packets(bed: &Testbed) -> Result<[u64; 2]> {
     ])
 }
 
-/// All that a program can do with frames of up to `mtu` bytes.
+/// Tries everything that a program can do with frames of up to `mtu` bytes.
 fn programs_do_what_they_want(bed: &Testbed, mtu: u32) -> Result {
     let sent = frames(bed, mtu);
     let count = sent.len() as u64;
     let statistic = |name| bed.statistic(bed.local, name);
 
-    // Those for another type are no affair of a program.
+    // The program ignores frames of another type.
     attach(bed, program(XdpAction::Drop))?;
     let others: Vec<_> = (0..3)
         .map(|seed| frame(bed, OTHER, seed, mtu as usize))
@@ -31,7 +31,7 @@ fn programs_do_what_they_want(bed: &Testbed, mtu: u32) -> Result {
     assert_eq!(exchange(bed, others.clone(), bed.local, OTHER)?, others);
     assert_eq!(runs(bed)?, 0);
 
-    // Whatever goes up here without anybody who wants it is counted as dropped.
+    // A frame that goes up the stack here without a socket for it is counted as dropped.
     let (dropped, unwanted) = (
         statistic("rx_xdp_drop")?,
         bed.link_stats(bed.local)?.rx_dropped,
@@ -79,7 +79,7 @@ fn programs_do_what_they_want(bed: &Testbed, mtu: u32) -> Result {
         bed.wait_until(failed + 1, || statistic("rx_xdp_failed"))?;
     }
 
-    // A frame in a frame comes out.
+    // Decapsulates a frame within a frame.
     attach(bed, program(XdpAction::MoveHead(14)))?;
     let inner: Vec<_> = (0..3)
         .map(|seed| frame(bed, OTHER, seed, mtu as usize - 14))
@@ -94,7 +94,7 @@ fn programs_do_what_they_want(bed: &Testbed, mtu: u32) -> Result {
         "cut in front"
     );
 
-    // There is room for all that a program may ask for: XDP_PACKET_HEADROOM.
+    // There is the headroom that a program may ask for: XDP_PACKET_HEADROOM.
     for room in [14, 64, 256] {
         attach(bed, program(XdpAction::MoveHead(-room)))?;
         let longer = exchange(bed, sent.clone(), bed.local, OURS)?;
@@ -105,7 +105,7 @@ fn programs_do_what_they_want(bed: &Testbed, mtu: u32) -> Result {
     }
     for bytes in [1, 100, -1, -30] {
         attach(bed, program(XdpAction::MoveTail(bytes)))?;
-        // What is left of the longest buffer is not for programs to count on.
+        // Programs cannot count on spare room at the end of the longest buffer.
         let sent: Vec<_> = sent
             .iter()
             .filter(|frame| frame.len() <= 1014)
@@ -126,8 +126,8 @@ fn programs_do_what_they_want(bed: &Testbed, mtu: u32) -> Result {
 #[test]
 fn programs_pass_drop_send_back_and_change_frames_of_any_length() -> Result {
     let bed = Testbed::options().boot("xdp-actions")?;
-    // Frames without fragments, in and out: basic, redirect, a target of redirects, and sockets
-    // without copies.
+    // Frames without fragments, in and out: basic, redirect, redirect target, and zero-copy
+    // sockets.
     let features = bed.guest.call(XdpFeatures {
         ns: bed.local.ns,
         interface: bed.local.name(),
@@ -135,7 +135,7 @@ fn programs_pass_drop_send_back_and_change_frames_of_any_length() -> Result {
     assert_eq!(features, 1 | 2 | 4 | 8);
 
     programs_do_what_they_want(&bed, 1500)?;
-    // A program stays when buffers become longer, and is there for the longest frames.
+    // A program stays when buffers grow, and runs for the longest frames.
     for station in bed.stations() {
         bed.set_mtu(station, 9216)?;
     }
@@ -154,7 +154,7 @@ fn programs_pass_drop_send_back_and_change_frames_of_any_length() -> Result {
     let sent = frames(&bed, 9216);
     assert!(exchange(&bed, sent.clone(), bed.local, OURS)? == sent);
 
-    // A frame longer than the MTU goes to no one, not even a program.
+    // A frame longer than the MTU is dropped before it reaches a program.
     bed.set_mtu(bed.local, 1500)?;
     let count = runs(&bed)?;
     for frame in [frame(&bed, OURS, 1, 4000), frame(&bed, OURS, 2, 100)] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Programs come and go, and rings with them.
+//! Programs come and go, and the rings change with them.
 
 use cases::{Family, Result, Testbed, finish};
 use protocol::{XdpAction, kernel::UnloadModule};
@@ -60,7 +60,7 @@ fn programs_come_and_go_under_traffic_and_stay_while_the_interface_is_down() -> 
     bed.set_interface(bed.local, true)?;
     bed.wait_carrier(true)?;
 
-    // The ring that frames are sent back on is the stack's, too, and the stack's accounts are right.
+    // XDP_TX shares its ring with the stack, whose accounting stays right.
     let stream = bed.stream(bed.local, bed.peer, Family::V6);
     let sink = stream.sink(&bed)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
@@ -68,7 +68,7 @@ fn programs_come_and_go_under_traffic_and_stay_while_the_interface_is_down() -> 
     let before = back()?;
     let mut seed = 0;
     bed.wait_until(before + 50, || {
-        // Under this load the ring may be full: some of them come back.
+        // Under this load the ring may be full, so only some of them come back.
         let frames = (0..40).map(|n| frame(&bed, OURS, seed + n, 1000)).collect();
         bed.exchange(frames, bed.peer, OURS, 1)?;
         seed += 1;
@@ -77,7 +77,7 @@ fn programs_come_and_go_under_traffic_and_stay_while_the_interface_is_down() -> 
     finish(source, sink)?;
     bed.wait_all_sent(bed.local.interface, 0..2)?;
 
-    // The driver goes with a program attached.
+    // Unload the driver with a program attached.
     bed.guest.call(UnloadModule {
         name: "rigb".to_owned(),
     })?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What programs and header split make of each other.
+//! Programs and header split exclude each other.
 
 use cases::{Result, Testbed, assert_refused};
 use protocol::{
@@ -39,7 +39,7 @@ fn programs_and_header_split_exclude_each_other() -> Result {
         })
     };
 
-    // The core refuses programs that know of no fragments, the driver those that do.
+    // The core refuses programs without fragment support, the driver those with it.
     split(DataSplit::On)?;
     for program in [program(XdpAction::Pass), with_fragments.clone()] {
         let (errno, text) = refused(attach(&bed, program));
@@ -48,7 +48,7 @@ fn programs_and_header_split_exclude_each_other() -> Result {
     }
     ping(&bed, 1000)?;
 
-    // "As the driver likes it" is off, and no obstacle.
+    // "Driver's default" means off, and is no obstacle.
     split(DataSplit::Auto)?;
     attach(&bed, program(XdpAction::Pass))?;
     let (errno, text) = refused(split(DataSplit::On));
@@ -62,7 +62,7 @@ fn programs_and_header_split_exclude_each_other() -> Result {
     exchange(&bed, frames(&bed, 1500), bed.local, OURS)?;
     assert!(runs(&bed)? > 0, "the program goes on");
 
-    // Device memory needs header split, and so no program.
+    // Device memory needs header split, which rules out a program.
     let bind = || bed.bind(bed.local, 1, Memory::Udmabuf, 4 * MIB);
     // Header split is off, and netdev_nl_bind_rx_doit() wants it on.
     assert_refused(bind(), EINVAL, "device memory beside a program");

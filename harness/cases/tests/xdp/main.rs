@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! XDP programs: what they do with frames, how they come and go, and what excludes them.
+//! XDP programs: what they do with frames, how they come and go, and what rules them out.
 
 mod actions;
 mod changes;
@@ -17,9 +17,9 @@ use protocol::{
 
 const MIB: u64 = 1 << 20;
 
-/// Ethernet type of frames that programs are for.
+/// EtherType of frames that programs handle.
 const OURS: u16 = EXPERIMENTAL[0];
-/// Ethernet type of others.
+/// EtherType of other frames.
 const OTHER: u16 = EXPERIMENTAL[1];
 
 /// A program for frames of our type.
@@ -75,14 +75,14 @@ fn payload(seed: usize, length: usize) -> Vec<u8> {
         .collect()
 }
 
-/// A frame of the peer's for the NIC under test, with so many bytes of payload.
+/// A frame from the peer to the NIC under test, with `length` bytes of payload.
 fn frame(bed: &Testbed, ethertype: u16, seed: usize, length: usize) -> Vec<u8> {
     let mut frame = ethernet(bed.peer.mac(), bed.local.mac(), ethertype);
     frame.extend(payload(seed, length));
     frame
 }
 
-/// Payloads of frames from the shortest to the longest of an MTU.
+/// Payload lengths, from the shortest frame to the longest for an MTU.
 fn lengths(mtu: u32) -> Vec<usize> {
     let mtu = mtu as usize;
     vec![46, 47, 64, 500, 1000, mtu / 2, mtu - 1, mtu]
@@ -95,7 +95,7 @@ fn frames(bed: &Testbed, mtu: u32) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Has the peer send frames; returns those of a type that came to a station, as many.
+/// Has the peer send frames; returns as many of a type that arrived at a station.
 fn exchange(
     bed: &Testbed,
     frames: Vec<Vec<u8>>,

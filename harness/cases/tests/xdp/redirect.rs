@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Frames leave through another NIC, or go up on another processor.
+//! Frames leave through another NIC, or go up the stack on another processor.
 
 use cases::{Family, PORTS, Result, Testbed};
 use protocol::{
@@ -48,13 +48,13 @@ fn two_nics_forward_all_traffic_between_two_wires_by_programs_alone() -> Result 
             interface: port.to_owned(),
         })?;
         let [redirected, sent] = ["rx_xdp_redirect", "tx_xdp"].map(|name| statistics[name]);
-        // The payload of two transfers, at the least.
+        // At least the payload of two transfers.
         let least = 2 * 4 * MIB / 9000;
         assert!(redirected > least && sent > least, "{port}: {statistics:?}");
         assert_eq!(bed.bytes_in_flight(port, 0..2)?, 0);
     }
 
-    // One that leaves with frames on the way to it takes nothing along that is the other's.
+    // A NIC that goes down with frames on their way to it takes no memory of the other's with it.
     bed.guest.call(SetUp {
         ns: Ns::Local,
         interface: PORTS[1].to_owned(),
@@ -94,7 +94,7 @@ fn frames_go_up_on_another_processor() -> Result {
         assert!(bed.statistic(bed.local, "rx_xdp_redirect")? > before + 400);
         assert_eq!(bed.statistic(bed.local, "rx_xdp_failed")?, 0);
     }
-    // Their memory comes back from there.
+    // Their memory is returned from there.
     bed.set_interface(bed.local, false)?;
     bed.wait_pools_gone(bed.local)?;
     bed.finish()?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! XDP sockets that the device itself writes to and reads from.
+//! Zero-copy XDP sockets, which the device itself writes to and reads from.
 
 use cases::{Family, Result, Testbed, assert_refused, ethernet};
 use protocol::{
@@ -15,13 +15,13 @@ use vm::JobHandle;
 
 use crate::{MIB, OTHER, OURS, attach, detach, exchange, frame, frames, ping, program};
 
-/// What joining a job fails with whose process was killed.
+/// The errno of joining a job whose process was killed.
 const ESRCH: i32 = 3;
 
 const EBUSY: i32 = 16;
 const EINVAL: i32 = 22;
 
-/// A socket at a queue of the NIC under test.
+/// A socket bound to a queue of the NIC under test.
 fn socket(bed: &Testbed, queue: u32) -> XdpSocket {
     XdpSocket {
         ns: bed.local.ns,
@@ -39,14 +39,14 @@ fn start<'g>(bed: &'g Testbed, socket: &XdpSocket) -> Result<JobHandle<'g, XdpSo
     Ok(bed.guest.start(socket.clone())?)
 }
 
-/// Closes the socket. The kernel takes the queue back in the background.
+/// Closes the socket. The kernel releases the queue in the background.
 fn close(bed: &Testbed, job: JobHandle<'_, XdpSocket>) -> Result<XdpSocketReport> {
     let report = job.stop()?;
     bed.wait_xsk_gone(bed.local)?;
     Ok(report)
 }
 
-/// Waits until queue 0 has buffers: new rings get those of a socket when its queue is polled.
+/// Waits until queue 0 has buffers: new rings get those of a socket once the queue is polled.
 fn wait_buffers(bed: &Testbed) -> Result {
     const RDH: u32 = 0xc010;
     const RDT: u32 = 0xc018;
@@ -62,7 +62,7 @@ fn wait_buffers(bed: &Testbed) -> Result {
     Ok(())
 }
 
-/// Has frames go to the socket at queue 0, and checks that all come back.
+/// Sends frames to the socket on queue 0, and checks that all come back.
 fn echoes(bed: &Testbed, what: &str) -> Result<u64> {
     wait_buffers(bed)?;
     let sent = frames(bed, 1500);
@@ -111,7 +111,8 @@ fn the_device_writes_to_a_sockets_memory_and_sends_from_it() -> Result {
         for _ in 0..4 {
             count += echoes(&bed, &what)?;
         }
-        // What is not for it goes up, as copies. It comes to queue 0, as nothing else needs to.
+        // Other frames go up the stack, as copies. They also arrive on queue 0, like all non-IP
+        // frames.
         let others: Vec<_> = (0..5).map(|seed| frame(&bed, OTHER, seed, 1000)).collect();
         assert!(exchange(&bed, others.clone(), bed.local, OTHER)? == others);
         assert!(statistic("rx_xsk_copied")? >= copied? + 5, "{what}");
@@ -159,7 +160,7 @@ fn a_queue_of_a_sockets_goes_on_for_all_others() -> Result {
         start(&bed, &socket(&bed, 1))?,
     ];
     transfers()?;
-    // Programs come and go beside it, also one that needs nothing of a socket.
+    // Programs come and go alongside it, including one that does not use the socket.
     attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
     transfers()?;
     echoes(&bed, "beside others")?;
@@ -222,7 +223,7 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
         echoes(&bed, change)?;
     }
 
-    // What cannot be is refused, and changes nothing.
+    // Changes that the socket rules out are refused, and change nothing.
     let refused = |result: Result| result.expect_err("it is refused").to_string();
     let text = refused(bed.set_mtu(bed.local, 9000));
     assert!(text.contains("Invalid argument"), "{text}");
@@ -237,7 +238,7 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
     assert_eq!((report.sent, report.misplaced), (report.completed, 0));
     detach(&bed)?;
 
-    // Nor can it be there beside what excludes it.
+    // Nor can a socket be bound where these settings rule it out.
     bed.set_mtu(bed.local, 9000)?;
     let long = bed.guest.start(socket(&bed, 0)).map(drop);
     assert_eq!(long.err().and_then(|error| error.errno()), Some(EINVAL));
@@ -250,7 +251,7 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
     assert_eq!(beside.err().and_then(|error| error.errno()), Some(EBUSY));
     bound.stop()?;
 
-    // With copies it needs nothing of the driver.
+    // In copy mode it needs nothing from the driver.
     bed.set_header_split(bed.local, DataSplit::Off)?;
     let copies = XdpSocket {
         copy: true,
@@ -268,7 +269,7 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
 fn a_queue_returns_to_pages_whatever_takes_the_socket_away() -> Result {
     let bed = Testbed::options().boot("xsk-away")?;
 
-    // It comes and goes while the interface is down.
+    // It is bound and closed while the interface is down.
     bed.set_interface(bed.local, false)?;
     let job = start(&bed, &socket(&bed, 0))?;
     bed.set_interface(bed.local, true)?;
@@ -294,7 +295,7 @@ fn a_queue_returns_to_pages_whatever_takes_the_socket_away() -> Result {
     attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
     echoes(&bed, "after a kill")?;
 
-    // The driver unbinds while the socket is there, or is being closed.
+    // The driver is unbound while the socket is open, or is being closed.
     let device = bed.pci_device(bed.local)?;
     let tell = |file: &str| -> Result {
         Ok(bed.guest.call(WriteFile {
