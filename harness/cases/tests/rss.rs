@@ -93,31 +93,34 @@ fn flows_reach_the_queues_that_key_and_table_say() -> Result {
 }
 
 #[test]
-fn the_kernel_is_given_the_hash_that_key_and_addresses_say() -> Result {
+fn the_kernel_is_given_the_hash_that_key_and_addresses_say_unless_the_user_wants_none() -> Result {
     let bed = Testbed::options().boot("rss-hash")?;
-    for family in Family::BOTH {
-        let port = bed.port();
-        let place = bed.guest.call(FlowQueue {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            source: bed.peer.socket(family, port),
-            destination: bed.local.socket(family, port),
-        })?;
-        let frame = Frame::tcp(bed.peer, bed.local, family, port, b"any")?;
-        bed.guest.call(ExchangeFrames {
-            from: bed.peer.ns,
-            through: bed.peer.name(),
-            frames: vec![frame.into_bytes()],
-            to: bed.local.ns,
-            at: bed.local.name(),
-            ethertype: match family {
-                Family::V4 => 0x0800,
-                Family::V6 => 0x86dd,
-            },
-            hash: Some(place.hash),
-            count: 1,
-            timeout_ms: PATIENCE_MS,
-        })?;
+    for hashing in [true, false] {
+        bed.set_features(bed.local, &[("rx-hashing", hashing)])?;
+        for family in Family::BOTH {
+            let port = bed.port();
+            let place = bed.guest.call(FlowQueue {
+                ns: bed.local.ns,
+                interface: bed.local.name(),
+                source: bed.peer.socket(family, port),
+                destination: bed.local.socket(family, port),
+            })?;
+            let frame = Frame::tcp(bed.peer, bed.local, family, port, b"any")?;
+            bed.guest.call(ExchangeFrames {
+                from: bed.peer.ns,
+                through: bed.peer.name(),
+                frames: vec![frame.into_bytes()],
+                to: bed.local.ns,
+                at: bed.local.name(),
+                ethertype: match family {
+                    Family::V4 => 0x0800,
+                    Family::V6 => 0x86dd,
+                },
+                hash: Some(if hashing { place.hash } else { 0 }),
+                count: 1,
+                timeout_ms: PATIENCE_MS,
+            })?;
+        }
     }
     bed.finish()?;
     Ok(())
