@@ -63,6 +63,27 @@ fn the_stack_drops_tcp_segments_with_a_wrong_checksum_and_takes_right_ones() -> 
 }
 
 #[test]
+fn the_stack_verifies_what_the_device_is_not_asked_to() -> Result {
+    let bed = Testbed::options().boot("checksum-off")?;
+    bed.set_features(bed.local, &[("rx-checksum", false)])?;
+    for family in Family::BOTH {
+        let segment = || Frame::tcp(bed.peer, bed.local, family, bed.port(), PAYLOAD);
+        let (dropped, taken) = (disbelieved(&bed)?, believed(&bed)?);
+
+        segment()?.with_wrong_payload().send(&bed)?;
+        bed.wait_until(dropped + 1, || disbelieved(&bed))?;
+        segment()?.send(&bed)?;
+        bed.wait_until(taken + 1, || believed(&bed))?;
+        assert_eq!(
+            (disbelieved(&bed)?, believed(&bed)?),
+            (dropped + 1, taken + 1)
+        );
+    }
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
 fn a_datagram_with_a_wrong_checksum_is_not_delivered() -> Result {
     let bed = Testbed::options().boot("checksum-udp")?;
     let (seed, number) = (7, 0u64);
