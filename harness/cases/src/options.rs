@@ -279,7 +279,7 @@ impl Options {
             local: Station::LOCAL,
             peer,
             mtu: self.mtu,
-            ports: AtomicU16::new(5000),
+            ports: AtomicU16::default(),
         };
         bed.load_driver()?;
         bed.set_up()?;

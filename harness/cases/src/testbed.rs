@@ -78,9 +78,15 @@ impl Testbed {
         [self.local, self.peer]
     }
 
-    /// A port that no flow of this guest has used.
+    /// A port that no flow of this guest has used, below those that the kernel chooses.
+    ///
+    /// All 14 low bits vary, and not by counting: a hash of RSS is linear in them.
     pub fn port(&self) -> u16 {
-        self.ports.fetch_add(1, Ordering::Relaxed)
+        const COUNT: u16 = 1 << 14;
+        /// Odd, so that all ports are there once, and 65536 by the golden ratio.
+        const STEP: u16 = 40503;
+        let nth = self.ports.fetch_add(1, Ordering::Relaxed);
+        COUNT + nth.wrapping_mul(STEP) % COUNT
     }
 
     /// Loads the driver, and waits for the interfaces that it registers.

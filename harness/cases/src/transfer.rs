@@ -119,49 +119,45 @@ impl Stream {
         Ok(place.queue)
     }
 
-    /// The same stream, from a port whose packets reach `queue` of the receiving NIC.
+    /// The same stream, between ports whose packets reach `queue` of the receiving NIC.
     pub fn reaching(self, bed: &Testbed, queue: u32) -> Result<Self> {
-        let wanted = |source| Ok(self.queue_from(bed, source)? == queue);
-        let source = self.find_source(bed, wanted)?;
-        Ok(Self {
-            bind: source,
-            ..self
+        self.between_ports(bed, |stream, source| {
+            Ok(stream.queue_from(bed, source)? == queue)
         })
     }
 
     /// As [`Stream::reaching`], and its acknowledgements reach queue 0 of the sending NIC.
     pub fn reaching_with_acknowledgements_apart(self, bed: &Testbed, queue: u32) -> Result<Self> {
-        let back = Self {
-            from: self.to,
-            to: self.from,
-            ..self.clone()
-        };
-        let sink = self.to.socket(self.family, self.port);
-        let wanted = |source: SocketAddr| {
+        self.between_ports(bed, |stream, source| {
             let back = Self {
+                from: stream.to,
+                to: stream.from,
                 port: source.port(),
-                ..back.clone()
+                ..stream.clone()
             };
-            Ok(self.queue_from(bed, source)? == queue && back.queue_from(bed, sink)? == 0)
-        };
-        let source = self.find_source(bed, wanted)?;
-        Ok(Self {
-            bind: source,
-            ..self
+            let sink = stream.to.socket(stream.family, stream.port);
+            Ok(stream.queue_from(bed, source)? == queue && back.queue_from(bed, sink)? == 0)
         })
     }
 
-    /// An address of the sender with a port that satisfies `wanted`.
-    fn find_source(
-        &self,
+    /// The same stream, between ports that satisfy `wanted`.
+    ///
+    /// Both vary: with some keys, the bits of one alone reach only a few entries of the table.
+    fn between_ports(
+        self,
         bed: &Testbed,
-        wanted: impl Fn(SocketAddr) -> Result<bool>,
-    ) -> Result<Option<SocketAddr>> {
-        // The chance that a port misses the queue is at most 15 in 16.
+        wanted: impl Fn(&Self, SocketAddr) -> Result<bool>,
+    ) -> Result<Self> {
+        // The chance that a flow misses the queue is at most 15 in 16.
         for _ in 0..1000 {
             let source = self.from.socket(self.family, bed.port());
-            if wanted(source)? {
-                return Ok(Some(source));
+            let stream = Self {
+                bind: Some(source),
+                port: bed.port(),
+                ..self.clone()
+            };
+            if wanted(&stream, source)? {
+                return Ok(stream);
             }
         }
         Err(CaseError::new("no flow reaches the queue"))
