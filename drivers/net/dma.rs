@@ -41,43 +41,19 @@ fn as_raw(dev: &Device<Bound>) -> *mut bindings::device {
 }
 
 impl<'bound> TxMapping<'bound> {
-    /// Maps the linear part of `skb`.
+    /// Maps `len` bytes at `data`.
     ///
     /// # Errors
     ///
     /// `ENOMEM` if the mapping failed.
+    ///
+    /// # Safety
+    ///
+    /// They must be memory of a frame, for as long as the mapping lasts.
     #[inline]
-    fn head(dev: &'bound Device<Bound>, skb: &TxSkb) -> Result<Self> {
-        let len = skb.head_len();
-
-        // SAFETY: The linear part has `len` bytes, and the device is bound.
-        let addr = unsafe {
-            bindings::net_shim_dma_map_single(
-                as_raw(dev),
-                (*skb.as_raw()).data.cast(),
-                len as usize,
-            )
-        };
-
-        Self::checked(dev, addr, len)
-    }
-
-    /// Maps `frame`.
-    ///
-    /// Its memory may be mapped already, by the pool that it is from. But a pool that is destroyed
-    /// unmaps what it has given out, and the frame may be on the ring of another queue then.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM` if the mapping failed.
-    #[inline]
-    pub fn frame(dev: &'bound Device<Bound>, frame: &Frame) -> Result<Self> {
-        let len = frame.len();
-
-        // SAFETY: The frame has `len` bytes, and the device is bound.
-        let addr = unsafe {
-            bindings::net_shim_dma_map_single(as_raw(dev), frame.data().cast(), len as usize)
-        };
+    unsafe fn single(dev: &'bound Device<Bound>, data: *mut c_void, len: u32) -> Result<Self> {
+        // SAFETY: As this function requires; the device is bound.
+        let addr = unsafe { bindings::net_shim_dma_map_single(as_raw(dev), data, len as usize) };
 
         Self::checked(dev, addr, len)
     }
@@ -178,23 +154,45 @@ impl Drop for TxMapping<'_> {
 ///
 /// Fragments in device memory are mapped already. Those that follow each other in DMA addresses, as
 /// a dma-buf's net_iovs mostly do, come as one part, as long as it has at most `max` bytes.
-pub struct TxMappings<'skb, 'bound> {
+///
+/// # Invariants
+///
+/// `head` and `fragments` are memory of the frame that `'frame` borrows.
+pub struct TxMappings<'frame, 'bound> {
     dev: &'bound Device<Bound>,
-    skb: &'skb TxSkb,
+    /// What is before the fragments, until it is mapped.
+    head: Option<(*mut c_void, u32)>,
+    /// Those that are not mapped yet.
+    fragments: &'frame [bindings::skb_frag],
     max: u32,
-    /// The next fragment; `None` for the linear part.
-    next: Option<usize>,
 }
 
-impl<'skb, 'bound> TxMappings<'skb, 'bound> {
+impl<'frame, 'bound> TxMappings<'frame, 'bound> {
     /// The parts of `skb`, for a device that likes them to have up to `max` bytes.
     #[inline]
-    pub fn new(dev: &'bound Device<Bound>, skb: &'skb TxSkb, max: u32) -> Self {
+    pub fn new(dev: &'bound Device<Bound>, skb: &'frame TxSkb, max: u32) -> Self {
+        // SAFETY: The skb is valid.
+        let data = unsafe { (*skb.as_raw()).data };
+
         Self {
             dev,
-            skb,
+            head: Some((data.cast(), skb.head_len())),
+            fragments: skb.fragment_list(),
             max,
-            next: None,
+        }
+    }
+
+    /// The parts of a `frame`.
+    ///
+    /// Its memory may be mapped already, by the pool that it is from. But a pool that is destroyed
+    /// unmaps what it has given out, and the frame may be on the ring of another queue then.
+    #[inline]
+    pub fn of_frame(dev: &'bound Device<Bound>, frame: &'frame Frame, max: u32) -> Self {
+        Self {
+            dev,
+            head: Some(frame.head()),
+            fragments: frame.fragment_list(),
+            max,
         }
     }
 }
@@ -205,22 +203,21 @@ impl<'bound> Iterator for TxMappings<'_, 'bound> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let Some(index) = self.next else {
-            self.next = Some(0);
-            return Some(TxMapping::head(self.dev, self.skb));
-        };
-        let fragments = self.skb.fragment_list().get(index..)?;
-        let (first, others) = fragments.split_first()?;
+        if let Some((data, len)) = self.head.take() {
+            // SAFETY: By the type invariant.
+            return Some(unsafe { TxMapping::single(self.dev, data, len) });
+        }
+        let (first, others) = self.fragments.split_first()?;
 
         let Some(addr) = net_iov_address(first) else {
-            self.next = Some(index + 1);
+            self.fragments = others;
             // CAST: Without the bit of a net_iov it is a page's address.
             let page = first.netmem as *mut bindings::page;
 
-            // SAFETY: The fragment is of pages, and as long as the skb.
+            // SAFETY: The fragment is of pages, and as long as the frame.
             return Some(unsafe { TxMapping::page(self.dev, page, first.offset, first.len) });
         };
-        let (mut len, mut taken) = (first.len, 1);
+        let (mut len, mut taken) = (first.len, 0);
 
         for other in others {
             let adjoins = net_iov_address(other) == Some(addr + u64::from(len));
@@ -231,7 +228,7 @@ impl<'bound> Iterator for TxMappings<'_, 'bound> {
             len += other.len;
             taken += 1;
         }
-        self.next = Some(index + taken);
+        self.fragments = others.get(taken..)?;
         // INVARIANT: A net_iov's address is its binding's.
         Some(Ok(TxMapping {
             dev: self.dev,

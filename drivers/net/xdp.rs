@@ -3,24 +3,25 @@
 //! XDP: BPF programs that decide on a frame before an skb is made of it.
 //!
 //! A driver that implements [`Xdp`] gets a [`Program`], makes an [`RxQueue`] for each of its RX
-//! queues, and lets it [`run`](Runner::run) over what the device has received. What becomes of a
+//! queues, and lets it [`run`](RxQueue::run) over what the device has received. What becomes of a
 //! frame is a [`Verdict`], and the frame's memory goes with it:
 //!
 //! ```text
-//!            run()       Pass      -> RxSkb
-//! Fragment ---------->   Transmit  -> Frame ---> a TX ring ---> dropped: back to its pool
-//!                        Redirect  -> the core's, which may give it to another device as a Frame
-//!                        Drop, ... -> back to its pool
+//! Fragment ---> Buff ------->   Pass      -> RxSkb
+//! Netmem   ----^       run()    Transmit  -> Frame ---> a TX ring ---> dropped: back to its pool
+//!                               Redirect  -> the core's, which may give another device a Frame
+//!                               Drop, ... -> back to its pool
 //! ```
 //!
 //! A queue can also work on the memory of an AF_XDP socket: then a driver implements [`Xsk`], and
 //! the queue's buffers are a [`Pool`]'s.
 //!
-//! Frames are linear: one buffer takes the longest one, whatever the MTU. Programs for frames in
-//! fragments (`xdp.frags`) run as well, and see no fragments.
+//! A driver may put a frame together of a buffer and fragments, as where headers are split from
+//! payload, and says so with [`Xdp::FRAGMENTS`]. Only programs for that (`xdp.frags`) see such frames.
 //!
 //! C header: `include/net/xdp.h`
 
+mod buff;
 mod frame;
 mod metadata;
 mod pool;
@@ -39,6 +40,7 @@ use net_bindings as bindings;
 
 pub(crate) use self::pool::Pools;
 pub use self::{
+    buff::Buff,
     frame::Frame,
     metadata::{
         HashType,
@@ -50,7 +52,6 @@ pub use self::{
     },
     program::Program,
     run::{
-        Runner,
         RxQueue,
         Verdict,
         HEADROOM, //
@@ -87,6 +88,9 @@ pub trait Xdp: Driver<Tx: TransmitFrames> {
     /// What the device says of a frame.
     type Metadata: Metadata;
 
+    /// Frames may have fragments (`NETDEV_XDP_ACT_RX_SG`).
+    const FRAGMENTS: bool = false;
+
     /// Runs `program` from now on, or none (`XDP_SETUP_PROG`); also while the interface is up.
     ///
     /// The core has checked what it knows of: no memory is bound to a queue, and with header split
@@ -107,6 +111,9 @@ pub trait Xdp: Driver<Tx: TransmitFrames> {
 /// operations out.
 #[vtable]
 pub trait TransmitFrames: Transmit {
+    /// Frames may have fragments (`NETDEV_XDP_ACT_NDO_XMIT_SG`); else none that has comes here.
+    const FRAGMENTS: bool = false;
+
     /// Puts `frame` on the ring; the doorbell waits for [`Self::flush_frames`].
     ///
     /// The queue may be stopped. Gives the frame back if there is no room for it, or if the device
@@ -140,13 +147,21 @@ impl<T: Xdp> Receive<'_, T> {
 pub(crate) struct Table<T>(PhantomData<T>);
 
 impl<T: Xdp> Table<T> {
-    /// What the device says of itself (`enum netdev_xdp_act`). Frames have no fragments, in and out.
+    /// What the device says of itself (`enum netdev_xdp_act`).
     pub(crate) const FEATURES: u32 = bindings::netdev_xdp_act_NETDEV_XDP_ACT_BASIC
         | bindings::netdev_xdp_act_NETDEV_XDP_ACT_REDIRECT
-        | if T::Tx::HAS_TRANSMIT_FRAME {
-            bindings::netdev_xdp_act_NETDEV_XDP_ACT_NDO_XMIT
+        | if T::FRAGMENTS {
+            bindings::netdev_xdp_act_NETDEV_XDP_ACT_RX_SG
         } else {
             0
+        }
+        | match (T::Tx::HAS_TRANSMIT_FRAME, T::Tx::FRAGMENTS) {
+            (false, _) => 0,
+            (true, false) => bindings::netdev_xdp_act_NETDEV_XDP_ACT_NDO_XMIT,
+            (true, true) => {
+                bindings::netdev_xdp_act_NETDEV_XDP_ACT_NDO_XMIT
+                    | bindings::netdev_xdp_act_NETDEV_XDP_ACT_NDO_XMIT_SG
+            }
         };
 
     pub(crate) const NETDEV: &'static bindings::net_device_ops = &bindings::net_device_ops {
@@ -238,7 +253,9 @@ impl<T: Xdp> Table<T> {
 
         while sent < count {
             // SAFETY: As this function requires.
-            let Some(frame) = (unsafe { Frame::from_raw(*frames.add(sent as usize)) }) else {
+            let Some(frame) =
+                (unsafe { Frame::from_raw(*frames.add(sent as usize), T::Tx::FRAGMENTS) })
+            else {
                 break;
             };
             if let Err(frame) = tx.transmit_frame(frame, queue) {

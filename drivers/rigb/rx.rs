@@ -311,10 +311,10 @@ impl<'bound> Running<'bound> {
             let skb = match core::mem::replace(&mut ring.packet, Packet::Between) {
                 Packet::Between => builder.start(slot, &write_back, timestamp),
                 Packet::Assembling(skb) => builder.add(skb, slot, &write_back),
-                Packet::Dropping => None,
+                Packet::NoSkb => builder.add_for_program(slot, &write_back, timestamp),
             };
             if !write_back.end_of_packet() {
-                ring.packet = skb.map_or(Packet::Dropping, Packet::Assembling);
+                ring.packet = skb.map_or(Packet::NoSkb, Packet::Assembling);
                 continue;
             }
 

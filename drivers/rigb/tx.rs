@@ -230,7 +230,8 @@ impl<'bound> Transmitter<'bound> {
         let bytes = offload.wire_len(len);
         let packets = offload.packets();
 
-        let last = match self.map(&skb, &offload) {
+        let parts = TxMappings::new(self.parent, &skb, limits::MAX_TX_FRAGMENT);
+        let last = match self.map(parts, len, &offload) {
             Ok(last) => last,
             Err(error) => {
                 while self.slots.unpush().is_some() {}
@@ -286,17 +287,19 @@ impl<'bound> Transmitter<'bound> {
         }
     }
 
-    /// Maps all of `skb`, writes its descriptors and pushes their slots; returns the last one. On
-    /// an error some of them.
-    fn map(&mut self, skb: &TxSkb, offload: &Offload) -> Result<u32> {
-        let paylen = offload.paylen(skb.len()).ok_or(EINVAL)?;
+    /// Maps the `parts` of a frame of `len` bytes, writes its descriptors and pushes their slots;
+    /// returns the last one. On an error some of them.
+    // For each frame: as a call it would store as much as it needs.
+    #[inline(always)]
+    fn map(&mut self, parts: TxMappings<'_, 'bound>, len: u32, offload: &Offload) -> Result<u32> {
+        let paylen = offload.paylen(len).ok_or(EINVAL)?;
         let mut net_iovs = 0;
         let mut last = None;
 
         if let Some(context) = offload.context() {
             self.push(None, context.encode())?;
         }
-        for mapping in TxMappings::new(self.parent, skb, limits::MAX_TX_FRAGMENT) {
+        for mapping in parts {
             let mapping = mapping?;
             let pieces = Pieces::new(mapping.address(), mapping.len());
 

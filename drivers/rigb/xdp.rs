@@ -27,17 +27,14 @@ use crate::{
 impl<'bound> Xdp for Adapter<'bound> {
     type Metadata = rx::XdpMetadata;
 
+    const FRAGMENTS: bool = true;
+
     fn set_program(
         dev: Locked<'_, Self>,
         control: &mut Control,
         program: Option<Program>,
-        extack: &ExtAck<'_>,
+        _extack: &ExtAck<'_>,
     ) -> Result {
-        if program.is_some() && control.settings.split {
-            extack.set(c"XDP needs frames that are not split: turn tcp-data-split off");
-            return Err(EBUSY);
-        }
-
         let old = core::mem::replace(&mut control.program, program);
 
         if control.program.is_none() || control.settings.xdp {
@@ -48,7 +45,7 @@ impl<'bound> Xdp for Adapter<'bound> {
     }
 }
 
-/// Header split stays off while there is an XDP program or an AF_XDP pool.
+/// Header split stays off while there is an AF_XDP pool.
 ///
 /// # Errors
 ///
@@ -56,10 +53,6 @@ impl<'bound> Xdp for Adapter<'bound> {
 pub(crate) fn check_split(control: &Control, split: bool, extack: &ExtAck<'_>) -> Result {
     if split && control.xsk.any() {
         extack.set(c"tcp-data-split can not be enabled with zero-copy AF_XDP");
-        return Err(EBUSY);
-    }
-    if split && control.program.is_some() {
-        extack.set(c"tcp-data-split can not be enabled with XDP");
         return Err(EBUSY);
     }
     Ok(())

@@ -54,8 +54,7 @@ void *net_shim_netmem_address(netmem_ref netmem);
 /* XDP */
 void net_shim_prog_inc(struct bpf_prog *prog);
 void net_shim_prog_put(struct bpf_prog *prog);
-void net_shim_xdp_prepare(struct xdp_buff *xdp, struct xdp_rxq_info *rxq, netmem_ref netmem,
-			  void *address, u32 offset, u32 size, u32 headroom, u32 len);
+bool net_shim_prog_has_frags(const struct bpf_prog *prog);
 u32 net_shim_xdp_run(const struct bpf_prog *prog, struct xdp_buff *xdp);
 struct sk_buff *net_shim_xdp_build_skb(struct xdp_buff *xdp);
 void net_shim_xdp_return_frame(struct xdp_frame *frame);

@@ -3,15 +3,16 @@
 //! What the device says of a frame, for programs that ask (`bpf_xdp_metadata_rx_*`). Such a program
 //! is loaded for one device, so that it runs on no other's frames.
 
-use core::{
-    marker::PhantomData,
-    mem::MaybeUninit, //
-};
+use core::marker::PhantomData;
 
 use kernel::prelude::*;
 use net_bindings as bindings;
 
-use super::Xdp;
+use super::{
+    Xdp,
+    HEADROOM, //
+};
+use crate::fragment::Fragment;
 
 /// The fields that a hash covers (`enum xdp_rss_hash_type`).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -56,16 +57,32 @@ pub trait Metadata {
 #[repr(C)]
 pub(super) struct Buffer<'a, M> {
     /// First: programs give its address to the functions below.
-    pub(super) xdp: MaybeUninit<bindings::xdp_buff>,
+    xdp: bindings::xdp_buff,
     metadata: &'a M,
 }
 
 impl<'a, M: Metadata> Buffer<'a, M> {
-    pub(super) fn new(metadata: &'a M) -> Self {
-        Self {
-            xdp: MaybeUninit::uninit(),
-            metadata,
-        }
+    /// A frame of `rxq`: `len` bytes from [`HEADROOM`] of `buffer` on, and what `flags` say
+    /// (`xdp_init_buff()`, `xdp_prepare_buff()`).
+    pub(super) fn new(
+        rxq: &bindings::xdp_rxq_info,
+        buffer: &Fragment,
+        len: u32,
+        flags: u32,
+        metadata: &'a M,
+    ) -> Self {
+        let mut xdp: bindings::xdp_buff = pin_init::zeroed();
+
+        xdp.rxq = core::ptr::from_ref(rxq).cast_mut();
+        xdp.data_hard_start = buffer.as_ptr().cast();
+        xdp.data = xdp.data_hard_start.wrapping_byte_add(HEADROOM as usize);
+        xdp.data_meta = xdp.data;
+        xdp.data_end = xdp.data.wrapping_byte_add(len as usize);
+        xdp.__bindgen_anon_1.__bindgen_anon_1 = bindings::xdp_buff__bindgen_ty_1__bindgen_ty_1 {
+            frame_sz: buffer.size(),
+            flags,
+        };
+        Self { xdp, metadata }
     }
 
     /// # Safety

@@ -274,7 +274,7 @@ impl Pool {
                 bindings::xdp_action_XDP_PASS => return (Self::copy(xdp, napi), false),
                 bindings::xdp_action_XDP_TX => {
                     // A copy, too; the buffer is the core's again.
-                    let frame = Frame::from_raw(bindings::xdp_convert_zc_to_xdp_frame(xdp));
+                    let frame = Frame::from_raw(bindings::xdp_convert_zc_to_xdp_frame(xdp), false);
 
                     if let Some(frame) = frame {
                         return (Verdict::Transmit(frame), true);

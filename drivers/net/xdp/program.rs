@@ -48,6 +48,12 @@ impl Program {
         core::ptr::eq(self.dev, dev)
     }
 
+    /// Returns whether it knows of frames in fragments (`xdp.frags`).
+    pub fn has_fragments(&self) -> bool {
+        // SAFETY: Valid by the type invariant.
+        unsafe { bindings::net_shim_prog_has_frags(self.as_raw()) }
+    }
+
     pub(super) fn as_raw(&self) -> *mut bindings::bpf_prog {
         self.prog.as_ptr()
     }

@@ -2,6 +2,8 @@
 
 //! A queue runs a program over what it has received.
 
+use core::ptr::NonNull;
+
 use kernel::{
     error::to_result,
     prelude::*, //
@@ -10,8 +12,10 @@ use net_bindings as bindings;
 
 use super::{
     metadata::Buffer,
+    Buff,
     Frame,
     Program,
+    TransmitFrames,
     Xdp, //
 };
 use crate::{
@@ -19,15 +23,9 @@ use crate::{
         Driver,
         Locked, //
     },
-    fragment::{
-        Fragment,
-        FragmentPool, //
-    },
+    fragment::FragmentPool,
     napi::Receive,
-    skb::{
-        self,
-        RxSkb, //
-    },
+    skb::RxSkb, //
 };
 
 /// What a program's frame needs before it in its buffer, in bytes: what programs may grow it by,
@@ -103,83 +101,72 @@ impl RxQueue {
         self.program = program;
     }
 
-    /// The program, if there is one, to be run.
+    /// Returns whether there is a program to be run.
     #[inline]
-    pub fn runner(&self) -> Option<Runner<'_>> {
-        self.program.as_ref().map(|program| Runner {
-            program,
-            info: &self.info,
-        })
+    pub fn has_program(&self) -> bool {
+        self.program.is_some()
     }
-}
 
-impl Drop for RxQueue {
-    fn drop(&mut self) {
-        // SAFETY: Registered by the type invariant, and no program runs.
-        unsafe { bindings::xdp_rxq_info_unreg(&mut *self.info) };
-    }
-}
-
-/// A queue's program.
-pub struct Runner<'a> {
-    program: &'a Program,
-    info: &'a bindings::xdp_rxq_info,
-}
-
-impl Runner<'_> {
-    /// Runs the program over `len` bytes of a frame from [`HEADROOM`] of `buffer` on, which the
-    /// device has written and which is a buffer of the queue's pool. The program may ask for
-    /// `metadata`.
+    /// Lets the program decide on `frame`, which is in a buffer of the queue's pool; without one it
+    /// goes up. The program may ask for `metadata`.
+    ///
+    /// A program that does not know of fragments sees no frame that has some: such a frame failed.
     pub fn run<T: Xdp>(
         &self,
-        buffer: Fragment,
-        len: u32,
+        frame: Buff,
         metadata: &T::Metadata,
         napi: &Receive<'_, T>,
     ) -> Verdict {
-        let dev = napi.device();
+        let dev = napi.device().as_raw();
+        let program = self.program.as_ref();
 
-        if len > buffer.size().saturating_sub(HEADROOM + skb::TAILROOM)
-            || !self.program.belongs_to(dev.as_raw())
-            || self.info.dev != dev.as_raw()
+        if self.info.dev != dev
+            || program.is_some_and(|program| {
+                !program.belongs_to(dev) || (frame.fragments.any() && !program.has_fragments())
+            })
         {
             return Verdict::Failed;
         }
-        let (dev, program) = (dev.as_raw(), self.program.as_raw());
-        let mut frame = Buffer::new(metadata);
+        let program = program.map_or(core::ptr::null_mut(), Program::as_raw);
+        // The list of fragments is in the buffer: they are dropped first.
+        let Buff {
+            buffer,
+            mut fragments,
+            len,
+        } = frame;
+        let mut buff = Buffer::new(&self.info, &buffer, len, fragments.flags, metadata);
         // Of the whole: the program's calls come back with it.
-        let xdp = core::ptr::from_mut(&mut frame).cast::<bindings::xdp_buff>();
+        let xdp = core::ptr::from_mut(&mut buff).cast::<bindings::xdp_buff>();
+        let action = if program.is_null() {
+            bindings::xdp_action_XDP_PASS
+        } else {
+            // SAFETY: By the frame's invariants; NAPI context, and the program is valid.
+            let action = unsafe { bindings::net_shim_xdp_run(program, xdp) };
 
-        // SAFETY: The buffer is valid for its size, which has room for all three and is from a
-        // pool. Nothing writes to the queue's info.
-        unsafe {
-            bindings::net_shim_xdp_prepare(
-                xdp,
-                core::ptr::from_ref(self.info).cast_mut(),
-                buffer.netmem().as_raw(),
-                buffer.as_ptr().cast(),
-                buffer.offset(),
-                buffer.size(),
-                HEADROOM,
-                len,
-            );
-        }
-        // SAFETY: Prepared above; NAPI context, and the program is valid.
-        let action = unsafe { bindings::net_shim_xdp_run(program, xdp) };
+            // It may have cut some off.
+            // SAFETY: The frame is ours.
+            fragments.flags = unsafe { (*xdp).__bindgen_anon_1.__bindgen_anon_1.flags };
+            action
+        };
 
-        // Each of these takes the reference to the buffer, unless it fails.
+        // Each of these takes the references to all memory, unless it fails.
         // SAFETY: `xdp` is what the program left of the frame, which is in the buffer and ours.
         let verdict = unsafe {
             match action {
                 bindings::xdp_action_XDP_DROP => return Verdict::Drop,
                 bindings::xdp_action_XDP_PASS => {
-                    match RxSkb::from_raw(bindings::net_shim_xdp_build_skb(xdp)) {
-                        Some(skb) => Some(Verdict::Pass(skb)),
+                    match NonNull::new(bindings::net_shim_xdp_build_skb(xdp)) {
+                        // Without an Ethernet header it is dropped, which has its memory, too.
+                        Some(skb) => Some(match RxSkb::from_raw(skb.as_ptr()) {
+                            Some(skb) => Verdict::Pass(skb),
+                            None => Verdict::Failed,
+                        }),
                         None => return Verdict::NoMemory,
                     }
                 }
                 bindings::xdp_action_XDP_TX => {
-                    Frame::from_raw(bindings::net_shim_xdp_to_frame(xdp)).map(Verdict::Transmit)
+                    Frame::from_raw(bindings::net_shim_xdp_to_frame(xdp), T::Tx::FRAGMENTS)
+                        .map(Verdict::Transmit)
                 }
                 bindings::xdp_action_XDP_REDIRECT => {
                     (bindings::xdp_do_redirect(dev, xdp, program) == 0).then(|| {
@@ -193,6 +180,7 @@ impl Runner<'_> {
 
         match verdict {
             Some(verdict) => {
+                core::mem::forget(fragments);
                 let _ = buffer.into_raw();
                 verdict
             }
@@ -202,5 +190,12 @@ impl Runner<'_> {
                 Verdict::Failed
             }
         }
+    }
+}
+
+impl Drop for RxQueue {
+    fn drop(&mut self) {
+        // SAFETY: Registered by the type invariant, and no program runs.
+        unsafe { bindings::xdp_rxq_info_unreg(&mut *self.info) };
     }
 }

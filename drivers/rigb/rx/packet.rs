@@ -39,8 +39,8 @@ pub(super) enum Packet {
     Between,
     /// This, so far.
     Assembling(RxSkb),
-    /// One that is dropped: skip to its end.
-    Dropping,
+    /// One of which no skb is built: it is dropped, or a program is to see it first (`Xdp`).
+    NoSkb,
 }
 
 /// Builds packets from what descriptors bring.
@@ -65,11 +65,14 @@ impl<'bound> RxBuilder<'_, 'bound> {
     ) -> Option<RxSkb> {
         let len = u32::from(write_back.packet_len());
 
+        match &self.pools.xdp {
+            Some(xdp) if xdp.has_program() => {
+                return self.program(xdp, slot, write_back, timestamp);
+            }
+            _ => {}
+        }
         let Some(payloads) = &self.pools.payloads else {
-            return match &self.pools.xdp {
-                None => self.whole(slot, len),
-                Some(xdp) => self.program(xdp, slot, write_back, timestamp),
-            };
+            return self.whole(slot, len);
         };
         match write_back.layout() {
             Layout::Split { header, payload } => {

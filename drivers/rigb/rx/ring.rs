@@ -95,7 +95,15 @@ impl Layout {
 
     /// A head buffer: what the device fills, and room for the skb around it.
     fn head_buffer(&self) -> u32 {
-        self.headroom() + self.head + skb::TAILROOM
+        let size = self.headroom() + self.head + skb::TAILROOM;
+
+        if self.split && self.xdp {
+            // The core takes each fragment of an XDP frame for as large as the buffer before it
+            // (`__xdp_build_skb_from_frame()`).
+            size.max(PageSize::PAGE.bytes())
+        } else {
+            size
+        }
     }
 }
 
@@ -354,6 +362,9 @@ impl<'bound> Ring<'bound> {
     /// Makes a stopped ring start over: what the device had filled is posted again.
     pub(super) fn rewind(&mut self, context: &impl page_pool::Context) {
         self.packet = Packet::Between;
+        if let Some(xdp) = &self.pools.xdp {
+            xdp.forget();
+        }
         self.next_to_use = 0;
         self.next_to_clean = 0;
         self.fill(context);

@@ -2,13 +2,15 @@
 
 //! XDP programs on received frames.
 //!
-//! Without header split a frame is in one buffer, whatever the MTU. A queue whose buffers have
-//! [`xdp::HEADROOM`] before the frame can run a program.
+//! Without header split a frame is in one buffer, whatever the MTU. With it a frame has fragments:
+//! its headers are in the head buffer, and the rest is in one payload buffer or more. A queue whose
+//! head buffers have [`xdp::HEADROOM`] before the frame can run a program.
 
 use core::cell::Cell;
 
 use i82576::rx::{
     Checksum,
+    Layout,
     RssType,
     WriteBack, //
 };
@@ -16,7 +18,10 @@ use kernel::prelude::*;
 use net::{
     device::Locked,
     features::Features,
-    fragment::FragmentPool,
+    fragment::{
+        Fragment,
+        FragmentPool, //
+    },
     napi::Receive,
     skb::{
         RxMetadata,
@@ -24,6 +29,7 @@ use net::{
     },
     xdp::{
         self,
+        Buff,
         HashType,
         Metadata,
         Program,
@@ -37,7 +43,10 @@ use super::{
         metadata,
         RxBuilder, //
     },
-    ring::Slot,
+    ring::{
+        Slot,
+        HEADER_SIZE, //
+    },
 };
 use crate::{
     netdev::Adapter,
@@ -47,6 +56,8 @@ use crate::{
 /// A queue's side of XDP.
 pub(super) struct Xdp {
     queue: xdp::RxQueue,
+    /// The frame whose descriptors are coming in, so far.
+    frame: Cell<Option<Buff>>,
     /// Frames wait for the TX ring's doorbell.
     unflushed: Cell<bool>,
 }
@@ -65,12 +76,23 @@ impl Xdp {
     ) -> Result<Self> {
         Ok(Self {
             queue: xdp::RxQueue::new(dev, queue, heads, program.cloned())?,
+            frame: Cell::new(None),
             unflushed: Cell::new(false),
         })
     }
 
     pub(super) fn set_program(&mut self, program: Option<Program>) {
         self.queue.set_program(program);
+    }
+
+    #[inline]
+    pub(super) fn has_program(&self) -> bool {
+        self.queue.has_program()
+    }
+
+    /// Drops what has come in of a frame: the rest does not come.
+    pub(super) fn forget(&self) {
+        self.frame.set(None);
     }
 
     /// Has the device send what programs sent back, at the end of a poll.
@@ -139,8 +161,9 @@ impl Metadata for XdpMetadata {
     }
 }
 
-impl RxBuilder<'_, '_> {
-    /// Lets the queue's program decide on a packet; without one it goes up.
+impl<'bound> RxBuilder<'_, 'bound> {
+    /// Lets the queue's program decide on a packet that starts, or keeps what its first descriptor
+    /// brought until the rest is there. Returns what goes up.
     // Apart, so that the usual way has the registers.
     #[inline(never)]
     pub(super) fn program(
@@ -150,26 +173,121 @@ impl RxBuilder<'_, '_> {
         write_back: &WriteBack,
         timestamp: Option<u64>,
     ) -> Option<RxSkb> {
-        let len = u32::from(write_back.packet_len());
-        let Some(program) = xdp.queue.runner() else {
-            return self.head(slot, len);
+        // Without header split: longer than the MTU.
+        if self.pools.payloads.is_none() && !write_back.end_of_packet() {
+            self.stats.rx_errors.add(1);
+            return None;
+        }
+        let Some(frame) = self.frame(slot, write_back) else {
+            self.stats.rx_alloc_dropped.add(1);
+            return None;
         };
+        self.decide(xdp, frame, write_back, timestamp)
+    }
+
+    /// Adds what a further descriptor brought to a packet that a program is to see; does nothing
+    /// without one. Returns what goes up.
+    // As above.
+    #[inline(never)]
+    pub(super) fn add_for_program(
+        &self,
+        slot: &mut Slot,
+        write_back: &WriteBack,
+        timestamp: Option<u64>,
+    ) -> Option<RxSkb> {
+        let xdp = self.pools.xdp.as_ref()?;
+        let mut frame = xdp.frame.take()?;
+        let len = u32::from(write_back.packet_len());
+
+        if !self.payload_of_frame(&mut frame, slot, 0, len) {
+            self.stats.rx_alloc_dropped.add(1);
+            return None;
+        }
+        self.decide(xdp, frame, write_back, timestamp)
+    }
+
+    /// What a packet's first descriptor brought; `None` if a buffer is not as it must be.
+    fn frame(&self, slot: &mut Slot, write_back: &WriteBack) -> Option<Buff> {
+        let len = u32::from(write_back.packet_len());
+
+        if self.pools.payloads.is_none() {
+            return Buff::new(&mut slot.head, len, self.napi);
+        }
+        let (mut frame, start, len) = match write_back.layout() {
+            Layout::Split { header, payload } => {
+                let frame = Buff::new(&mut slot.head, header.into(), self.napi)?;
+                (frame, 0, payload.into())
+            }
+            Layout::HeaderOnly { header } => {
+                return Buff::new(&mut slot.head, header.into(), self.napi);
+            }
+            // Programs look for headers in front.
+            Layout::Unsplit { .. } | Layout::HeaderOverflow { .. } => {
+                let start = len.min(HEADER_SIZE);
+                let page = slot.payload.take()?;
+
+                page.sync_for_cpu(0, start);
+                match Fragment::from_page(page) {
+                    Ok(page) => {
+                        let frame = Buff::copy(&mut slot.head, &page, start, self.napi);
+
+                        slot.payload = page.into_page().ok();
+                        (frame?, start, len - start)
+                    }
+                    Err(netmem) => {
+                        slot.payload = Some(netmem);
+                        return None;
+                    }
+                }
+            }
+        };
+
+        if len != 0 && !self.payload_of_frame(&mut frame, slot, start, len) {
+            return None;
+        }
+        if let Some(page) = &slot.payload {
+            // It is posted again.
+            page.sync_for_device(0, start);
+        }
+        Some(frame)
+    }
+
+    /// Adds `len` bytes at `offset` of the slot's payload buffer. Returns whether it could.
+    fn payload_of_frame(&self, frame: &mut Buff, slot: &mut Slot, offset: u32, len: u32) -> bool {
+        self.pools.payloads.as_ref().is_some_and(|payloads| {
+            let size = payloads.size.bytes();
+
+            frame.add_fragment(&mut slot.payload, offset, len, size, self.napi)
+        })
+    }
+
+    /// Lets the program decide on `frame`, if this was its last descriptor; else keeps it.
+    fn decide(
+        &self,
+        xdp: &Xdp,
+        frame: Buff,
+        write_back: &WriteBack,
+        timestamp: Option<u64>,
+    ) -> Option<RxSkb> {
         let stats = self.stats;
 
-        // Longer than the MTU, or damaged: nothing for a program.
-        if !write_back.end_of_packet() || write_back.frame_error() {
+        if !write_back.end_of_packet() {
+            xdp.frame.set(Some(frame));
+            return None;
+        }
+        // Damaged: nothing for a program.
+        if write_back.frame_error() {
             stats.rx_errors.add(1);
             return None;
         }
-        let head = slot.head.take()?;
-
         let metadata = XdpMetadata {
             write_back: *write_back,
             features: self.features,
             timestamp,
         };
+        let len = frame.len();
+        let verdict = xdp.queue.run(frame, &metadata, self.napi);
 
-        let verdict = program.run(head, len, &metadata, self.napi);
         // What goes up is counted when it is finished, as any other.
         apply_verdict(verdict, len, &xdp.unflushed, self.napi, self.queue, stats)
     }

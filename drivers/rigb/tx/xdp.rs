@@ -5,14 +5,11 @@
 
 use i82576::{
     limits,
-    offload::{
-        Offload,
-        Pieces, //
-    },
+    offload::Offload, //
 };
 use kernel::prelude::*;
 use net::{
-    dma::TxMapping,
+    dma::TxMappings,
     tx::TxQueue,
     xdp::{
         self,
@@ -28,34 +25,34 @@ use super::{
 };
 
 impl Transmitter<'_> {
-    /// Maps `frame`, writes its descriptor and pushes its slot. On an error nothing is.
-    fn push_frame(&mut self, frame: &xdp::Frame) -> Result {
+    /// Maps `frame`, writes its descriptors and pushes their slots; returns the last one. On an
+    /// error nothing is.
+    fn push_frame(&mut self, frame: &xdp::Frame) -> Result<u32> {
         let len = frame.len();
-        let paylen = Offload::NONE.paylen(len).ok_or(EINVAL)?;
 
         // The device pads, but from this length on.
-        if !(limits::MIN_TX_FRAME..=limits::MAX_TX_FRAGMENT).contains(&len) {
+        if !(limits::MIN_TX_FRAME..=limits::MAX_FRAME - limits::FRAME_CHECK).contains(&len) {
             return Err(EINVAL);
         }
-        let mapping = TxMapping::frame(self.parent, frame)?;
-        let piece = Pieces::new(mapping.address(), len).next().ok_or(EINVAL)?;
+        let parts = TxMappings::of_frame(self.parent, frame, limits::MAX_TX_FRAGMENT);
 
-        self.push(
-            Some(mapping),
-            Offload::NONE.data(piece, paylen, true).encode(),
-        )?;
-        Ok(())
+        self.map(parts, len, &Offload::NONE)
+            .inspect_err(|_| while self.slots.unpush().is_some() {})
     }
 }
 
 #[vtable]
 impl TransmitFrames for Transmitter<'_> {
+    const FRAGMENTS: bool = true;
+
     fn transmit_frame(&mut self, frame: xdp::Frame, queue: TxQueue<'_>) -> Result<(), xdp::Frame> {
-        if self.push_frame(&frame).is_err() {
+        let Ok(last) = self.push_frame(&frame) else {
             self.stats.tx_xdp_dropped.add(1);
             return Err(frame);
+        };
+        if let Some(slot) = self.slots.oldest() {
+            slot.last = last;
         }
-        // Its only slot is both.
         if let Some(slot) = self.slots.newest() {
             slot.frame = Some(Frame::Xdp(frame));
         }

@@ -17,13 +17,9 @@ void net_shim_prog_put(struct bpf_prog *prog)
 	bpf_prog_put(prog);
 }
 
-/* @xdp for @size bytes of @rxq's pool, with @len bytes of a frame behind @headroom. */
-void net_shim_xdp_prepare(struct xdp_buff *xdp, struct xdp_rxq_info *rxq, netmem_ref netmem,
-			  void *address, u32 offset, u32 size, u32 headroom, u32 len)
+bool net_shim_prog_has_frags(const struct bpf_prog *prog)
 {
-	sync_netmem_for_cpu(netmem, offset + headroom, len);
-	xdp_init_buff(xdp, size, rxq);
-	xdp_prepare_buff(xdp, address, headroom, len, true);
+	return prog->aux->xdp_has_frags;
 }
 
 u32 net_shim_xdp_run(const struct bpf_prog *prog, struct xdp_buff *xdp)
@@ -31,9 +27,11 @@ u32 net_shim_xdp_run(const struct bpf_prog *prog, struct xdp_buff *xdp)
 	return bpf_prog_run_xdp(prog, xdp);
 }
 
-/* As xdp_build_skb_from_buff(), for linear ones; the protocol comes later. */
+/* As xdp_build_skb_from_buff(); the protocol comes later. */
 struct sk_buff *net_shim_xdp_build_skb(struct xdp_buff *xdp)
 {
+	const struct skb_shared_info *info = xdp_get_shared_info_from_buff(xdp);
+	u8 frags = xdp_buff_has_frags(xdp) ? info->nr_frags : 0;
 	struct sk_buff *skb = napi_build_skb(xdp->data_hard_start, xdp->frame_sz);
 
 	if (unlikely(!skb))
@@ -44,16 +42,24 @@ struct sk_buff *net_shim_xdp_build_skb(struct xdp_buff *xdp)
 	__skb_put(skb, xdp->data_end - xdp->data);
 	if (xdp->data > xdp->data_meta)
 		skb_metadata_set(skb, xdp->data - xdp->data_meta);
+	if (frags)
+		xdp_update_skb_frags_info(skb, frags, info->xdp_frags_size,
+					  info->xdp_frags_truesize, xdp_buff_get_skb_flags(xdp));
 	return skb;
 }
 
-/* From any context; without fragments. */
+/* From any context. */
 void net_shim_xdp_return_frame(struct xdp_frame *frame)
 {
-	if (unlikely(in_hardirq() || irqs_disabled()) && frame->mem_type == MEM_TYPE_PAGE_POOL)
-		put_later(page_to_netmem(virt_to_head_page(frame->data)));
-	else
+	const struct skb_shared_info *info = xdp_get_shared_info_from_frame(frame);
+
+	if (likely(!in_hardirq() && !irqs_disabled()) || frame->mem_type != MEM_TYPE_PAGE_POOL) {
 		xdp_return_frame(frame);
+		return;
+	}
+	for (u8 i = 0; xdp_frame_has_frags(frame) && i < info->nr_frags; i++)
+		put_later(skb_frag_netmem(&info->frags[i]));
+	put_later(page_to_netmem(virt_to_head_page(frame->data)));
 }
 
 struct xdp_frame *net_shim_xdp_to_frame(struct xdp_buff *xdp)

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Programs and header split exclude each other.
+//! Header split and programs that do not know of fragments exclude each other.
 
 use cases::{Result, Testbed, assert_refused};
 use protocol::{
-    Memory, XdpAction, XdpProgram,
+    Memory, XdpAction,
     rings::{DataSplit, SetRings},
 };
 
-use crate::{MIB, OURS, attach, detach, exchange, frames, ping, program, runs};
+use crate::{MIB, OURS, attach, detach, exchange, frames, ping, program, runs, with_fragments};
 
 const EBUSY: i32 = 16;
+const EEXIST: i32 = 17;
 const EINVAL: i32 = 22;
 
 /// The errno and the text of a refusal.
@@ -22,12 +23,8 @@ fn refused(result: std::result::Result<(), vm::Error>) -> (Option<i32>, String) 
 }
 
 #[test]
-fn programs_and_header_split_exclude_each_other() -> Result {
+fn header_split_and_programs_without_fragments_exclude_each_other() -> Result {
     let bed = Testbed::options().boot("xdp-header-split")?;
-    let with_fragments = XdpProgram {
-        fragments: true,
-        ..program(XdpAction::Pass)
-    };
     let split = |split| {
         bed.guest.call(SetRings {
             ns: bed.local.ns,
@@ -39,13 +36,11 @@ fn programs_and_header_split_exclude_each_other() -> Result {
         })
     };
 
-    // The core refuses programs without fragment support, the driver those with it.
+    // The core refuses either beside the other.
     split(DataSplit::On)?;
-    for program in [program(XdpAction::Pass), with_fragments.clone()] {
-        let (errno, text) = refused(attach(&bed, program));
-        assert_eq!(errno, Some(EBUSY), "{text}");
-        assert!(text.contains("tcp-data-split"), "{text}");
-    }
+    let (errno, text) = refused(attach(&bed, program(XdpAction::Pass)));
+    assert_eq!(errno, Some(EBUSY), "{text}");
+    assert!(text.contains("tcp-data-split"), "{text}");
     ping(&bed, 1000)?;
 
     // "Driver's default" means off, and is no obstacle.
@@ -54,23 +49,28 @@ fn programs_and_header_split_exclude_each_other() -> Result {
     let (errno, text) = refused(split(DataSplit::On));
     assert_eq!(errno, Some(EINVAL), "{text}");
     assert!(text.contains("XDP"), "{text}");
-    attach(&bed, with_fragments)?;
-    let (errno, text) = refused(split(DataSplit::On));
-    assert_eq!(errno, Some(EBUSY), "{text}");
-    assert!(text.contains("XDP"), "{text}");
     split(DataSplit::Off)?;
     exchange(&bed, frames(&bed, 1500), bed.local, OURS)?;
     assert!(runs(&bed)? > 0, "the program goes on");
 
-    // Device memory needs header split, which rules out a program.
+    // Device memory needs header split, and no program, which could not read it.
     let bind = || bed.bind(bed.local, 1, Memory::Udmabuf, 4 * MIB);
+    let knows = || with_fragments(program(XdpAction::Pass));
     // Header split is off, and netdev_nl_bind_rx_doit() wants it on.
     assert_refused(bind(), EINVAL, "device memory beside a program");
-    detach(&bed)?;
+    attach(&bed, knows())?;
     split(DataSplit::On)?;
+    assert_refused(
+        bind(),
+        EEXIST,
+        "device memory beside a program for fragments",
+    );
+    detach(&bed)?;
     let bound = bind()?;
-    let (errno, text) = refused(attach(&bed, program(XdpAction::Pass)));
-    assert_eq!(errno, Some(EBUSY), "{text}");
+    for program in [program(XdpAction::Pass), knows()] {
+        let (errno, text) = refused(attach(&bed, program));
+        assert_eq!(errno, Some(EBUSY), "{text}");
+    }
     bound.stop()?;
     split(DataSplit::Off)?;
     attach(&bed, program(XdpAction::Pass))?;

@@ -5,6 +5,7 @@
 mod actions;
 mod changes;
 mod exclusions;
+mod fragments;
 mod redirect;
 mod xsk;
 
@@ -36,6 +37,14 @@ fn for_all(action: XdpAction) -> XdpProgram {
     XdpProgram {
         ethertype: None,
         ..program(action)
+    }
+}
+
+/// A program that can deal with frames in fragments.
+fn with_fragments(program: XdpProgram) -> XdpProgram {
+    XdpProgram {
+        fragments: true,
+        ..program
     }
 }
 

@@ -4,9 +4,10 @@
 
 use cases::{Family, PORTS, Result, Testbed};
 use protocol::{
-    Ns, XdpAction,
+    Ns, XdpAction, XdpProgram,
     ethtool::GetDriverStats,
     link::{SetReceiveMode, SetUp},
+    rings::{DataSplit, SetRings},
     traffic::Ping,
     xdp::AttachXdp,
 };
@@ -15,10 +16,17 @@ use crate::{MIB, attach, for_all, ping};
 
 #[test]
 fn two_nics_forward_all_traffic_between_two_wires_by_programs_alone() -> Result {
-    let bed = Testbed::options()
-        .mtu(9000)
-        .two_wires()
-        .boot("xdp-redirect")?;
+    forward("xdp-redirect", false)
+}
+
+#[test]
+fn two_nics_forward_frames_in_fragments() -> Result {
+    forward("xdp-redirect-fragments", true)
+}
+
+/// Both NICs redirect all frames to each other; in fragments if headers are split.
+fn forward(name: &str, split: bool) -> Result {
+    let bed = Testbed::options().mtu(9000).two_wires().boot(name)?;
     for (port, other) in [(0, 1), (1, 0)] {
         bed.guest.call(SetReceiveMode {
             ns: Ns::Local,
@@ -26,13 +34,26 @@ fn two_nics_forward_all_traffic_between_two_wires_by_programs_alone() -> Result 
             promiscuous: Some(true),
             all_multicast: None,
         })?;
+        if split {
+            bed.guest.call(SetRings {
+                ns: Ns::Local,
+                interface: PORTS[port].to_owned(),
+                rx: None,
+                tx: None,
+                data_split: Some(DataSplit::On),
+                hds_thresh: None,
+            })?;
+        }
         bed.guest.call(AttachXdp {
             ns: Ns::Local,
             interface: PORTS[port].to_owned(),
-            program: for_all(XdpAction::Redirect {
-                ns: Ns::Local,
-                interface: PORTS[other].to_owned(),
-            }),
+            program: XdpProgram {
+                fragments: split,
+                ..for_all(XdpAction::Redirect {
+                    ns: Ns::Local,
+                    interface: PORTS[other].to_owned(),
+                })
+            },
         })?;
     }
     for family in Family::BOTH {
