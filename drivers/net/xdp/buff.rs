@@ -109,14 +109,9 @@ impl Buff {
         }
     }
 
-    /// The length in bytes, with fragments.
-    pub fn len(&self) -> u32 {
+    /// The length of the frame in bytes, with fragments.
+    pub fn frame_len(&self) -> u32 {
         self.len + self.fragments.len()
-    }
-
-    /// Returns whether there are no bytes, which is never so.
-    pub fn is_empty(&self) -> bool {
-        false
     }
 }
 

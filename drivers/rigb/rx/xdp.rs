@@ -285,7 +285,7 @@ impl<'bound> RxBuilder<'_, 'bound> {
             features: self.features,
             timestamp,
         };
-        let len = frame.len();
+        let len = frame.frame_len();
         let verdict = xdp.queue.run(frame, &metadata, self.napi);
 
         // What goes up is counted when it is finished, as any other.
