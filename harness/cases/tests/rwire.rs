@@ -4,8 +4,9 @@
 
 use cases::{Driver, Family, Result, Testbed};
 use protocol::{
+    UdpSink, UdpSource,
     ethtool::{GetDriverStats, GetPause, GetTimestamping},
-    kernel::UnloadModule,
+    kernel::{UnloadModule, WriteFile},
     link::ListInterfaces,
     netdev::{ListNapis, ListQueues, QueueKind},
     rings::GetChannels,
@@ -84,6 +85,68 @@ fn tcp_and_pings_pass_a_software_pair_at_mtu_1500() -> Result {
 #[test]
 fn tcp_and_pings_pass_a_software_pair_at_mtu_9000() -> Result {
     passes_traffic(9000, "rwire-9000")
+}
+
+/// Nothing comes back, whose receiver would look at the wire, too.
+#[test]
+fn a_software_nic_that_only_sends_is_woken_when_there_is_room_on_the_wire() -> Result {
+    /// The datagram is 417 fragments at this MTU: more than the wire holds, and the qdisc holds the rest.
+    const MTU: u32 = 68;
+    const SIZE: u32 = 20_000;
+    const FRAGMENTS: u64 = (SIZE as u64 + 8).div_ceil(MTU as u64 - 20);
+
+    let bed = Testbed::options()
+        .driver(Driver::Rwire)
+        .cpus(1)
+        .boot("rwire-one-way")?;
+    for (path, contents) in [
+        // On the only processor, the receiver polls in a thread when the sender has sent all of them.
+        (format!("/sys/class/net/{}/threaded", bed.local.name()), "1"),
+        // It does not say that fragments are missing.
+        ("/proc/sys/net/ipv4/ipfrag_time".to_owned(), "3600"),
+    ] {
+        bed.guest.call(WriteFile {
+            ns: bed.local.ns,
+            path,
+            contents: contents.to_owned(),
+        })?;
+    }
+    for station in bed.stations() {
+        bed.set_mtu(station, MTU)?;
+    }
+    // A neighbour that is not known yet keeps few of the fragments.
+    bed.guest.call(Ping {
+        ns: bed.peer.ns,
+        to: bed.local.address(Family::V4),
+        count: 1,
+        size: 0,
+        timeout_ms: 60_000,
+    })?;
+    let to = bed.local.socket(Family::V4, bed.port());
+    let sink = bed.guest.start(UdpSink {
+        ns: bed.local.ns,
+        listen: to,
+        seed: 7,
+    })?;
+    let before = bed.link_stats(bed.local)?.rx_packets;
+    let source = bed.guest.start(UdpSource {
+        ns: bed.peer.ns,
+        bind: None,
+        connect: to,
+        seed: 7,
+        datagrams: Some(1),
+        size: SIZE,
+        batch: None,
+        pause_us: 0,
+    })?;
+    let sent = source.join()?;
+    assert_eq!((sent.sent, sent.error), (1, None));
+    bed.wait_until(before + FRAGMENTS, || {
+        Ok(bed.link_stats(bed.local)?.rx_packets)
+    })?;
+    sink.stop()?;
+    bed.finish()?;
+    Ok(())
 }
 
 #[test]
