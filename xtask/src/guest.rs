@@ -47,23 +47,36 @@ const FAULT_INJECTION: &[&str] = &[
 ///
 /// Those of the steps.
 pub(crate) fn prepare(project: &Project) -> Result<Images> {
+    let (kernel, mut images) = prepare_parts(project)?;
+    images.disk = match project.kernel.flavour() {
+        Flavour::Lab => Some(image::prepare(project, &kernel)?),
+        Flavour::Plain | Flavour::Debug | Flavour::Clang => None,
+    };
+    write_manifest(&manifest_path(project), &images)?;
+    Ok(images)
+}
+
+/// As [`prepare`], for a guest that has the host's file system, and without a manifest.
+///
+/// # Errors
+///
+/// Those of the steps.
+pub(crate) fn prepare_lab(project: &Project) -> Result<Images> {
+    Ok(prepare_parts(project)?.1)
+}
+
+fn prepare_parts(project: &Project) -> Result<(Kernel, Images)> {
     packages::install_missing(project)?;
     let kernel = kernel::prepare(project, Use::Guest)?;
     let ours = module::build(project, &kernel)?;
     let initramfs = initramfs(project, &kernel, &ours)?;
     let qemu = qemu::prepare(project)?;
     let counter = plugin::build(project, &qemu)?;
-    let disk = match project.kernel.flavour() {
-        Flavour::Selftests => Some(image::prepare(project, &kernel)?),
-        Flavour::Plain | Flavour::Debug | Flavour::Clang => None,
-    };
     let images = Images {
         counter: Some(counter),
-        disk,
         ..images(project, &kernel, &ours, initramfs, qemu)?
     };
-    write_manifest(&manifest_path(project), &images)?;
-    Ok(images)
+    Ok((kernel, images))
 }
 
 /// Writes a manifest, also while tests of another run are reading it.

@@ -17,6 +17,7 @@ mod hash;
 mod initramfs;
 mod kernel;
 mod kselftest;
+mod lab;
 mod llvm;
 mod module;
 mod mutate;
@@ -65,6 +66,7 @@ Environment:
   QEMU                 the qemu-system-x86_64 to use (10.1 or newer, with igb)
   RUST_LIB_SRC         the `library` folder of Rust's source, for the kernel build
   LIBCLANG_PATH        the folder of the libclang that bindgen uses (17 or newer)
+  NOBOUNCE_LAB         for exec: the manifest that `guest --lab` prints, instead of making anything
   XDG_CACHE_HOME       where the cache folder goes (about 6 GB)
   RUST_LOG             what the harness logs, such as `vm=debug`";
 
@@ -114,6 +116,16 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
     },
+    /// Run a program in a guest that has our NICs and this machine's files
+    ///
+    /// The program sees the file system, the working directory and the environment
+    /// that it would see here; what it changes goes to memory, except in --rw
+    /// folders. It has the terminal, or the pipes; its exit status is passed on,
+    /// signals reach it. Variables named NOBOUNCE_... and a line on standard error
+    /// say what the lab has. Other exit statuses: 124 it took longer than --timeout,
+    /// 125 the guest failed, or its kernel complained, 126 and 127 it can't be
+    /// executed or found, 128 and the signal's number if one ended it.
+    Exec(lab::Options),
     /// Run the host tests and the end-to-end cases, with JUnit XML in a file
     Test(test::Options),
     /// Measure what the processor does for a byte, by driver and way
@@ -147,18 +159,23 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    // What a program of the user's doesn't return.
+    let failure = match cli.command {
+        Command::Exec(_) => ExitCode::from(lab::FAILED),
+        _ => ExitCode::FAILURE,
+    };
     tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::from_default_env())
         .with_writer(std::io::stderr)
         .init();
     match run(cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => ExitCode::from(status),
         Err(error) => {
             eprintln!("error: {error:#}");
             if disk_is_full(&error) {
                 eprintln!("  way out: {}", cmd::DISK_FULL);
             }
-            ExitCode::FAILURE
+            failure
         }
     }
 }
@@ -171,10 +188,14 @@ fn disk_is_full(error: &anyhow::Error) -> bool {
         .any(|cause| cause.kind() == std::io::ErrorKind::StorageFull)
 }
 
-fn run(cli: Cli) -> Result<()> {
+/// Returns the exit status.
+fn run(cli: Cli) -> Result<u8> {
     let mut args = cli.kernel;
+    if let Command::Exec(options) = &cli.command {
+        return lab::exec(lab::images(args)?, options);
+    }
     if let Command::Kselftest(_) = cli.command {
-        args.selftests = true;
+        args.lab = true;
         if args.debug {
             bail!("the selftests have a kernel of their own: leave --debug out");
         }
@@ -204,6 +225,8 @@ fn run(cli: Cli) -> Result<()> {
             made(&guest::manifest_path(project));
         }
         Command::Run { json } => run::run(project, lock, json.as_deref())?,
+        // Above, as it may not need the cache.
+        Command::Exec(_) => {}
         Command::Test(options) => test::run(project, lock, &options)?,
         Command::Bench(options) => bench::run(project, lock, &options)?,
         Command::BenchCheck => bench::compare(project, lock)?,
@@ -213,7 +236,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Doc => check::doc(project)?,
         Command::Clean { cache } => clean::run(project, cache)?,
     }
-    Ok(())
+    Ok(0)
 }
 
 fn kernel(project: &Project, wanted: Use) -> Result<kernel::Kernel> {

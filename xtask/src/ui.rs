@@ -5,12 +5,16 @@
 
 use std::cell::{Cell, RefCell};
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// How often a step speaks when its output isn't a terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
+/// A step that took less says nothing where output is another's.
+const LONG: Duration = Duration::from_secs(2);
+static QUIET: AtomicBool = AtomicBool::new(false);
 /// How wide the name of a step is printed.
 const NAME_WIDTH: usize = 12;
 
@@ -91,6 +95,9 @@ impl Step {
     /// Ends the step: prints its name, what came of it and how long it took.
     pub(crate) fn done(self, outcome: &str) {
         self.bar.finish_and_clear();
+        if QUIET.load(Ordering::Relaxed) && self.started.elapsed() < LONG {
+            return;
+        }
         eprintln!(
             "=> {:NAME_WIDTH$} {outcome} ({})",
             self.name,
@@ -120,6 +127,11 @@ impl Drop for Step {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// From now on only steps that take long say what came of them: the output is a program's.
+pub(crate) fn quieten() {
+    QUIET.store(true, Ordering::Relaxed);
 }
 
 /// A line that belongs to no step.

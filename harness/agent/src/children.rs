@@ -3,14 +3,7 @@
 //! Processes. PID 1 inherits all orphans, so all processes are reaped in one place, which keeps the
 //! exit status of those that are waited for.
 
-use std::{
-    collections::HashMap,
-    io,
-    process::{Command, Stdio},
-    sync::Mutex,
-    thread,
-    time::Duration,
-};
+use std::{collections::HashMap, io, process::Command, sync::Mutex, thread, time::Duration};
 
 use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 
@@ -39,11 +32,11 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts a process without standard input.
+    /// Starts a process.
     pub(crate) fn spawn(command: &mut Command) -> io::Result<Self> {
         // Under the lock, no other thread can reap meanwhile.
         let mut waited = lock(&WAITED);
-        let child = command.stdin(Stdio::null()).spawn()?;
+        let child = command.spawn()?;
         let pid = Pid::from_child(&child);
         waited.get_or_insert_default().insert(pid, None);
         Ok(Self { pid })

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::{
     clock, deferred, device, ethtool, failure, faults, files, flow_rules, interfaces, jobs::Jobs,
-    leaks, marker, modules, netdev, netns, packet, ping, random, registers, root, rtnetlink, sleep,
-    timestamp,
+    leaks, listening, marker, modules, netdev, netns, packet, ping, random, registers, root,
+    rtnetlink, sleep, timestamp,
 };
 
 /// Information about this agent.
@@ -196,6 +196,7 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::FindLeaks(r) => answer(r, |_| leaks::find()),
         R::ListModuleSymbols(r) => answer(r, |_| modules::symbols()),
         R::MountRoot(r) => answer(r, |r| root::set_up(&r)),
+        R::WaitListening(r) => answer(r, |r| listening::wait(&r)),
         R::StartJob(r) => answer(r, |r| jobs.start(r.job, r.process)),
         R::Tell(r) => answer(r, |r| jobs.tell(r.job, &r.command)),
         R::Join(r) => answer(r, |r| jobs.join(r.job)),

@@ -49,7 +49,7 @@ pub(crate) fn wait_for_carrier(ns: Ns, name: &str, carrier: bool, timeout: Durat
 }
 
 /// Calls `look` until it finds something; ETIMEDOUT after `timeout`.
-fn poll<T>(timeout: Duration, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+pub(crate) fn poll<T>(timeout: Duration, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     let start = Instant::now();
     loop {
         if let Some(found) = look()? {

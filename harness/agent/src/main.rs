@@ -22,6 +22,7 @@ mod init;
 mod interfaces;
 mod jobs;
 mod leaks;
+mod listening;
 mod marker;
 mod modules;
 mod netdev;

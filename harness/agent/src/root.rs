@@ -2,7 +2,10 @@
 
 //! A root file system for external programs.
 
+mod host;
+
 use std::{
+    ffi::CStr,
     fs, io,
     os::{
         fd::AsRawFd,
@@ -13,18 +16,23 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use protocol::program::MountRoot;
+use protocol::{
+    Ns,
+    program::{MountRoot, Program, RootSource},
+};
 use rustix::{
     mount::{MountFlags, mount, mount_bind, mount_move},
     process::{chdir, chroot},
-    thread::{UnshareFlags, unshare_unsafe},
+    thread::{
+        Gid, Uid, UnshareFlags, set_thread_gid, set_thread_groups, set_thread_uid, unshare_unsafe,
+    },
 };
 
 use crate::netns;
 
-/// File system type, mount point. Directories that are not in the image are created: those within a
-/// file system mounted before.
-const MOUNTS: &[(&str, &str)] = &[
+/// What the kernel has for programs: file system type, mount point. Directories that are missing in a
+/// file system mounted before are created.
+const KERNEL: &[(&str, &str)] = &[
     ("proc", "proc"),
     ("sysfs", "sys"),
     ("debugfs", "sys/kernel/debug"),
@@ -33,36 +41,60 @@ const MOUNTS: &[(&str, &str)] = &[
     ("bpf", "sys/fs/bpf"),
     ("devtmpfs", "dev"),
     ("devpts", "dev/pts"),
-    ("tmpfs", "dev/shm"),
-    ("tmpfs", "run"),
-    ("tmpfs", "tmp"),
 ];
+/// What is empty at first, where nothing else can be written.
+const MEMORY: &[(&str, &str)] = &[("tmpfs", "dev/shm"), ("tmpfs", "run"), ("tmpfs", "tmp")];
+/// The same in the host's file system: sockets in its `/run` lead nowhere.
+const HOST_MEMORY: &[(&str, &str)] = &[("tmpfs", "dev/shm"), ("tmpfs", "run")];
 
 /// Mounts the file system, and everything in it.
 pub(crate) fn set_up(request: &MountRoot) -> Result<()> {
     let root = Path::new(&request.directory);
     fs::create_dir_all(root).with_context(|| format!("creating {}", root.display()))?;
-    mount(
-        request.device.as_str(),
-        root,
-        "ext4",
-        MountFlags::RDONLY,
-        None,
-    )
-    .with_context(|| format!("mounting {}", request.device))?;
-    for (kind, place) in MOUNTS {
-        let target = root.join(place);
-        if !target.is_dir() {
-            fs::create_dir(&target).with_context(|| format!("creating {}", target.display()))?;
+    match &request.source {
+        RootSource::Disk { device } => {
+            mount_at(device, root, "ext4", MountFlags::RDONLY, None)?;
+            mount_all(root, KERNEL)?;
+            mount_all(root, MEMORY)?;
         }
-        mount(*kind, &target, *kind, MountFlags::empty(), None)
-            .with_context(|| format!("mounting {kind} on {}", target.display()))?;
+        RootSource::Host { tag, shares } => {
+            host::mount_overlay(tag, root)?;
+            mount_all(root, KERNEL)?;
+            mount_all(root, HOST_MEMORY)?;
+            for share in shares {
+                host::mount_share(share, root)?;
+            }
+        }
     }
     // Shells use this for `<(...)`.
     let descriptors = root.join("dev/fd");
     symlink("/proc/self/fd", &descriptors)
         .with_context(|| format!("creating {}", descriptors.display()))?;
     name_peer(&root.join("run/netns"), &request.peer)
+}
+
+/// Mounts a table in a root file system.
+fn mount_all(root: &Path, table: &[(&str, &str)]) -> Result<()> {
+    for (kind, place) in table {
+        let target = root.join(place);
+        // A kernel without it has no folder for it.
+        if !target.is_dir() && fs::create_dir(&target).is_err() {
+            continue;
+        }
+        mount_at(kind, &target, kind, MountFlags::empty(), None)?;
+    }
+    Ok(())
+}
+
+fn mount_at(
+    source: &str,
+    target: &Path,
+    kind: &str,
+    flags: MountFlags,
+    options: Option<&CStr>,
+) -> Result<()> {
+    mount(source, target, kind, flags, options)
+        .with_context(|| format!("mounting {source} on {}", target.display()))
 }
 
 /// Gives the peer's namespace a name, as `ip netns add` does.
@@ -74,9 +106,17 @@ fn name_peer(folder: &Path, name: &str) -> Result<()> {
     mount_bind(&peer, &place).with_context(|| format!("mounting the peer on {}", place.display()))
 }
 
-/// Makes a command run with `root` as its `/`, in its own mount namespace and in `directory`.
-pub(crate) fn enter(command: &mut Command, root: &str, directory: &str) {
-    let (root, directory) = (root.to_owned(), directory.to_owned());
+/// Makes a command run as the program wants it: with its file system as `/`, in its own mount
+/// namespace and directory, and as its user.
+pub(crate) fn enter(command: &mut Command, program: &Program) {
+    let (root, directory) = (program.root.clone(), program.directory.clone());
+    let in_peer = program.ns == Ns::Peer;
+    let user = program.user.clone();
+    let groups: Vec<Gid> = user
+        .iter()
+        .flat_map(|user| &user.groups)
+        .map(|&gid| Gid::from_raw(gid))
+        .collect();
     let enter = move || -> io::Result<()> {
         // SAFETY: A new mount namespace leaves the file descriptor table alone, and the working
         // directory is this process's own: it was forked.
@@ -85,7 +125,16 @@ pub(crate) fn enter(command: &mut Command, root: &str, directory: &str) {
         // Not chroot alone: user namespaces can't be made in one.
         mount_move(".", "/")?;
         chroot(".")?;
+        if in_peer {
+            // The other one shows the interfaces of the namespace that it was mounted in.
+            mount("sysfs", "/sys", "sysfs", MountFlags::empty(), None)?;
+        }
         chdir(directory.as_str())?;
+        if let Some(user) = &user {
+            set_thread_groups(&groups)?;
+            set_thread_gid(Gid::from_raw(user.gid))?;
+            set_thread_uid(Uid::from_raw(user.uid))?;
+        }
         Ok(())
     };
     // SAFETY: Between fork and exec this makes system calls with paths that are short enough to fit

@@ -5,7 +5,7 @@
 use std::{path::PathBuf, sync::atomic::AtomicU16, time::Duration};
 
 use protocol::rings::DataSplit;
-use vm::{Hypervisor, Images, Machine, Topology};
+use vm::{Export, Hypervisor, Images, Machine, Topology};
 
 use crate::{
     Result, Testbed,
@@ -70,6 +70,10 @@ pub struct Options {
     disk: Option<PathBuf>,
     rom: Option<PathBuf>,
     snapshot: bool,
+    exports: Vec<Export>,
+    kernel_parameters: Vec<String>,
+    control_wire: bool,
+    bare: bool,
 }
 
 impl Default for Options {
@@ -92,6 +96,10 @@ impl Default for Options {
             disk: None,
             rom: None,
             snapshot: false,
+            exports: Vec::new(),
+            kernel_parameters: Vec::new(),
+            control_wire: false,
+            bare: false,
         }
     }
 }
@@ -216,6 +224,35 @@ impl Options {
         self
     }
 
+    /// Adds to the kernel's command line.
+    #[must_use]
+    pub fn kernel_parameter(mut self, parameter: &str) -> Self {
+        self.kernel_parameters.push(parameter.to_owned());
+        self
+    }
+
+    /// Exports a folder of the host: see [`Machine::export`].
+    #[must_use]
+    pub fn export(mut self, export: Export) -> Self {
+        self.exports.push(export);
+        self
+    }
+
+    /// Adds a wire for connections that are none of the test's:
+    /// [`Station::CONTROL`], [`Station::CONTROL_PEER`].
+    #[must_use]
+    pub fn control_wire(mut self) -> Self {
+        self.control_wire = true;
+        self
+    }
+
+    /// Leaves the NICs without a driver.
+    #[must_use]
+    pub fn bare(mut self) -> Self {
+        self.bare = true;
+        self
+    }
+
     /// Boots a guest with the images named by the environment, and brings both NICs up. The case
     /// must end with [`Testbed::finish`].
     pub fn boot(self, name: &str) -> Result<Testbed> {
@@ -234,9 +271,17 @@ impl Options {
         if self.snapshot {
             machine = machine.snapshot();
         }
-        if self.two_wires {
+        if self.two_wires || self.control_wire {
             machine = machine.wire_count(2);
+        }
+        if self.two_wires {
             peer.wire = FAR_WIRE;
+        }
+        for parameter in &self.kernel_parameters {
+            machine = machine.kernel_parameter(parameter);
+        }
+        for export in self.exports {
+            machine = machine.export(export);
         }
         if self.hot_plug {
             machine = machine
@@ -281,8 +326,14 @@ impl Options {
             mtu: self.mtu,
             ports: AtomicU16::default(),
         };
+        if self.bare {
+            return Ok(bed);
+        }
         bed.load_driver()?;
         bed.set_up()?;
+        if self.control_wire {
+            bed.set_up_control()?;
+        }
         if self.two_wires {
             bed.set_up_ports()?;
         }

@@ -7,9 +7,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use protocol::{Ns, net::Mac};
 use vm::{End, Wire};
 
-/// The only wire, unless an XDP program connects two of them.
+/// The only wire, unless an XDP program connects two of them, or there is one for control.
 pub(crate) const WIRE: Wire = Wire(0);
-/// The wire behind that program.
+/// The wire behind that program, or for control.
 pub(crate) const FAR_WIRE: Wire = Wire(1);
 /// IPv4 or IPv6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +54,25 @@ impl Station {
         end: End::Peer,
         v4: Ipv4Addr::new(192, 0, 2, 2),
         v6: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2),
+    };
+
+    /// The near end of the control wire ([`crate::Options::control_wire`]).
+    pub const CONTROL: Self = Self {
+        ns: Ns::Local,
+        interface: "ctl0",
+        wire: FAR_WIRE,
+        end: End::Local,
+        v4: Ipv4Addr::new(203, 0, 113, 1),
+        v6: Ipv6Addr::new(0x2001, 0xdb8, 3, 0, 0, 0, 0, 1),
+    };
+    /// Its far end.
+    pub const CONTROL_PEER: Self = Self {
+        ns: Ns::Peer,
+        interface: "ctl1",
+        wire: FAR_WIRE,
+        end: End::Peer,
+        v4: Ipv4Addr::new(203, 0, 113, 2),
+        v6: Ipv6Addr::new(0x2001, 0xdb8, 3, 0, 0, 0, 0, 2),
     };
 
     /// The same station on the VLAN that [`crate::Testbed::add_vlan`] makes: its interface there

@@ -137,6 +137,19 @@ impl Testbed {
         Ok(())
     }
 
+    /// Brings up the NICs of the control wire.
+    pub(crate) fn set_up_control(&self) -> Result {
+        let stations = [Station::CONTROL, Station::CONTROL_PEER];
+        for station in stations {
+            self.take_in(station)?;
+            self.set_up_station(station)?;
+        }
+        for station in stations {
+            self.wait_carrier_of(station, true)?;
+        }
+        Ok(())
+    }
+
     /// Brings up the NICs of a program between two wires.
     pub(crate) fn set_up_ports(&self) -> Result {
         let macs = [WIRE.mac(End::Peer), FAR_WIRE.mac(End::Local)];

@@ -7,19 +7,21 @@
 
 mod error;
 mod ktap;
+mod lines;
 mod list;
 mod machine;
 mod outcome;
 
 pub use error::{Error, Result};
 pub use ktap::Verdict;
+pub use lines::Lines;
 pub use list::{Test, choose, named, place};
 pub use machine::{Report, run};
 pub use outcome::{Outcome, compare, read, replace, write};
 
-/// The environment variable with the path of the manifest of a guest that has the selftests: see
-/// [`vm::Images`].
-pub const ENV: &str = "NOBOUNCE_KSELFTEST";
+/// The environment variable with the path of the manifest of the lab's guest, which has the selftests:
+/// see [`vm::Images`].
+pub const ENV: &str = "NOBOUNCE_LAB";
 /// Where parts of the kernel's source are in that guest's root file system.
 pub const SOURCE: &str = "/linux";
 /// The folder of all selftests in the kernel's source.

@@ -9,12 +9,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use cases::{CaseError, Driver, Family, Testbed};
-use protocol::program::{MountRoot, ProgramReport};
+use protocol::program::{MountRoot, ProgramReport, RootSource, Streams};
 use protocol::rings::SetChannels;
-use protocol::{Command, Event, Program};
+use protocol::{Command, Event, Ns, Program};
 use vm::{Error, Images, scan::Finding};
 
 use crate::ktap::{self, Case, Verdict, WHOLE};
+use crate::lines::Lines;
 use crate::{Outcome, SELFTESTS, SOURCE, Test};
 
 /// Where the image is mounted in the guest.
@@ -126,7 +127,9 @@ fn try_run(
         })?;
     }
     bed.guest.call(MountRoot {
-        device: "/dev/vda".to_owned(),
+        source: RootSource::Disk {
+            device: "/dev/vda".to_owned(),
+        },
         directory: ROOT.to_owned(),
         peer: PEER.to_owned(),
     })?;
@@ -152,21 +155,30 @@ fn try_run(
 fn add_route(bed: &Testbed) -> cases::Result<()> {
     let via = bed.local.address(Family::V6);
     let words = format!("/usr/sbin/ip -netns {PEER} -6 route add {PREFIX} via {via}");
-    let mut job = bed.guest.start(Program {
-        root: ROOT.to_owned(),
-        directory: "/".to_owned(),
-        command: words.split(' ').map(str::to_owned).collect(),
-        environment: environment(bed),
-    })?;
+    let command = words.split(' ').map(str::to_owned).collect();
+    let mut job = bed.guest.start(program_in(bed, "/".to_owned(), command))?;
     let mut output = String::new();
     while !job.ended() {
-        if let Some(Event::Line { text }) = job.next_event(Duration::from_secs(1))? {
-            output += &text;
+        if let Some(Event::Output { bytes, .. }) = job.next_event(Duration::from_secs(1))? {
+            output += &String::from_utf8_lossy(&bytes.0);
         }
     }
     match job.join()? {
         ProgramReport::Exited { status: 0 } => Ok(()),
         report => Err(CaseError::new(format!("`{words}`: {report:?}: {output}"))),
+    }
+}
+
+/// A program of the image.
+fn program_in(bed: &Testbed, directory: String, command: Vec<String>) -> Program {
+    Program {
+        ns: Ns::Local,
+        root: ROOT.to_owned(),
+        directory,
+        command,
+        environment: environment(bed),
+        user: None,
+        streams: Streams::Merged,
     }
 }
 
@@ -206,12 +218,10 @@ fn program(
     output: &mut Vec<String>,
 ) -> cases::Result<Ended> {
     let (interpreter, suffix) = test.language.interpreter();
-    let mut job = bed.guest.start(Program {
-        root: ROOT.to_owned(),
-        directory: format!("{SOURCE}/{SELFTESTS}/{}", test.folder),
-        command: vec![interpreter.to_owned(), format!("./{}{suffix}", test.name)],
-        environment: environment(bed),
-    })?;
+    let folder = format!("{SOURCE}/{SELFTESTS}/{}", test.folder);
+    let command = vec![interpreter.to_owned(), format!("./{}{suffix}", test.name)];
+    let mut job = bed.guest.start(program_in(bed, folder, command))?;
+    let mut lines = Lines::default();
     let start = Instant::now();
     let mut heard = start;
     let mut hung = None;
@@ -219,9 +229,11 @@ fn program(
     let mut limit = SILENCE;
     while !job.ended() {
         match job.next_event(Duration::from_secs(1))? {
-            Some(Event::Line { text }) => {
-                on_line(&text);
-                output.push(text);
+            Some(Event::Output { bytes, .. }) => {
+                for text in lines.push(&bytes.0) {
+                    on_line(&text);
+                    output.push(text);
+                }
                 if hung.is_none() {
                     heard = Instant::now();
                 }
@@ -243,6 +255,7 @@ fn program(
             _ => {}
         }
     }
+    output.extend(lines.rest());
     let report = job.join()?;
     Ok(Ended { report, hung })
 }

@@ -7,7 +7,9 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
-    JobId, devmem, measure,
+    JobId,
+    bytes::Bytes,
+    devmem, measure,
     memory::{PhysicalRange, Span},
     program, tcp, udp, xsk, zcrx,
 };
@@ -110,6 +112,8 @@ pub enum Command {
     CloseDmaBuf,
     /// [`crate::DevmemSource`] with [`crate::Fill::Host`]: the dma-buf holds the stream, send it.
     Go,
+    /// [`crate::Program`]: see there.
+    Program(program::ProgramCommand),
     /// Kill the process that the job runs in, if it has one of its own
     /// ([`crate::StartJob::process`]), or the [`crate::Program`] that the job is.
     Kill,
@@ -150,10 +154,12 @@ pub enum Event {
         /// Bytes.
         len: u64,
     },
-    /// [`crate::Program`]: it printed a line.
-    Line {
-        /// Without its end.
-        text: String,
+    /// [`crate::Program`]: it has written something.
+    Output {
+        /// Where.
+        stream: program::Stream,
+        /// What.
+        bytes: Bytes,
     },
     /// The job ended; [`crate::Join`] returns at once.
     Ended,

@@ -11,6 +11,7 @@
 //! [`Query`], every job [`JobSpec`].
 
 pub mod agent;
+pub mod bytes;
 pub mod devmem;
 pub mod ethtool;
 pub mod flow_rules;
@@ -59,4 +60,4 @@ pub const PORT_NAME: &str = "nobounce.control";
 /// Number that both sides compare at the start; raised with every change of a message.
 ///
 /// The agent sits in an initramfs that may be older than the host's program.
-pub const VERSION: u32 = 15;
+pub const VERSION: u32 = 16;

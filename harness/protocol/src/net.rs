@@ -18,6 +18,17 @@ pub enum Ns {
     Peer,
 }
 
+impl Ns {
+    /// Where the other end of the wire is.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Local => Self::Peer,
+            Self::Peer => Self::Local,
+        }
+    }
+}
+
 /// An address with the length of its network's prefix, written `192.0.2.1/24`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prefix {

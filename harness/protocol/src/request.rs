@@ -171,6 +171,7 @@ requests! {
     }
     program {
         MountRoot -> (),
+        WaitListening -> Vec<u16>,
     }
     job {
         StartJob -> message::JobId,

@@ -72,6 +72,19 @@ fn has_virtualization(cpuinfo: &str) -> bool {
     })
 }
 
+/// A folder of the host that a guest can mount by a tag, as a 9p file system on virtio.
+///
+/// QEMU opens its files as the user that it runs as, whoever the guest's users are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Export {
+    /// The mount tag, unique in a machine.
+    pub tag: String,
+    /// The folder.
+    pub path: PathBuf,
+    /// Whether the guest may change it.
+    pub writable: bool,
+}
+
 /// A machine that can be booted: a PC (q35) with wires, each with an `igb` at both ends, and an
 /// accelerator if asked for: an `ivshmem-plain`, whose memory is behind a BAR and is the host's too.
 #[derive(Debug, Clone)]
@@ -84,6 +97,7 @@ pub struct Machine {
     pub(crate) wires: u8,
     pub(crate) accelerator_mib: Option<u64>,
     pub(crate) disk: Option<PathBuf>,
+    pub(crate) exports: Vec<Export>,
     pub(crate) topology: Topology,
     pub(crate) snap_length: u32,
     pub(crate) kernel_parameters: Vec<String>,
@@ -107,6 +121,7 @@ impl Machine {
             wires: 1,
             accelerator_mib: None,
             disk: None,
+            exports: Vec::new(),
             topology: Topology::default(),
             snap_length: 128,
             kernel_parameters: Vec::new(),
@@ -151,6 +166,13 @@ impl Machine {
     #[must_use]
     pub fn disk(mut self, image: impl Into<PathBuf>) -> Self {
         self.disk = Some(image.into());
+        self
+    }
+
+    /// Exports a folder of the host to the guest, over 9p.
+    #[must_use]
+    pub fn export(mut self, export: Export) -> Self {
+        self.exports.push(export);
         self
     }
 

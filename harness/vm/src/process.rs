@@ -43,6 +43,8 @@ impl Process {
         inherited: Vec<OwnedFd>,
         output: File,
     ) -> io::Result<Self> {
+        // A terminal's signals are its user's program's: Ctrl-C must not end the machine.
+        command.process_group(0);
         command.stdin(Stdio::null());
         command.stdout(output.try_clone()?);
         command.stderr(output);

@@ -5,7 +5,7 @@
 use std::{ffi::OsString, os::fd::RawFd, path::Path};
 
 use crate::{
-    End, Images, Machine, Wire,
+    End, Export, Images, Machine, Wire,
     run_dir::RunDir,
     topology::{ACCELERATOR, Ports},
     tsc,
@@ -127,6 +127,10 @@ pub(crate) fn arguments(
         arguments.add("-device", "virtio-blk-pci,drive=disk");
     }
 
+    for export in &machine.exports {
+        add_export(&mut arguments, export);
+    }
+
     let mut ports = Ports::new(machine.topology, &mut arguments);
     for wire in machine.wires() {
         add_wire(&mut arguments, &mut ports, wire, run, machine.snap_length);
@@ -161,6 +165,23 @@ fn add_counter(arguments: &mut Arguments, machine: &Machine, images: &Images, ru
         let (file, dir) = (path(counter), path(run.path()));
         arguments.add("-plugin", format!("file={file},dir={dir}"));
     }
+}
+
+/// Files have the host's owners and modes; to change an owner does nothing. Folders of several file
+/// systems have inode numbers of their own in the guest.
+fn add_export(arguments: &mut Arguments, export: &Export) {
+    let (tag, path) = (&export.tag, path(&export.path));
+    let readonly = if export.writable { "off" } else { "on" };
+    arguments.add(
+        "-fsdev",
+        format!(
+            "local,id={tag},path={path},security_model=none,readonly={readonly},multidevs=remap"
+        ),
+    );
+    arguments.add(
+        "-device",
+        format!("virtio-9p-pci,fsdev={tag},mount_tag={tag}"),
+    );
 }
 
 /// Memory that this process made.

@@ -49,7 +49,7 @@ impl Plan {
         let toolchain = match flavour {
             Flavour::Plain => Toolchain::gcc(project)?,
             Flavour::Debug | Flavour::Clang => Toolchain::clang(project)?,
-            Flavour::Selftests => Toolchain::gcc(project)?.with_pahole(project)?,
+            Flavour::Lab => Toolchain::gcc(project)?.with_pahole(project)?,
         };
         let fragment = read_all(project, flavour.fragments())?;
         let key = hash::of_parts(&[

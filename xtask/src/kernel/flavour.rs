@@ -9,8 +9,8 @@ pub(crate) enum Flavour {
     Plain,
     /// With whatever finds a driver's bugs, built by clang.
     Debug,
-    /// With what the kernel's own driver selftests use.
-    Selftests,
+    /// With what programs use: the kernel's own driver selftests, and users'.
+    Lab,
     /// The plain one built by clang, with C helpers inlined into Rust: for the benchmark.
     Clang,
 }
@@ -21,7 +21,7 @@ impl Flavour {
         match self {
             Self::Plain => &["qemu/kernel/base.config"],
             Self::Debug => &["qemu/kernel/base.config", "qemu/kernel/debug.config"],
-            Self::Selftests => &["qemu/kernel/base.config", "qemu/kernel/selftests.config"],
+            Self::Lab => &["qemu/kernel/base.config", "qemu/kernel/lab.config"],
             Self::Clang => &["qemu/kernel/base.config", "qemu/kernel/clang.config"],
         }
     }
@@ -31,7 +31,7 @@ impl Flavour {
         match self {
             Self::Plain | Self::Clang => 600_000_000,
             Self::Debug => 1_500_000_000,
-            Self::Selftests => 2_800_000_000,
+            Self::Lab => 2_800_000_000,
         }
     }
 
@@ -40,7 +40,7 @@ impl Flavour {
         match self {
             Self::Plain => "objects",
             Self::Debug => "objects-debug",
-            Self::Selftests => "objects-selftests",
+            Self::Lab => "objects-lab",
             Self::Clang => "objects-clang",
         }
     }
@@ -51,7 +51,7 @@ impl Flavour {
         match self {
             Self::Plain => "target/nobounce",
             Self::Debug => "target/nobounce/debug",
-            Self::Selftests => "target/nobounce/selftests",
+            Self::Lab => "target/nobounce/lab",
             Self::Clang => "target/nobounce/clang",
         }
     }
@@ -61,7 +61,7 @@ impl Flavour {
         match self {
             Self::Plain => None,
             Self::Debug => Some("--debug"),
-            Self::Selftests => Some("--selftests"),
+            Self::Lab => Some("--lab"),
             Self::Clang => Some("--clang"),
         }
     }

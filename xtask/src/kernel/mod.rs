@@ -42,24 +42,24 @@ pub(crate) struct KernelArgs {
     /// for it is in target/nobounce/debug
     #[arg(long, global = true)]
     pub(crate) debug: bool,
-    /// Take the kernel for the kernel's own driver selftests: the same source,
-    /// with what they use (qemu/kernel/selftests.config); what is made for it
-    /// is in target/nobounce/selftests
+    /// Take the lab's kernel: the same source, with what the kernel's own driver
+    /// selftests and users' programs use (qemu/kernel/lab.config); what is made
+    /// for it is in target/nobounce/lab
     #[arg(long, global = true, conflicts_with = "debug")]
-    pub(crate) selftests: bool,
+    pub(crate) lab: bool,
     /// Take the same kernel built by clang, with the kernel's C helpers inlined
     /// into Rust (qemu/kernel/clang.config); what is made for it is in
     /// target/nobounce/clang
-    #[arg(long, global = true, conflicts_with_all = ["debug", "selftests"])]
+    #[arg(long, global = true, conflicts_with_all = ["debug", "lab"])]
     pub(crate) clang: bool,
 }
 
 impl KernelArgs {
     /// Which of the kernels that are built of one source.
     pub(crate) fn flavour(&self) -> Flavour {
-        match (self.debug, self.selftests, self.clang) {
+        match (self.debug, self.lab, self.clang) {
             (true, ..) => Flavour::Debug,
-            (_, true, _) => Flavour::Selftests,
+            (_, true, _) => Flavour::Lab,
             (.., true) => Flavour::Clang,
             _ => Flavour::Plain,
         }

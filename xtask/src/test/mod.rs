@@ -24,6 +24,9 @@ const PROFILE: &str = "ci";
 
 /// The package with the kernel's own selftests, and the word in the names of their cases.
 const KSELFTEST: &str = "kselftest";
+/// The lab's tests, which want its guest, too.
+const LAB: &str = "lab";
+const WITHOUT_LAB: &str = "not binary(lab)";
 
 /// nextest's option for how many tests run at once.
 const THREADS: &str = "NEXTEST_TEST_THREADS";
@@ -91,7 +94,7 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
         .dir(&project.root);
     command = match (flavour, &selftests) {
         (Flavour::Debug, _) => command.args(part::CASES),
-        (_, None) => command.args(["--workspace", "--exclude", KSELFTEST]),
+        (_, None) => command.args(["--workspace", "--exclude", KSELFTEST, "-E", WITHOUT_LAB]),
         (_, Some(guest)) => command
             .arg("--workspace")
             .env(kselftest::ENV, guest)
@@ -127,7 +130,9 @@ fn threads() -> OsString {
 /// Prepares the guest of the kernel's own selftests, if any of them may run, and returns its
 /// manifest.
 fn selftests(project: &Project, filters: &[String]) -> Result<Option<PathBuf>> {
-    let wanted = filters.is_empty() || filters.iter().any(|filter| filter.contains(KSELFTEST));
+    let names = [KSELFTEST, LAB];
+    let named = |filter: &String| names.iter().any(|name| filter.contains(name));
+    let wanted = filters.is_empty() || filters.iter().any(named);
     if !wanted || project.kernel.flavour() != Flavour::Plain {
         return Ok(None);
     }
@@ -136,7 +141,7 @@ fn selftests(project: &Project, filters: &[String]) -> Result<Option<PathBuf>> {
         return Ok(None);
     }
     let project = Project::open(KernelArgs {
-        selftests: true,
+        lab: true,
         ..project.kernel.clone()
     })?;
     guest::prepare(&project)?;

@@ -131,7 +131,7 @@ impl Control for Sink {
             }
             Command::CloseDmaBuf => self.dmabuf.close()?,
             Command::Stop => self.switch.stop(),
-            other @ (Command::Finish | Command::Kill | Command::Go) => {
+            other @ (Command::Finish | Command::Program(_) | Command::Kill | Command::Go) => {
                 return Err(not_understood("DevmemSink", other));
             }
         }

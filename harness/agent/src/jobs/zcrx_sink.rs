@@ -145,7 +145,7 @@ impl Control for Sink {
             Command::CloseBinding => self.closed.store(true, Ordering::SeqCst),
             Command::CloseDmaBuf => self.memory.close()?,
             Command::Stop => self.switch.stop(),
-            other @ (Command::Finish | Command::Kill | Command::Go) => {
+            other @ (Command::Finish | Command::Program(_) | Command::Kill | Command::Go) => {
                 return Err(not_understood("ZcrxSink", other));
             }
         }

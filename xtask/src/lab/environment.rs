@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a program in the lab is told of it.
+
+use std::collections::BTreeMap;
+use std::env;
+
+use anyhow::{Context, Result};
+use cases::{Family, Station, Testbed};
+use protocol::link::ListInterfaces;
+
+use super::{PEER, QUEUE, Setup};
+
+/// The accelerator's memory, as its driver offers it.
+const ACCELERATOR: &str = "/dev/ivshmem_mem0";
+/// Where `ip`, `ethtool` and the like are, which need not be in a user's PATH.
+const SYSTEM: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+/// The user's environment, and what the lab adds to it.
+pub(super) fn environment(setup: &Setup, bed: &Testbed) -> Result<BTreeMap<String, String>> {
+    // What isn't UTF-8 can't go over the channel, and hardly anything reads it.
+    let mut variables: BTreeMap<_, _> = env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let path = variables.remove("PATH").unwrap_or_default();
+    variables.insert("PATH".to_owned(), with_system_folders(&path));
+    let mut add = |name: &str, value: String| {
+        variables.insert(format!("NOBOUNCE_{name}"), value);
+    };
+    add("LOGS", bed.guest.directory().display().to_string());
+    add("PEER_NETNS", PEER.to_owned());
+    if setup.bare {
+        return Ok(variables);
+    }
+    let stations = [
+        ("", bed.local),
+        ("PEER_", bed.peer),
+        ("CONTROL_", Station::CONTROL),
+        ("CONTROL_PEER_", Station::CONTROL_PEER),
+    ];
+    for (prefix, station) in stations {
+        add(&format!("{prefix}NIC"), station.name());
+        let address = |family| station.address(family).to_string();
+        add(&format!("{prefix}ADDRESS"), address(Family::V4));
+        add(&format!("{prefix}ADDRESS6"), address(Family::V6));
+    }
+    let interfaces = bed.guest.call(ListInterfaces { ns: bed.local.ns })?;
+    let name = bed.local.name();
+    let interface = interfaces
+        .iter()
+        .find(|interface| interface.name == name)
+        .with_context(|| format!("the guest has no interface {name}"))?;
+    add("IFINDEX", interface.index.to_string());
+    add("QUEUE", QUEUE.to_string());
+    add("ACCELERATOR", ACCELERATOR.to_owned());
+    Ok(variables)
+}
+
+/// The lab in one line.
+pub(super) fn summary(setup: &Setup, bed: &Testbed) -> String {
+    let logs = bed.guest.directory().display();
+    if setup.bare {
+        return format!("lab: the NICs have no driver; logs in {logs}");
+    }
+    format!(
+        "lab: {} {} <-> {} {} in netns {PEER}, MTU 9000, header split, all TCP to queue {QUEUE}; \
+         control {} <-> {}; accelerator {ACCELERATOR}; logs in {logs}",
+        bed.local.name(),
+        bed.local.address(Family::V4),
+        bed.peer.name(),
+        bed.peer.address(Family::V4),
+        Station::CONTROL.address(Family::V4),
+        Station::CONTROL_PEER.address(Family::V4),
+    )
+}
+
+/// A PATH that has the system's folders, too, after those that the user wants searched.
+fn with_system_folders(path: &str) -> String {
+    let mut folders: Vec<&str> = path
+        .split(':')
+        .filter(|folder| !folder.is_empty())
+        .collect();
+    for folder in SYSTEM {
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    folders.join(":")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_systems_folders_come_last_and_once() {
+        assert_eq!(
+            with_system_folders("/home/me/bin:/usr/sbin:/usr/bin"),
+            "/home/me/bin:/usr/sbin:/usr/bin:/usr/local/sbin:/sbin"
+        );
+        assert_eq!(with_system_folders(""), "/usr/local/sbin:/usr/sbin:/sbin");
+    }
+}

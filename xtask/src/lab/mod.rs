@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The lab: programs that aren't ours, in a guest with the host's files and our NICs.
+
+mod environment;
+mod exec;
+mod side;
+mod streams;
+mod terminal;
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use cases::Testbed;
+use protocol::program::{MountRoot, RootSource, Share, User};
+use vm::{Export, Images, Topology};
+
+pub(crate) use self::exec::{Options, exec};
+pub(crate) use self::side::FAILED;
+use crate::guest;
+use crate::kernel::KernelArgs;
+use crate::project::Project;
+use crate::ui;
+
+/// Where the host's file system is mounted in the guest.
+const ROOT: &str = "/lab";
+/// The name of the peer's namespace.
+const PEER: &str = "peer";
+/// The mount tag of the host's file system.
+const HOST: &str = "host";
+/// The RX queue that all TCP is steered to.
+const QUEUE: u32 = 1;
+
+/// A guest, and what its programs are given of the host.
+#[derive(clap::Args)]
+pub(crate) struct Setup {
+    /// Processors of the guest, and so queue pairs of its NICs
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    cpus: u32,
+    /// Memory of the guest in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 2048)]
+    memory: u64,
+    /// Keep what is changed in this folder of the host; may be given again
+    #[arg(long, value_name = "DIR")]
+    rw: Vec<PathBuf>,
+    /// Leave the NICs without a driver, and everything else as the kernel made it
+    #[arg(long)]
+    bare: bool,
+    /// Run programs as the user that you are, not as root
+    #[arg(long)]
+    user: bool,
+}
+
+/// What the lab's guest boots from: what [`kselftest::ENV`] names, or else what is made now.
+///
+/// # Errors
+///
+/// Those of the preparation.
+pub(crate) fn images(kernel: KernelArgs) -> Result<Images> {
+    ui::quieten();
+    if let Some(manifest) = env::var_os(kselftest::ENV) {
+        return Ok(Images::load(Path::new(&manifest))?);
+    }
+    let project = Project::open(KernelArgs {
+        lab: !kernel.debug,
+        ..kernel
+    })?;
+    // Only while something is made: the guest only reads what is in the cache.
+    let _lock = project.cache.lock()?;
+    guest::prepare_lab(&project)
+}
+
+/// Boots a guest as the lab wants it.
+fn boot(setup: &Setup, images: Images) -> Result<Testbed> {
+    let mut shares = Vec::new();
+    let mut options = Testbed::options()
+        .cpus(setup.cpus)
+        .memory_mib(setup.memory)
+        .mtu(9000)
+        .header_split()
+        .control_wire()
+        // No interfaces that nobody asked for.
+        .kernel_parameter("fb_tunnels=none bonding.max_bonds=0 dummy.numdummies=0")
+        .accelerator(Topology::Switch)
+        .export(Export {
+            tag: HOST.to_owned(),
+            path: PathBuf::from("/"),
+            writable: false,
+        });
+    for (index, folder) in setup.rw.iter().enumerate() {
+        let path = folder
+            .canonicalize()
+            .with_context(|| format!("--rw {}", folder.display()))?;
+        if !path.is_dir() {
+            bail!("--rw {}: it is no folder", folder.display());
+        }
+        let share = Share {
+            tag: format!("rw{index}"),
+            path: path.to_string_lossy().into_owned(),
+        };
+        options = options.export(Export {
+            tag: share.tag.clone(),
+            path,
+            writable: true,
+        });
+        shares.push(share);
+    }
+    if setup.bare {
+        options = options.bare();
+    }
+    let bed = options.boot_images(images, "lab").map_err(crate::error)?;
+    if !setup.bare {
+        bed.steer(bed.local, &[QUEUE]).map_err(crate::error)?;
+    }
+    bed.guest.call(MountRoot {
+        source: RootSource::Host {
+            tag: HOST.to_owned(),
+            shares,
+        },
+        directory: ROOT.to_owned(),
+        peer: PEER.to_owned(),
+    })?;
+    Ok(bed)
+}
+
+impl Setup {
+    /// Whom programs run as.
+    fn user(&self) -> Result<Option<User>> {
+        if !self.user {
+            return Ok(None);
+        }
+        let groups = rustix::process::getgroups().context("finding your groups")?;
+        Ok(Some(User {
+            uid: rustix::process::getuid().as_raw(),
+            gid: rustix::process::getgid().as_raw(),
+            groups: groups.iter().map(|group| group.as_raw()).collect(),
+        }))
+    }
+}

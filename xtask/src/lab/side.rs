@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A program at one end of the wire, from its start to its end.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use protocol::program::{ProgramReport, Stream, WaitListening};
+use protocol::{Command, Event, Program};
+use vm::{Error, Guest, JobHandle};
+
+/// The program was ended as it took too long, as timeout(1) says it.
+const TIMED_OUT: u8 = 124;
+/// The lab could not do what was asked for.
+pub(crate) const FAILED: u8 = 125;
+/// There is such a program, but it can't be executed, as a shell says it.
+const NOT_EXECUTABLE: u8 = 126;
+/// There is no such program, as a shell says it.
+const NOT_FOUND: u8 = 127;
+/// A signal ended it: this and the signal's number, as a shell says it.
+const SIGNAL: u8 = 128;
+
+const ENOENT: i32 = 2;
+const ENOEXEC: i32 = 8;
+const EACCES: i32 = 13;
+
+/// How long a program may take to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long a server may take to end by itself when its client has ended.
+const LINGER: Duration = Duration::from_secs(2);
+/// How often clocks are looked at.
+const TICK: Duration = Duration::from_millis(200);
+/// How long a server may take until it listens.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// By itself, or by a signal.
+    Ended(ProgramReport),
+    /// It took too long.
+    TimedOut,
+    /// It was a server, and its client had ended.
+    NotNeeded,
+    /// It could not be started: the exit status that says why.
+    NotStarted(u8),
+    /// It was not started, as its server ended before it listened.
+    NoServer,
+}
+
+impl Outcome {
+    /// The exit status to pass on.
+    pub(super) fn status(self) -> u8 {
+        match self {
+            Self::Ended(ProgramReport::Exited { status }) => {
+                u8::try_from(status).unwrap_or(u8::MAX)
+            }
+            Self::Ended(ProgramReport::Killed { signal }) => {
+                SIGNAL.saturating_add(u8::try_from(signal).unwrap_or(0))
+            }
+            Self::TimedOut => TIMED_OUT,
+            Self::NotStarted(status) => status,
+            // The client's counts.
+            Self::NotNeeded => 0,
+            Self::NoServer => FAILED,
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ended(ProgramReport::Exited { status }) => write!(f, "exit status {status}"),
+            Self::Ended(ProgramReport::Killed { signal }) => write!(f, "killed by signal {signal}"),
+            Self::TimedOut => write!(f, "took too long"),
+            Self::NotNeeded => write!(f, "ended after its client"),
+            Self::NotStarted(_) => write!(f, "could not be started"),
+            Self::NoServer => write!(f, "its server did not listen"),
+        }
+    }
+}
+
+/// What a program is to the one at the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Alone,
+    /// Starts when the other one listens.
+    Client,
+    /// Is ended when the other one has ended.
+    Server,
+}
+
+/// One end of the wire.
+pub(super) struct Side<'g> {
+    pub(super) guest: &'g Guest,
+    role: Role,
+    timeout: Option<Duration>,
+    ended: AtomicBool,
+}
+
+impl<'g> Side<'g> {
+    pub(super) fn new(guest: &'g Guest, timeout: Option<Duration>) -> Self {
+        Self {
+            guest,
+            role: Role::Alone,
+            timeout,
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn client(guest: &'g Guest, timeout: Option<Duration>) -> Self {
+        Self {
+            role: Role::Client,
+            ..Self::new(guest, timeout)
+        }
+    }
+
+    pub(super) fn server(guest: &'g Guest, timeout: Option<Duration>) -> Self {
+        Self {
+            role: Role::Server,
+            ..Self::new(guest, timeout)
+        }
+    }
+
+    /// Starts `program` when it is time, and has `follow` follow it to its end.
+    pub(super) fn run(
+        &self,
+        other: Option<&Self>,
+        program: Program,
+        follow: impl FnOnce(JobHandle<'g, Program>) -> Result<Outcome>,
+    ) -> Result<Outcome> {
+        let outcome = self.start_and(other, program, follow);
+        self.ended.store(true, Ordering::Release);
+        outcome
+    }
+
+    fn start_and(
+        &self,
+        other: Option<&Self>,
+        program: Program,
+        follow: impl FnOnce(JobHandle<'g, Program>) -> Result<Outcome>,
+    ) -> Result<Outcome> {
+        if let (Role::Client, Some(server)) = (self.role, other)
+            && !self.await_server(server, &program)?
+        {
+            eprintln!("error: the other program ended before it listened");
+            return Ok(Outcome::NoServer);
+        }
+        match self.guest.start(program) {
+            Ok(job) => follow(job),
+            Err(error) => {
+                let status = match error.errno() {
+                    Some(ENOENT) => NOT_FOUND,
+                    Some(EACCES | ENOEXEC) => NOT_EXECUTABLE,
+                    _ => return Err(error.into()),
+                };
+                eprintln!("error: {error}");
+                Ok(Outcome::NotStarted(status))
+            }
+        }
+    }
+
+    /// Waits until the server listens. False if it has ended before.
+    fn await_server(&self, server: &Self, program: &Program) -> Result<bool> {
+        let started = Instant::now();
+        loop {
+            let looked = self.guest.call(WaitListening {
+                ns: program.ns.other(),
+                except: Vec::new(),
+                timeout_ms: 200,
+            });
+            match looked {
+                Ok(_) => return Ok(true),
+                Err(Error::Refused { .. }) if server.ended.load(Ordering::Acquire) => {
+                    return Ok(false);
+                }
+                Err(Error::Refused { .. }) if started.elapsed() < PATIENCE => {}
+                Err(Error::Refused { .. }) => bail!(
+                    "the server listens on no TCP port after {} s",
+                    PATIENCE.as_secs()
+                ),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Hands what the program prints to `print` until it ends.
+    pub(super) fn follow(
+        &self,
+        mut job: JobHandle<'_, Program>,
+        other: Option<&Self>,
+        mut print: impl FnMut(Stream, &[u8]) -> Result<()>,
+    ) -> Result<Outcome> {
+        let started = Instant::now();
+        let mut not_needed_since = None;
+        let mut told: Option<(Instant, Outcome)> = None;
+        while !job.ended() {
+            if let Some(Event::Output { stream, bytes }) = job.next_event(TICK)? {
+                print(stream, &bytes.0)?;
+            }
+            if self.role == Role::Server && other.is_some_and(|o| o.ended.load(Ordering::Acquire)) {
+                not_needed_since.get_or_insert_with(Instant::now);
+            }
+            let reason = if self.timeout.is_some_and(|limit| started.elapsed() >= limit) {
+                Some(Outcome::TimedOut)
+            } else if not_needed_since.is_some_and(|since| since.elapsed() >= LINGER) {
+                Some(Outcome::NotNeeded)
+            } else {
+                None
+            };
+            // It may have ended meanwhile.
+            match (told, reason) {
+                (None, Some(reason)) => {
+                    told = Some((Instant::now(), reason));
+                    let _ = job.tell(Command::Stop);
+                }
+                (Some((since, _)), _) if since.elapsed() >= GRACE => {
+                    let _ = job.tell(Command::Kill);
+                }
+                _ => {}
+            }
+        }
+        let report = job.join()?;
+        Ok(told.map_or(Outcome::Ended(report), |(_, reason)| reason))
+    }
+}

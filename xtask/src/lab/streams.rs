@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the user types and what signals come go to a program, while it runs.
+
+use std::io::{Read, stdin};
+use std::os::fd::{AsFd, OwnedFd};
+use std::thread::Scope;
+
+use anyhow::{Context, Result};
+use protocol::bytes::Bytes;
+use protocol::program::ProgramCommand;
+use protocol::{Command, JobId, Tell};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::pipe::{PipeFlags, pipe_with};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
+use signal_hook::iterator::{Handle, Signals};
+use vm::Guest;
+
+use super::terminal;
+
+/// How much is read at once, in bytes.
+const CHUNK: usize = 32 << 10;
+
+/// Passes input and signals on until it is dropped.
+pub(super) struct Passing {
+    signals: Handle,
+    /// Closing it ends the thread that reads.
+    _wake: OwnedFd,
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        self.signals.close();
+    }
+}
+
+/// Passes standard input and signals on to a job; the terminal's size, too, if it has a `terminal`.
+pub(super) fn pass_on<'s>(
+    scope: &'s Scope<'s, '_>,
+    guest: &'s Guest,
+    job: JobId,
+    terminal: bool,
+) -> Result<Passing> {
+    // What fails here fails as the program has ended, which its report says.
+    let tell = move |command| {
+        let command = Command::Program(command);
+        guest.call(Tell { job, command }).is_ok()
+    };
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH])
+        .context("waiting for signals")?;
+    let handle = signals.handle();
+    scope.spawn(move || {
+        for signal in signals.forever() {
+            match (signal, terminal) {
+                (SIGWINCH, true) => {
+                    if let Ok(size) = terminal::size() {
+                        tell(ProgramCommand::Resize(size));
+                    }
+                }
+                (SIGWINCH, false) => {}
+                (signal, _) => {
+                    tell(ProgramCommand::Signal(signal));
+                }
+            }
+        }
+    });
+    let (woken, wake) = pipe_with(PipeFlags::CLOEXEC).context("making a pipe")?;
+    scope.spawn(move || {
+        let mut input = stdin().lock();
+        let mut buffer = vec![0; CHUNK];
+        while ready(&input, &woken) {
+            match input.read(&mut buffer) {
+                Ok(read @ 1..) => {
+                    if !tell(ProgramCommand::Input(Bytes(buffer[..read].to_owned()))) {
+                        return;
+                    }
+                }
+                _ => {
+                    tell(ProgramCommand::CloseInput);
+                    return;
+                }
+            }
+        }
+    });
+    Ok(Passing {
+        signals: handle,
+        _wake: wake,
+    })
+}
+
+/// Waits until there is input, or its end. False when nobody wants it any more.
+fn ready(input: &impl AsFd, woken: &OwnedFd) -> bool {
+    loop {
+        let mut events = [
+            PollFd::new(input, PollFlags::IN),
+            PollFd::new(woken, PollFlags::IN),
+        ];
+        match poll(&mut events, None) {
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return false,
+            Ok(_) if !events[1].revents().is_empty() => return false,
+            Ok(_) if !events[0].revents().is_empty() => return true,
+            Ok(_) => {}
+        }
+    }
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Programs in the lab: as if they ran here, but in a guest with our NICs.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Output, Stdio};
+
+use rexpect::session::spawn_command;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How long a terminal may say nothing, in milliseconds. It is there to end a hang.
+const PATIENCE: u64 = 300_000;
+
+/// Arguments in front of a program.
+const NONE: &[&str] = &[];
+
+fn exec(options: &[&str], program: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    command.arg("exec").args(options).arg("--").args(program);
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Runs a shell script in the lab.
+fn run(options: &[&str], script: &str) -> Output {
+    exec(options, &["sh", "-c", script]).output().unwrap()
+}
+
+#[track_caller]
+fn assert_status(output: &Output, status: i32) {
+    assert_eq!(
+        output.status.code(),
+        Some(status),
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_program_has_the_folder_files_and_environment_that_it_would_have_here() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("note"), "of the host").unwrap();
+    let mut command = exec(
+        NONE,
+        &["sh", "-c", "pwd; cat note; echo; echo $GREETING; exit 7"],
+    );
+    let output = command
+        .current_dir(dir.path())
+        .env("GREETING", "good morning")
+        .output()
+        .unwrap();
+    assert_status(&output, 7);
+    let folder = dir.path().display();
+    assert_eq!(
+        stdout(&output),
+        format!("{folder}\nof the host\ngood morning\n")
+    );
+}
+
+#[test]
+fn the_lab_is_set_up_and_said_in_variables_and_in_a_line() {
+    // Nothing listens there, which only a host that was reached can say.
+    let script = "
+        set -e
+        for address in $NOBOUNCE_PEER_ADDRESS $NOBOUNCE_PEER_ADDRESS6 $NOBOUNCE_CONTROL_PEER_ADDRESS6; do
+            (: < /dev/tcp/$address/9) 2>&1 | grep -o 'Connection refused' | head -1
+        done
+        cat /sys/class/net/$NOBOUNCE_NIC/ifindex
+        echo $NOBOUNCE_IFINDEX
+        test -c $NOBOUNCE_ACCELERATOR
+        ls -d /sys/class/net/*/ | tr '\n' ' '
+        echo
+        ls $NOBOUNCE_LOGS/console.log
+    ";
+    let output = exec(NONE, &["bash", "-c", script]).output().unwrap();
+    assert_status(&output, 0);
+    let text = stdout(&output);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[..3], ["Connection refused"; 3], "{text}");
+    assert_eq!(lines[3], lines[4], "{text}");
+    let interfaces = ["ctl0", "lo", "nic0"].map(|name| format!("/sys/class/net/{name}/"));
+    assert_eq!(lines[5].trim(), interfaces.join(" "), "{text}");
+    assert!(lines[6].ends_with("/console.log"), "{text}");
+    let line = stderr(&output);
+    assert!(
+        line.starts_with("lab: nic0 ") && line.contains("logs in /"),
+        "{line}"
+    );
+}
+
+#[test]
+fn what_is_changed_is_gone_afterwards_but_in_rw_folders() {
+    let (kept, lost) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (kept, lost) = (kept.path().display(), lost.path().display());
+    let script = format!("echo a > {kept}/a && echo b > {lost}/b && rm -r {lost} && ls {kept}");
+    let output = run(&["--rw", &kept.to_string()], &script);
+    assert_status(&output, 0);
+    assert_eq!(stdout(&output), "a\n");
+    assert_eq!(fs::read_to_string(format!("{kept}/a")).unwrap(), "a\n");
+    assert_eq!(fs::read_dir(lost.to_string()).unwrap().count(), 0);
+}
+
+#[test]
+fn input_goes_in_and_output_and_errors_come_out_apart() {
+    let input: Vec<u8> = (0..3_000_000_u32)
+        .map(|i| (i * 7 + i / 251) as u8)
+        .collect();
+    let mut child = exec(NONE, &["sh", "-c", "cat; echo done >&2"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let copy = input.clone();
+    let writer = std::thread::spawn(move || stdin.write_all(&copy));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    assert_status(&output, 0);
+    assert!(output.stdout == input, "{} bytes came", output.stdout.len());
+    assert!(stderr(&output).ends_with("\ndone\n"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_program_that_does_not_end_by_itself_has_the_status_that_shells_and_timeout_give() {
+    assert_status(&run(NONE, "kill -KILL $$"), 128 + 9);
+    assert_status(
+        &exec(&["--timeout", "1"], &["sleep", "1000"])
+            .output()
+            .unwrap(),
+        124,
+    );
+    let missing = exec(NONE, &["no-such-program"]).output().unwrap();
+    assert_status(&missing, 127);
+    assert!(
+        stderr(&missing).contains("no-such-program"),
+        "{}",
+        stderr(&missing)
+    );
+    assert_status(&exec(NONE, &["/etc/passwd"]).output().unwrap(), 126);
+}
+
+#[test]
+fn signals_reach_the_program() {
+    let script = "trap 'echo interrupted; exit 3' INT; echo ready; while :; do sleep 0.1; done";
+    let mut child = exec(NONE, &["sh", "-c", script])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut ready = [0; 6];
+    stdout.read_exact(&mut ready).unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert_eq!((&ready, rest.as_str()), (b"ready\n", "interrupted\n"));
+    let status = child.wait().unwrap();
+    assert_eq!((status.code(), status.signal()), (Some(3), None));
+}
+
+#[test]
+fn a_program_has_a_terminal_where_the_user_has_one() {
+    let mut command = exec(NONE, &["bash", "--norc", "-i"]);
+    command.env("PS1", "lab> ").stdin(Stdio::inherit());
+    let mut session = spawn_command(command, Some(PATIENCE)).unwrap();
+    session.exp_string("lab> ").unwrap();
+    session.send_line("stty size; tty; sleep 1000").unwrap();
+    session.exp_regex("[0-9]+ [0-9]+\r\n").unwrap();
+    session.exp_string("/dev/pts/0").unwrap();
+    // To the job in the foreground, which ends; the shell does not.
+    session.send_control('c').unwrap();
+    session.exp_string("lab> ").unwrap();
+    session.send_line("exit $((6 * 7))").unwrap();
+    session.exp_eof().unwrap();
+    let status = session.process.wait().unwrap();
+    assert!(format!("{status:?}").contains("42"), "{status:?}");
+}
+
+#[test]
+fn a_client_starts_when_its_server_listens_and_both_must_succeed() {
+    // perl is in every Debian. The server goes on after its client.
+    let server = "
+        $s = IO::Socket::INET->new(Listen => 1, LocalPort => 8000) or die;
+        $c = $s->accept;
+        print $c qq(hello\n);
+        close $c;
+        sleep 1000;
+    ";
+    let client = |address| {
+        format!("$s = IO::Socket::INET->new('{address}:8000') or die; print <$s>; exit shift")
+    };
+    let perl = |script: &str| format!("sleep 1; exec perl -MIO::Socket::INET -e '{script}'");
+    let output = exec(
+        &["--peer", &perl(server)],
+        &[
+            "perl",
+            "-MIO::Socket::INET",
+            "-e",
+            &client("192.0.2.2"),
+            "0",
+        ],
+    )
+    .output()
+    .unwrap();
+    assert_status(&output, 0);
+    assert_eq!(stdout(&output), "hello\n");
+
+    let client = format!("perl -MIO::Socket::INET -e \"{}\" 9", client("192.0.2.1"));
+    let client = client.replace('$', "\\$");
+    let output = exec(
+        &["--serve", "--peer", &client],
+        &["sh", "-c", &perl(server)],
+    )
+    .output()
+    .unwrap();
+    assert_status(&output, 9);
+    let text = stderr(&output);
+    assert!(
+        text.contains("peer: hello") && text.contains("peer: exit status 9"),
+        "{text}"
+    );
+
+    let output = exec(&["--peer", "exit 0"], &["echo", "never"])
+        .output()
+        .unwrap();
+    assert_status(&output, 125);
+    assert_eq!(stdout(&output), "");
+}
+
+#[test]
+fn a_complaint_of_the_kernel_fails_the_run_whatever_the_program_says() {
+    let output = run(
+        NONE,
+        "echo 'BUG: what a program does to the kernel' > /dev/kmsg",
+    );
+    assert_status(&output, 125);
+    let text = stderr(&output);
+    assert!(
+        text.contains("what a program does") && text.contains("console.log"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_bare_guest_is_as_the_kernel_made_it() {
+    let output = run(
+        &["--bare"],
+        "ls -d /sys/class/net/*/; env | grep -c NOBOUNCE_NIC",
+    );
+    assert_eq!(stdout(&output), "/sys/class/net/lo/\n0\n");
+    assert_status(&output, 1);
+}
