@@ -20,8 +20,8 @@ enum Probe {
     Header(&'static str),
 }
 
-/// What a kernel build with Rust and a static guest binary need, and the
-/// package that has it.
+/// What a kernel build with Rust, a static guest binary and the recipes need, and
+/// the package that has it.
 const NEEDED: &[(Probe, &str)] = &[
     (Probe::Program("gcc"), "gcc"),
     (Probe::Header("/usr/include/stdio.h"), "libc6-dev"),
@@ -30,6 +30,7 @@ const NEEDED: &[(Probe, &str)] = &[
     (Probe::Program("bison"), "bison"),
     (Probe::Program("bc"), "bc"),
     (Probe::Program("xz"), "xz-utils"),
+    (Probe::Program("python3"), "python3"),
     (Probe::Header("/usr/include/libelf.h"), "libelf-dev"),
     (
         Probe::Header("/usr/include/openssl/opensslv.h"),

@@ -239,6 +239,34 @@ fn a_client_starts_when_its_server_listens_and_both_must_succeed() {
 }
 
 #[test]
+fn a_program_in_python_receives_into_memory_that_it_has_bound() {
+    let payload = tempfile::NamedTempFile::new().unwrap();
+    let bytes: Vec<u8> = (0..5_000_000_u32)
+        .map(|i| (i * 3 + i / 1000) as u8)
+        .collect();
+    fs::write(payload.path(), &bytes).unwrap();
+    let send = format!(
+        "exec bash -c 'cat {} > /dev/tcp/192.0.2.1/5000'",
+        payload.path().display()
+    );
+    let program = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../Documentation/recipes/receive.py"
+    );
+    let output = exec(&["--serve", "--peer", &send], &["python3", program])
+        .output()
+        .unwrap();
+    assert_status(&output, 0);
+    let sum = Command::new("sha256sum")
+        .arg(payload.path())
+        .output()
+        .unwrap();
+    let sum = stdout(&sum);
+    let sum = sum.split_whitespace().next().unwrap();
+    assert_eq!(stdout(&output), format!("{} {sum}\n", bytes.len()));
+}
+
+#[test]
 fn a_complaint_of_the_kernel_fails_the_run_whatever_the_program_says() {
     let output = run(
         NONE,
