@@ -66,7 +66,7 @@ Environment:
   QEMU                 the qemu-system-x86_64 to use (10.1 or newer, with igb)
   RUST_LIB_SRC         the `library` folder of Rust's source, for the kernel build
   LIBCLANG_PATH        the folder of the libclang that bindgen uses (17 or newer)
-  NOBOUNCE_LAB         for exec: the manifest that `guest --lab` prints, instead of making anything
+  NOBOUNCE_LAB         for exec and shell: the manifest that `guest --lab` prints, instead of making anything
   XDG_CACHE_HOME       where the cache folder goes (about 6 GB)
   RUST_LOG             what the harness logs, such as `vm=debug`";
 
@@ -126,6 +126,8 @@ enum Command {
     /// 125 the guest failed, or its kernel complained, 126 and 127 it can't be
     /// executed or found, 128 and the signal's number if one ended it.
     Exec(lab::Options),
+    /// Run your shell in such a guest
+    Shell(lab::ShellOptions),
     /// Run the host tests and the end-to-end cases, with JUnit XML in a file
     Test(test::Options),
     /// Measure what the processor does for a byte, by driver and way
@@ -161,7 +163,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     // What a program of the user's doesn't return.
     let failure = match cli.command {
-        Command::Exec(_) => ExitCode::from(lab::FAILED),
+        Command::Exec(_) | Command::Shell(_) => ExitCode::from(lab::FAILED),
         _ => ExitCode::FAILURE,
     };
     tracing_subscriber::fmt()
@@ -191,8 +193,10 @@ fn disk_is_full(error: &anyhow::Error) -> bool {
 /// Returns the exit status.
 fn run(cli: Cli) -> Result<u8> {
     let mut args = cli.kernel;
-    if let Command::Exec(options) = &cli.command {
-        return lab::exec(lab::images(args)?, options);
+    match &cli.command {
+        Command::Exec(options) => return lab::exec(lab::images(args)?, options),
+        Command::Shell(options) => return lab::shell(lab::images(args)?, options),
+        _ => {}
     }
     if let Command::Kselftest(_) = cli.command {
         args.lab = true;
@@ -225,8 +229,8 @@ fn run(cli: Cli) -> Result<u8> {
             made(&guest::manifest_path(project));
         }
         Command::Run { json } => run::run(project, lock, json.as_deref())?,
-        // Above, as it may not need the cache.
-        Command::Exec(_) => {}
+        // Above, as they may not need the cache.
+        Command::Exec(_) | Command::Shell(_) => {}
         Command::Test(options) => test::run(project, lock, &options)?,
         Command::Bench(options) => bench::run(project, lock, &options)?,
         Command::BenchCheck => bench::compare(project, lock)?,

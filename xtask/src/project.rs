@@ -9,6 +9,9 @@ use anyhow::{Context, Result, bail};
 use crate::cache::Cache;
 use crate::kernel::KernelArgs;
 
+/// The folder of this package when it was built.
+const BUILT_IN: &str = env!("CARGO_MANIFEST_DIR");
+
 /// What every step is given: the checkout, the cache, and which kernel to use.
 pub(crate) struct Project {
     /// The checkout: the folder with the root `Cargo.toml` and `Kbuild`.
@@ -27,10 +30,7 @@ impl Project {
     /// When Kbuild couldn't work in either folder (it splits paths at white
     /// space and colons), or no cache folder can be named or made.
     pub(crate) fn open(kernel: KernelArgs) -> Result<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .context("xtask has no parent folder")?
-            .to_path_buf();
+        let root = root()?;
         kbuild_can_use(&root, "move the checkout")?;
         let cache = Cache::open()?;
         kbuild_can_use(cache.dir(), "set XDG_CACHE_HOME to another folder")?;
@@ -54,6 +54,18 @@ impl Project {
     pub(crate) fn log(&self, step: &str) -> PathBuf {
         self.out("logs").join(format!("{step}.log"))
     }
+}
+
+/// The checkout: the one that cargo runs this in, which may have been moved or copied with what was
+/// built in it; without cargo, the one that this was built in.
+fn root() -> Result<PathBuf> {
+    let running = std::env::var_os("CARGO_MANIFEST_DIR");
+    let folders = running.iter().map(Path::new).chain([Path::new(BUILT_IN)]);
+    let mut parents = folders.filter_map(Path::parent);
+    parents
+        .find(|root| root.join("Kbuild").is_file())
+        .map(Path::to_path_buf)
+        .with_context(|| format!("there is no checkout in {BUILT_IN}/.. any more"))
 }
 
 fn kbuild_can_use(path: &Path, way_out: &str) -> Result<()> {

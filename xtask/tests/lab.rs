@@ -188,6 +188,23 @@ fn a_program_has_a_terminal_where_the_user_has_one() {
 }
 
 #[test]
+fn a_shell_runs_at_either_end_of_the_wire() {
+    for (options, nic) in [(NONE, "nic0"), (&["--peer"], "peer0")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+        command.arg("shell").args(options).env("SHELL", "/bin/sh");
+        let mut session = spawn_command(command, Some(PATIENCE)).unwrap();
+        session
+            .send_line("cd /sys/class/net; echo *0/; exit 5")
+            .unwrap();
+        let found = format!("{nic}/\r\n");
+        session.exp_string(&found).unwrap();
+        session.exp_eof().unwrap();
+        let status = session.process.wait().unwrap();
+        assert!(format!("{status:?}").contains('5'), "{status:?}");
+    }
+}
+
+#[test]
 fn a_client_starts_when_its_server_listens_and_both_must_succeed() {
     // perl is in every Debian. The server goes on after its client.
     let server = "

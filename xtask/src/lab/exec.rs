@@ -38,6 +38,34 @@ pub(crate) struct Options {
     command: Vec<String>,
 }
 
+/// Where to run a shell.
+#[derive(Args)]
+pub(crate) struct ShellOptions {
+    #[command(flatten)]
+    setup: Setup,
+    /// At the other end of the wire, in the peer's namespace
+    #[arg(long, conflicts_with = "bare")]
+    peer: bool,
+}
+
+/// Boots a guest and runs the user's shell. Returns the exit status to pass on.
+///
+/// # Errors
+///
+/// As [`exec`].
+pub(crate) fn shell(images: Images, options: &ShellOptions) -> Result<u8> {
+    let bed = boot(&options.setup, images)?;
+    eprintln!("{}", environment::summary(&options.setup, &bed));
+    let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned());
+    let mut program = program(&bed, &options.setup, &[shell])?;
+    if options.peer {
+        program.ns = Ns::Peer;
+    }
+    let status = run_here(&Side::new(&bed.guest, None), None, program)?.status();
+    bed.finish().map_err(crate::error)?;
+    Ok(status)
+}
+
 /// Boots a guest and runs the program. Returns the exit status to pass on.
 ///
 /// # Errors
@@ -52,20 +80,7 @@ pub(crate) fn exec(images: Images, options: &Options) -> Result<u8> {
 }
 
 fn run(bed: &Testbed, options: &Options) -> Result<u8> {
-    let folder = std::env::current_dir().context("finding the working directory")?;
-    let program = Program {
-        ns: Ns::Local,
-        root: ROOT.to_owned(),
-        directory: folder.to_string_lossy().into_owned(),
-        command: options.command.clone(),
-        environment: environment::environment(&options.setup, bed)?,
-        user: options.setup.user()?,
-        streams: if terminal::wanted() {
-            Streams::Terminal(terminal::size()?)
-        } else {
-            Streams::Pipes
-        },
-    };
+    let program = program(bed, &options.setup, &options.command)?;
     let timeout = options.timeout.map(Duration::from_secs);
     let Some(peer) = &options.peer else {
         return Ok(run_here(&Side::new(&bed.guest, timeout), None, program)?.status());
@@ -102,6 +117,24 @@ fn run(bed: &Testbed, options: &Options) -> Result<u8> {
     Ok(match ours.status() {
         0 => theirs.status(),
         status => status,
+    })
+}
+
+/// A program that has what the user has here.
+fn program(bed: &Testbed, setup: &Setup, command: &[String]) -> Result<Program> {
+    let folder = std::env::current_dir().context("finding the working directory")?;
+    Ok(Program {
+        ns: Ns::Local,
+        root: ROOT.to_owned(),
+        directory: folder.to_string_lossy().into_owned(),
+        command: command.to_vec(),
+        environment: environment::environment(setup, bed)?,
+        user: setup.user()?,
+        streams: if terminal::wanted() {
+            Streams::Terminal(terminal::size()?)
+        } else {
+            Streams::Pipes
+        },
     })
 }
 

@@ -16,7 +16,7 @@ use cases::Testbed;
 use protocol::program::{MountRoot, RootSource, Share, User};
 use vm::{Export, Images, Topology};
 
-pub(crate) use self::exec::{Options, exec};
+pub(crate) use self::exec::{Options, ShellOptions, exec, shell};
 pub(crate) use self::side::FAILED;
 use crate::guest;
 use crate::kernel::KernelArgs;
