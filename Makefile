@@ -6,20 +6,27 @@
 KDIR ?=
 KBUILD_OUTPUT ?=
 
+# Where `make install` puts the command nobounce; no root is needed.
+PREFIX ?= $(HOME)/.local
+
 # kbuild is told these in its own way, as absolute paths.
 MAKEOVERRIDES := $(filter-out KDIR=% KBUILD_OUTPUT=%,$(MAKEOVERRIDES))
 
-xtask = @command -v cargo >/dev/null || { \
+have-cargo = @command -v cargo >/dev/null || { \
 	echo 'cargo is missing: install Rust 1.85 or newer (rustup, or the packages' >&2; \
 	echo 'cargo and rustc of a suite that has it), and see that it is on PATH' >&2; \
-	exit 1; }; \
-	[ -x target/debug/xtask ] || echo '=> building the commands first' >&2; \
+	exit 1; }
+
+xtask = $(have-cargo); \
+	[ -x target/debug/nobounce ] || echo '=> building the commands first' >&2; \
 	env -u KDIR -u KBUILD_OUTPUT $(if $(KDIR),KDIR='$(abspath $(KDIR))') \
 	$(if $(KBUILD_OUTPUT),KBUILD_OUTPUT='$(abspath $(KBUILD_OUTPUT))') cargo xtask
 
-.PHONY: help run test test-debug test-debug-part kselftest bench bench-check module check doc clean
+.PHONY: help install uninstall run test test-debug test-debug-part kselftest bench bench-check module check doc clean
 
 help:
+	@echo 'make install  put the command nobounce, man pages and completions into'
+	@echo '              PREFIX=$(PREFIX) (make uninstall removes them)'
 	@echo 'make run      set up, build, boot a guest and run the demonstration'
 	@echo 'make test     run the host tests and the end-to-end cases'
 	@echo 'make test-debug  run the end-to-end cases on a debug kernel: KASAN, lockdep, kmemleak …'
@@ -48,6 +55,22 @@ test-debug:
 # With MINUTES_LEFT=, skipped where the debug kernel isn't built and that is too little time.
 test-debug-part:
 	$(xtask) test --debug --part $(if $(MINUTES_LEFT),--minutes-left $(MINUTES_LEFT))
+
+install:
+	$(have-cargo)
+	cargo build --package xtask
+	install -D target/debug/nobounce '$(DESTDIR)$(PREFIX)/bin/nobounce'
+	target/debug/nobounce manual '$(DESTDIR)$(PREFIX)/share'
+	@case ":$$PATH:" in *:'$(PREFIX)/bin':*) ;; *) \
+		echo 'nobounce is in $(PREFIX)/bin, which is not on your PATH' >&2 ;; esac
+
+uninstall:
+	rm -f '$(DESTDIR)$(PREFIX)'/bin/nobounce \
+		'$(DESTDIR)$(PREFIX)'/share/man/man1/nobounce.1 \
+		'$(DESTDIR)$(PREFIX)'/share/man/man1/nobounce-*.1 \
+		'$(DESTDIR)$(PREFIX)'/share/bash-completion/completions/nobounce \
+		'$(DESTDIR)$(PREFIX)'/share/zsh/site-functions/_nobounce \
+		'$(DESTDIR)$(PREFIX)'/share/fish/vendor_completions.d/nobounce.fish
 
 ifeq ($(KDIR)$(KBUILD_OUTPUT),)
 module:

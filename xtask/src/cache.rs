@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, flock, statvfs};
 
-use crate::ui;
+use crate::{program, ui};
 
 /// `$XDG_CACHE_HOME/nobounce`, or `~/.cache/nobounce`.
 pub(crate) struct Cache {
@@ -94,8 +94,9 @@ impl Cache {
         let args: Vec<String> = std::env::args().skip(1).collect();
         write!(
             file,
-            "process {} (`cargo xtask {}` in {})",
+            "process {} (`{} {}` in {})",
             std::process::id(),
+            program::name(),
             args.join(" "),
             std::env::current_dir().unwrap_or_default().display()
         )?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::cmd::{Cmd, cargo};
+use crate::cmd::Cmd;
 use crate::kernel::{self, Kernel, Use};
 use crate::project::Project;
 use crate::ui::Step;
@@ -73,7 +73,8 @@ pub(crate) fn doc(project: &Project) -> Result<()> {
 /// That of the user-space crates, and of those kernel crates that know no kernel.
 fn doc_workspace(project: &Project) -> Result<()> {
     let step = Step::begin("doc", "rustdoc");
-    cargo()
+    project
+        .cargo()
         .args([
             "doc",
             "--workspace",
@@ -81,9 +82,8 @@ fn doc_workspace(project: &Project) -> Result<()> {
             "--document-private-items",
         ])
         .env("RUSTDOCFLAGS", "-Dwarnings")
-        .dir(&project.root)
         .step(&step, &project.log("doc"))?;
-    let place = project.root.join("target/doc");
+    let place = project.target.join("doc");
     step.done(&place.display().to_string());
     Ok(())
 }
@@ -91,7 +91,7 @@ fn doc_workspace(project: &Project) -> Result<()> {
 /// That of all kernel crates, as Kbuild compiles them.
 fn doc_kernel(project: &Project, kernel: &Kernel) -> Result<()> {
     let step = Step::begin("doc", "rustdoc, of the kernel code");
-    let place = project.root.join("target/doc/kernel");
+    let place = project.target.join("doc/kernel");
     let out = project.out("module");
     fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
     module::make(&project.root, kernel, &out)
@@ -152,9 +152,9 @@ fn rustfmt_kernel(project: &Project, kernel: &Kernel) -> Result<()> {
 
 fn rustfmt_workspace(project: &Project) -> Result<()> {
     let step = Step::begin("rustfmt", "user-space code");
-    cargo()
+    project
+        .cargo()
         .args(["fmt", "--all", "--check"])
-        .dir(&project.root)
         .step(&step, &project.log("rustfmt"))?;
     step.done("user-space code");
     Ok(())
@@ -174,9 +174,9 @@ fn clippy_kernel(project: &Project, kernel: &Kernel) -> Result<()> {
 
 fn clippy_workspace(project: &Project) -> Result<()> {
     let step = Step::begin("clippy", "user-space code");
-    cargo()
+    project
+        .cargo()
         .args(["clippy", "--workspace", "--all-targets", "--", "-Dwarnings"])
-        .dir(&project.root)
         .step(&step, &project.log("clippy"))?;
     step.done("user-space code");
     Ok(())

@@ -15,9 +15,8 @@ use crate::ui::Step;
 /// When something can't be removed.
 pub(crate) fn run(project: &Project, with_cache: bool) -> Result<()> {
     let step = Step::begin("clean", "removing target/");
-    let target = project.root.join("target");
-    cache::remove_dir(&target)?;
-    let mut removed = target.display().to_string();
+    cache::remove_dir(&project.target)?;
+    let mut removed = project.target.display().to_string();
     if with_cache {
         step.detail("removing the cache");
         project.cache.clear()?;
@@ -38,6 +37,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let project = Project {
             root: dir.path().join("checkout"),
+            target: dir.path().join("checkout/target"),
             cache: Cache::at(dir.path().join("cache")),
             kernel: KernelArgs::default(),
         };

@@ -14,14 +14,20 @@ use std::process::{Command, ExitStatus, Stdio};
 use anyhow::{Context, Result, anyhow, bail};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
+use crate::program;
 use crate::ui::Step;
 
 /// How many error lines and last lines of a log a failure shows.
 const SHOWN_LINES: usize = 8;
 
 /// What to do when the disk is full.
-pub(crate) const DISK_FULL: &str = "the disk is full: free some space (`cargo xtask clean --cache` \
-     empties nobounce's own cache), or set XDG_CACHE_HOME to a larger disk";
+pub(crate) fn disk_full() -> String {
+    format!(
+        "the disk is full: free some space (`{} clean --cache` empties nobounce's own cache), or \
+         set XDG_CACHE_HOME to a larger disk",
+        program::name()
+    )
+}
 
 /// Variables that would change what a nested `make` or `cargo` does: those a
 /// calling make leaves behind, and those that point Kbuild somewhere else.
@@ -185,8 +191,10 @@ impl Cmd {
         let program = self.command.get_program().to_string_lossy().into_owned();
         if error.kind() == std::io::ErrorKind::NotFound {
             let way_out = match program.as_str() {
-                "rustc" | "rustfmt" | "cargo" => "it belongs to Rust's toolchain (rustup has it)",
-                _ => "`cargo xtask setup` installs what is missing",
+                "rustc" | "rustfmt" | "cargo" => {
+                    "it belongs to Rust's toolchain (rustup has it)".to_owned()
+                }
+                _ => format!("`{} setup` installs what is missing", program::name()),
             };
             anyhow!("`{program}` isn't installed; {way_out}")
         } else {
@@ -249,47 +257,45 @@ fn indented(head: &str, lines: &[&str]) -> String {
 
 /// What a user can do about a failure, by what the program said.
 fn way_out(lines: &[&str]) -> String {
-    const KNOWN: &[(&[&str], &str)] = &[
-        (
-            &[
-                "No space left on device",
-                "You don't have enough free space",
-            ],
-            DISK_FULL,
-        ),
-        (
-            &[
-                "Temporary failure resolving",
-                "Could not resolve",
-                "Could not connect",
-                "Connection refused",
-                "Connection timed out",
-                "Network is unreachable",
-                "failed to download",
-                "download of config.json failed",
-                "spurious network error",
-            ],
-            "the network, or the registry behind it, can't be reached: run it again when it is \
-             back; what is in the cache already is kept",
-        ),
-        (
-            &[
-                "NO_PUBKEY",
-                "is not signed",
-                "no Release file",
-                "Missing key",
-            ],
-            "apt has no key for the suite: upgrade the package debian-archive-keyring",
-        ),
-        (
-            &["Permission denied", "are you root"],
-            "run it as a user who may do that, or see `cargo xtask setup` for what to install",
-        ),
+    const NO_SPACE: &[&str] = &[
+        "No space left on device",
+        "You don't have enough free space",
     ];
-    KNOWN
-        .iter()
-        .find(|(signs, _)| lines.iter().any(|l| signs.iter().any(|s| l.contains(s))))
-        .map_or_else(String::new, |(_, text)| format!("\n  way out: {text}"))
+    const NO_NETWORK: &[&str] = &[
+        "Temporary failure resolving",
+        "Could not resolve",
+        "Could not connect",
+        "Connection refused",
+        "Connection timed out",
+        "Network is unreachable",
+        "failed to download",
+        "download of config.json failed",
+        "spurious network error",
+    ];
+    const NO_KEY: &[&str] = &[
+        "NO_PUBKEY",
+        "is not signed",
+        "no Release file",
+        "Missing key",
+    ];
+    const NOT_ALLOWED: &[&str] = &["Permission denied", "are you root"];
+
+    let said = |signs: &[&str]| lines.iter().any(|l| signs.iter().any(|s| l.contains(s)));
+    let text = if said(NO_SPACE) {
+        disk_full()
+    } else if said(NO_NETWORK) {
+        "the network, or the registry behind it, can't be reached: run it again when it is back; \
+         what is in the cache already is kept"
+            .to_owned()
+    } else if said(NO_KEY) {
+        "apt has no key for the suite: upgrade the package debian-archive-keyring".to_owned()
+    } else if said(NOT_ALLOWED) {
+        let program = program::name();
+        format!("run it as a user who may do that, or see `{program} setup` for what to install")
+    } else {
+        return String::new();
+    };
+    format!("\n  way out: {text}")
 }
 
 #[cfg(test)]
@@ -339,7 +345,7 @@ mod tests {
         let error = Cmd::new("no-such-program-here").output().unwrap_err();
         let text = error.to_string();
         assert!(text.contains("no-such-program-here"), "{text}");
-        assert!(text.contains("cargo xtask setup"), "{text}");
+        assert!(text.contains(" setup`"), "{text}");
     }
 
     #[test]

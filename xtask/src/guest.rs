@@ -10,7 +10,6 @@ use anyhow::{Context, Result, bail};
 use vm::{Images, QemuCommand};
 
 use crate::cache;
-use crate::cmd::cargo;
 use crate::kernel::{self, Flavour, Kernel, Use};
 use crate::kselftest::image;
 use crate::project::Project;
@@ -103,8 +102,9 @@ pub(crate) fn manifest_path(project: &Project) -> PathBuf {
 /// When cargo fails.
 pub(crate) fn agent(project: &Project) -> Result<PathBuf> {
     let step = Step::begin("agent", "building the guest's PID 1");
-    let target = project.root.join("target/guest");
-    cargo()
+    let target = project.target.join("guest");
+    project
+        .cargo()
         .args([
             "build",
             "--release",
@@ -117,7 +117,6 @@ pub(crate) fn agent(project: &Project) -> Result<PathBuf> {
         .arg(&target)
         .env("RUSTFLAGS", "-C target-feature=+crt-static")
         .env_remove(&["CARGO_ENCODED_RUSTFLAGS"])
-        .dir(&project.root)
         .step(&step, &project.log("agent"))?;
     let agent = target.join(TARGET).join("release/agent");
     if !agent.is_file() {

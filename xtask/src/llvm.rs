@@ -14,6 +14,7 @@ use crate::apt::Apt;
 use crate::cache;
 use crate::cmd::Cmd;
 use crate::hash;
+use crate::program;
 use crate::project::Project;
 use crate::ui::Step;
 
@@ -99,8 +100,9 @@ pub(crate) fn prepare(project: &Project) -> Result<Llvm> {
         .output()
         .with_context(|| {
             format!(
-                "the clang in {} doesn't run; `cargo xtask clean --cache` removes it",
-                root.display()
+                "the clang in {} doesn't run; `{} clean --cache` removes it",
+                root.display(),
+                program::name()
             )
         })?;
     // The other lines name folders.

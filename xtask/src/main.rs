@@ -11,6 +11,7 @@ mod clean;
 mod cmd;
 mod compile_fail;
 mod demo;
+mod doctor;
 mod document;
 mod guest;
 mod hash;
@@ -19,16 +20,19 @@ mod kernel;
 mod kselftest;
 mod lab;
 mod llvm;
+mod manual;
 mod module;
 mod mutate;
 mod packages;
 mod pahole;
 mod plugin;
+mod program;
 mod project;
 mod qemu;
 mod run;
 mod setup;
 mod spdx;
+mod stamp;
 mod test;
 mod tools;
 mod ui;
@@ -38,7 +42,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 use crate::kernel::{KernelArgs, Use};
@@ -48,11 +52,12 @@ use crate::project::Project;
 ///
 /// Every command does first what it needs and hasn't been done yet. What is
 /// downloaded or takes long to build is kept in ${XDG_CACHE_HOME:-~/.cache}/nobounce
-/// for all checkouts; everything else is in target/. Nothing of the system is
+/// for all checkouts; everything else is in target/ (in the cache, too, if this is
+/// the installed program). Nothing of the system is
 /// changed, except that `setup` (and whatever needs it) installs Debian packages
 /// that are missing.
 #[derive(Parser)]
-#[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true, after_help = AFTER_HELP)]
+#[command(name = "nobounce", version, disable_help_subcommand = true, after_help = AFTER_HELP)]
 struct Cli {
     #[command(flatten)]
     kernel: KernelArgs,
@@ -72,6 +77,8 @@ Environment:
 
 #[derive(Subcommand)]
 enum Command {
+    /// Say what this machine has and lacks, and how to mend it; changes nothing
+    Doctor,
     /// Install what is missing: Debian packages, bindgen, cargo-nextest
     ///
     /// Debian packages need root or a sudo that asks for no password; otherwise
@@ -151,7 +158,9 @@ enum Command {
     Check,
     /// Build the documentation of the crates
     Doc,
-    /// Remove target/, and with --cache all that was downloaded and built
+    /// Write man pages and completions for bash, zsh and fish, as `make install` does
+    Manual(manual::Options),
+    /// Remove what was built of the checkout, and with --cache all that was downloaded and built
     Clean {
         /// Remove the cache folder, too
         #[arg(long)]
@@ -160,7 +169,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = Cli::command().bin_name(program::name()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // What a program of the user's doesn't return.
     let failure = match cli.command {
         Command::Exec(_) | Command::Shell(_) => ExitCode::from(lab::FAILED),
@@ -175,7 +185,7 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("error: {error:#}");
             if disk_is_full(&error) {
-                eprintln!("  way out: {}", cmd::DISK_FULL);
+                eprintln!("  way out: {}", cmd::disk_full());
             }
             failure
         }
@@ -194,6 +204,10 @@ fn disk_is_full(error: &anyhow::Error) -> bool {
 fn run(cli: Cli) -> Result<u8> {
     let mut args = cli.kernel;
     match &cli.command {
+        Command::Manual(options) => {
+            manual::write(&options.share, Cli::command())?;
+            return Ok(0);
+        }
         Command::Exec(options) => return lab::exec(lab::images(args)?, options),
         Command::Shell(options) => return lab::shell(lab::images(args)?, options),
         _ => {}
@@ -205,6 +219,10 @@ fn run(cli: Cli) -> Result<u8> {
         }
     }
     let project = &Project::open(args)?;
+    if let Command::Doctor = cli.command {
+        doctor::run(project)?;
+        return Ok(0);
+    }
     let lock = project.cache.lock()?;
     match cli.command {
         Command::Setup => setup::run(project)?,
@@ -230,7 +248,7 @@ fn run(cli: Cli) -> Result<u8> {
         }
         Command::Run { json } => run::run(project, lock, json.as_deref())?,
         // Above, as they may not need the cache.
-        Command::Exec(_) | Command::Shell(_) => {}
+        Command::Doctor | Command::Exec(_) | Command::Shell(_) | Command::Manual(_) => {}
         Command::Test(options) => test::run(project, lock, &options)?,
         Command::Bench(options) => bench::run(project, lock, &options)?,
         Command::BenchCheck => bench::compare(project, lock)?,

@@ -11,6 +11,7 @@ use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::kernel::{self, Kernel};
 use crate::project::Project;
+use crate::stamp::{self, Stamp};
 use crate::ui::Step;
 
 /// The modules of this checkout, and the option that Kbuild builds each for.
@@ -20,15 +21,36 @@ const OURS: &[(&str, &str)] = &[
     ("ivshmem_mem", "PCI_P2PDMA"),
 ];
 
-/// Builds the modules that the kernel has the options for; Kbuild sees what
-/// changed.
+/// What tells one build of a kernel from another.
+const KERNEL_FILES: &[&str] = &[".config", "Module.symvers", "arch/x86/boot/bzImage"];
+
+/// Builds the modules that the kernel has the options for, where something changed.
 ///
 /// # Errors
 ///
 /// When make fails.
 pub(crate) fn build(project: &Project, kernel: &Kernel) -> Result<Vec<PathBuf>> {
+    let (root, out) = (&project.root, project.out("module"));
     let log = project.log("module");
-    build_in(&project.root, &project.out("module"), kernel, &log)
+    // Of a kernel that is built elsewhere, only make knows what changed.
+    if !kernel.build.starts_with(project.cache.dir()) {
+        return build_in(root, &out, kernel, &log);
+    }
+    let mut inputs: Vec<_> = stamp::files(root, "drivers")?;
+    inputs.push("Kbuild".into());
+    let inputs = inputs.iter().map(|path| root.join(path));
+    let kernels = KERNEL_FILES.iter().map(|name| kernel.build.join(name));
+    let stamp = Stamp::new(
+        out.join("stamp"),
+        &[],
+        &inputs.chain(kernels).collect::<Vec<_>>(),
+    )?;
+    let modules = paths(&out, kernel);
+    if !stamp.is_of(&modules) {
+        build_in(root, &out, kernel, &log)?;
+        stamp.keep(&modules)?;
+    }
+    Ok(modules)
 }
 
 /// As [`build`], of the sources in `source`, into `out`.
@@ -43,14 +65,11 @@ pub(crate) fn build_in(
     log: &Path,
 ) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(out).with_context(|| format!("can't create {}", out.display()))?;
-    let names: Vec<String> = OURS
-        .iter()
-        .filter(|(_, option)| kernel.config.get(option) == "y")
-        .map(|(name, _)| format!("{name}.ko"))
-        .collect();
+    let modules = paths(out, kernel);
+    let names = modules.iter().filter_map(|module| module.file_name());
+    let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
     let step = Step::begin("module", &format!("building {}", names.join(", ")));
     make(source, kernel, out).step(&step, log)?;
-    let modules: Vec<PathBuf> = names.iter().map(|name| out.join(name)).collect();
     if let Some(missing) = modules.iter().find(|module| !module.is_file()) {
         bail!(
             "make built no {}; log: {}",
@@ -65,6 +84,16 @@ pub(crate) fn build_in(
         kernel.release
     ));
     Ok(modules)
+}
+
+/// The modules that the kernel has the options for, in the folder where they are built.
+fn paths(out: &Path, kernel: &Kernel) -> Vec<PathBuf> {
+    let wanted = OURS
+        .iter()
+        .filter(|(_, option)| kernel.config.get(option) == "y");
+    wanted
+        .map(|(name, _)| out.join(format!("{name}.ko")))
+        .collect()
 }
 
 /// `make … modules` of the sources in `source`, into `out`.

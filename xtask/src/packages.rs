@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Debian packages of the machine itself: finds out what is missing without
-//! asking apt, and installs it where the user may do that.
+//! Packages of the machine itself: finds out what is missing without asking a package manager, and
+//! installs Debian's where the user may do that.
 
 use std::path::Path;
 
@@ -18,33 +18,149 @@ enum Probe {
     Program(&'static str),
     /// A header file.
     Header(&'static str),
+    /// A library to link statically with, in whatever folder libraries are in.
+    Archive(&'static str),
 }
 
-/// What a kernel build with Rust, a static guest binary and the recipes need, and
-/// the package that has it.
-const NEEDED: &[(Probe, &str)] = &[
-    (Probe::Program("gcc"), "gcc"),
-    (Probe::Header("/usr/include/stdio.h"), "libc6-dev"),
-    (Probe::Program("make"), "make"),
-    (Probe::Program("flex"), "flex"),
-    (Probe::Program("bison"), "bison"),
-    (Probe::Program("bc"), "bc"),
-    (Probe::Program("xz"), "xz-utils"),
-    (Probe::Program("python3"), "python3"),
-    (Probe::Header("/usr/include/libelf.h"), "libelf-dev"),
-    (
+/// Something that is needed, and the packages of Debian, Fedora, Arch and openSUSE that have it.
+struct Need(Probe, [&'static str; 4]);
+
+/// How packages are installed there, in the same order.
+const INSTALL: [(&str, &str); 4] = [
+    ("apt-get", "apt-get install --no-install-recommends"),
+    ("dnf", "dnf install"),
+    ("pacman", "pacman -S --needed"),
+    ("zypper", "zypper install"),
+];
+
+/// What a kernel build with Rust, a static guest binary and the recipes need.
+const NEEDED: &[Need] = &[
+    Need(Probe::Program("gcc"), ["gcc"; 4]),
+    Need(
+        Probe::Header("/usr/include/stdio.h"),
+        ["libc6-dev", "glibc-devel", "glibc", "glibc-devel"],
+    ),
+    Need(
+        Probe::Archive("libc.a"),
+        ["libc6-dev", "glibc-static", "glibc", "glibc-devel-static"],
+    ),
+    Need(Probe::Program("make"), ["make"; 4]),
+    Need(Probe::Program("flex"), ["flex"; 4]),
+    Need(Probe::Program("bison"), ["bison"; 4]),
+    Need(Probe::Program("bc"), ["bc"; 4]),
+    Need(Probe::Program("xz"), ["xz-utils", "xz", "xz", "xz"]),
+    Need(
+        Probe::Program("python3"),
+        ["python3", "python3", "python", "python3"],
+    ),
+    Need(
+        Probe::Header("/usr/include/libelf.h"),
+        [
+            "libelf-dev",
+            "elfutils-libelf-devel",
+            "libelf",
+            "libelf-devel",
+        ],
+    ),
+    Need(
         Probe::Header("/usr/include/openssl/opensslv.h"),
-        "libssl-dev",
+        ["libssl-dev", "openssl-devel", "openssl", "libopenssl-devel"],
     ),
 ];
+
+/// The package of each that has libclang; Debian's is named by its version.
+const LIBCLANG: [&str; 4] = ["", "clang-libs", "clang", "libclang13"];
+
+/// Folders of libraries.
+const LIBRARIES: [&str; 3] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"];
 
 impl Probe {
     fn found(&self) -> bool {
         match self {
             Self::Program(name) => on_path(name),
             Self::Header(path) => Path::new(path).is_file(),
+            Self::Archive(name) => LIBRARIES
+                .iter()
+                .any(|folder| Path::new(folder).join(name).is_file()),
         }
     }
+}
+
+/// What the machine lacks.
+pub(crate) struct Missing {
+    needs: Vec<&'static Need>,
+    libclang: bool,
+}
+
+impl Missing {
+    /// Looks; runs nothing.
+    pub(crate) fn find() -> Self {
+        Self {
+            needs: NEEDED.iter().filter(|need| !need.0.found()).collect(),
+            libclang: tools::libclang().is_none(),
+        }
+    }
+
+    /// Whether it lacks nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.needs.is_empty() && !self.libclang
+    }
+
+    /// Their packages' names in a column of the table.
+    fn packages(&self, column: usize) -> Vec<String> {
+        let mut names: Vec<_> = self.needs.iter().map(|need| need.1[column]).collect();
+        names.dedup();
+        let mut names: Vec<_> = names.into_iter().map(str::to_owned).collect();
+        if self.libclang && !LIBCLANG[column].is_empty() {
+            names.push(LIBCLANG[column].to_owned());
+        }
+        names
+    }
+
+    /// What the user can do about it, where the machine's package manager isn't Debian's.
+    fn elsewhere(&self) -> String {
+        let managers = INSTALL.iter().enumerate().skip(1);
+        for (column, (manager, install)) in managers {
+            if on_path(manager) {
+                let list = self.packages(column).join(" ");
+                return format!("packages are missing:\n\n  sudo {install} {list}\n\n{AGAIN}");
+            }
+        }
+        let mut list = self.packages(0);
+        if self.libclang {
+            list.push(format!("libclang {MIN_LIBCLANG} or newer"));
+        }
+        let list = list.join(" ");
+        format!(
+            "missing, and this machine has no package manager that nobounce knows (the names are Debian's): {list}"
+        )
+    }
+
+    /// What the user can do about it.
+    ///
+    /// # Errors
+    ///
+    /// When apt doesn't run.
+    pub(crate) fn way_out(&self) -> Result<String> {
+        if !on_path("apt-get") {
+            return Ok(self.elsewhere());
+        }
+        let mut list = self.packages(0);
+        if self.libclang {
+            list.push(newest_libclang(&search_libclang()?).unwrap_or_else(|| {
+                // The lists may never have been read here.
+                format!(
+                    "$(apt-cache pkgnames libclang1- | sort -V | tail -1) # {MIN_LIBCLANG} or newer"
+                )
+            }));
+        }
+        Ok(for_root_to_install(&list))
+    }
+}
+
+/// Whether nobounce itself can install what is missing.
+pub(crate) fn may_install() -> bool {
+    on_path("apt-get") && (rustix::process::geteuid().is_root() || sudo_without_password())
 }
 
 /// Installs what is missing. A machine that has everything runs no apt.
@@ -53,39 +169,18 @@ impl Probe {
 ///
 /// When something is missing and can't be installed; lists all of it.
 pub(crate) fn install_missing(project: &Project) -> Result<()> {
-    let mut missing: Vec<String> = NEEDED
-        .iter()
-        .filter(|(probe, _)| !probe.found())
-        .map(|(_, package)| (*package).to_owned())
-        .collect();
-    let libclang_missing = tools::libclang().is_none();
-    if missing.is_empty() && !libclang_missing {
+    let lacks = Missing::find();
+    if lacks.is_empty() {
         return Ok(());
     }
-    if !on_path("apt-get") {
-        if libclang_missing {
-            missing.push(format!("libclang {MIN_LIBCLANG} or newer"));
-        }
-        bail!(
-            "missing, and this machine has no apt to install it with (the names are Debian's): {}",
-            missing.join(" ")
-        );
+    if !may_install() {
+        bail!("{}", lacks.way_out()?);
     }
     let step = Step::begin("packages", "looking for what is missing");
     let root = rustix::process::geteuid().is_root();
-    if !root && !sudo_without_password() {
-        if libclang_missing {
-            missing.push(newest_libclang(&search_libclang()?).unwrap_or_else(|| {
-                // The lists may never have been read here.
-                format!(
-                    "$(apt-cache pkgnames libclang1- | sort -V | tail -1) # {MIN_LIBCLANG} or newer"
-                )
-            }));
-        }
-        bail!("{}", for_root_to_install(&missing));
-    }
+    let mut missing = lacks.packages(0);
     let mut updated = false;
-    if libclang_missing {
+    if lacks.libclang {
         if newest_libclang(&search_libclang()?).is_none() {
             update(project, &step, root)?;
             updated = true;
@@ -115,12 +210,14 @@ pub(crate) fn install_missing(project: &Project) -> Result<()> {
     Ok(())
 }
 
+const AGAIN: &str = "Install them and run this again.";
+
 /// The message for a user who may not install.
 fn for_root_to_install(missing: &[String]) -> String {
     format!(
         "these Debian packages are missing, and installing them takes root (there is no sudo \
          without a password here):\n\n  sudo apt-get update\n  sudo apt-get install \
-         --no-install-recommends {}\n\nInstall them and run this again.",
+         --no-install-recommends {}\n\n{AGAIN}",
         missing.join(" ")
     )
 }
@@ -199,6 +296,21 @@ mod tests {
         assert!(Probe::Program("sh").found());
         assert!(!Probe::Program("no-such-program-here").found());
         assert!(!Probe::Header("/usr/include/no/such.h").found());
+        assert!(!Probe::Archive("libno-such.a").found());
+    }
+
+    #[test]
+    fn a_package_is_named_once_and_as_each_distribution_does() {
+        let missing = Missing {
+            needs: NEEDED.iter().collect(),
+            libclang: true,
+        };
+        let [debian, fedora, arch, suse] = [0, 1, 2, 3].map(|column| missing.packages(column));
+        assert_eq!(debian.iter().filter(|name| *name == "libc6-dev").count(), 1);
+        assert!(fedora.contains(&"glibc-static".to_owned()), "{fedora:?}");
+        assert!(arch.contains(&"clang".to_owned()), "{arch:?}");
+        assert!(suse.contains(&"libopenssl-devel".to_owned()), "{suse:?}");
+        assert!(missing.elsewhere().contains("bison"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use crate::apt::Apt;
 use crate::cache;
 use crate::cmd::Cmd;
+use crate::program;
 use crate::project::Project;
 use crate::ui::Step;
 
@@ -46,8 +47,9 @@ pub(crate) fn prepare(project: &Project) -> Result<Pahole> {
         .output()
         .with_context(|| {
             format!(
-                "the pahole in {} doesn't run; `cargo xtask clean --cache` removes it",
-                root.display()
+                "the pahole in {} doesn't run; `{} clean --cache` removes it",
+                root.display(),
+                program::name()
             )
         })?;
     Ok(Pahole {

@@ -3,16 +3,18 @@
 //! Builds the counter (qemu/plugin) for the QEMU that is used.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use vm::QemuCommand;
 
 use crate::cmd::Cmd;
 use crate::project::Project;
+use crate::stamp::{self, Stamp};
 use crate::ui::Step;
 use crate::version::Version;
 
+const FOLDER: &str = "qemu/plugin";
 const SOURCES: &[&str] = &["counter.c", "blocks.c", "marks.c", "ranges.c"];
 const FLAGS: &[&str] = &[
     "-std=c11",
@@ -32,11 +34,24 @@ const FLAGS: &[&str] = &[
 ///
 /// When gcc fails.
 pub(crate) fn build(project: &Project, qemu: &QemuCommand) -> Result<PathBuf> {
-    let step = Step::begin("plugin", "building the counter");
     let api = api(qemu);
     let dir = project.out("plugin");
     fs::create_dir_all(&dir).with_context(|| format!("can't create {}", dir.display()))?;
     let plugin = dir.join(format!("counter-api{api}.so"));
+    let inputs = stamp::files(&project.root, FOLDER)?;
+    let inputs: Vec<_> = inputs.iter().map(|path| project.root.join(path)).collect();
+    let stamp = Stamp::new(dir.join("stamp"), FLAGS, &inputs)?;
+    let outputs = [plugin];
+    if !stamp.is_of(&outputs) {
+        compile(project, api, &outputs[0])?;
+        stamp.keep(&outputs)?;
+    }
+    let [plugin] = outputs;
+    Ok(plugin)
+}
+
+fn compile(project: &Project, api: u32, plugin: &Path) -> Result<()> {
+    let step = Step::begin("plugin", "building the counter");
     // A running QEMU keeps the file that it has mapped.
     let new = plugin.with_extension("new");
     Cmd::new("gcc")
@@ -45,11 +60,11 @@ pub(crate) fn build(project: &Project, qemu: &QemuCommand) -> Result<PathBuf> {
         .arg("-o")
         .arg(&new)
         .args(SOURCES)
-        .dir(&project.root.join("qemu/plugin"))
+        .dir(&project.root.join(FOLDER))
         .step(&step, &project.log("plugin"))?;
-    fs::rename(&new, &plugin).with_context(|| format!("can't write {}", plugin.display()))?;
+    fs::rename(&new, plugin).with_context(|| format!("can't write {}", plugin.display()))?;
     step.done(&plugin.display().to_string());
-    Ok(plugin)
+    Ok(())
 }
 
 /// The version of the plugin interface that a QEMU wants. Each refuses all others, in words.

@@ -7,15 +7,21 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::cache::Cache;
+use crate::cmd::{self, Cmd};
+use crate::hash;
 use crate::kernel::KernelArgs;
+use crate::program;
 
 /// The folder of this package when it was built.
 const BUILT_IN: &str = env!("CARGO_MANIFEST_DIR");
 
 /// What every step is given: the checkout, the cache, and which kernel to use.
 pub(crate) struct Project {
-    /// The checkout: the folder with the root `Cargo.toml` and `Kbuild`.
+    /// The checkout: the folder with the root `Cargo.toml` and `Kbuild`. It may be read-only.
     pub(crate) root: PathBuf,
+    /// Where what is built of it goes: `target/` for `cargo xtask`; in the cache for `nobounce`,
+    /// which may be run by users to whom the checkout doesn't belong.
+    pub(crate) target: PathBuf,
     /// The user's cache folder.
     pub(crate) cache: Cache,
     /// The kernel that was asked for on the command line or in the environment.
@@ -35,6 +41,7 @@ impl Project {
         let cache = Cache::open()?;
         kbuild_can_use(cache.dir(), "set XDG_CACHE_HOME to another folder")?;
         let project = Self {
+            target: target(&root, &cache),
             root,
             cache,
             kernel,
@@ -45,15 +52,36 @@ impl Project {
         Ok(project)
     }
 
-    /// A file or folder that xtask makes in the checkout, for the kernel in question.
+    /// A file or folder that is made for the kernel in question.
     pub(crate) fn out(&self, name: &str) -> PathBuf {
-        self.root.join(self.kernel.flavour().folder()).join(name)
+        let ours = self.target.join("nobounce");
+        ours.join(self.kernel.flavour().folder()).join(name)
+    }
+
+    /// The cargo that runs us, for the packages of the checkout.
+    pub(crate) fn cargo(&self) -> Cmd {
+        self.built_here(cmd::cargo())
+    }
+
+    /// Has a command that builds packages of the checkout run in it, and build where we do.
+    pub(crate) fn built_here(&self, command: Cmd) -> Cmd {
+        command
+            .dir(&self.root)
+            .env("CARGO_TARGET_DIR", &self.target)
     }
 
     /// The log of one step.
     pub(crate) fn log(&self, step: &str) -> PathBuf {
         self.out("logs").join(format!("{step}.log"))
     }
+}
+
+fn target(root: &Path, cache: &Cache) -> PathBuf {
+    if program::by_cargo() {
+        return root.join("target");
+    }
+    let name = hash::of_parts(&[&root.to_string_lossy()]);
+    cache.path("checkouts").join(&name[..16])
 }
 
 /// The checkout: the one that cargo runs this in, which may have been moved or copied with what was
@@ -65,7 +93,9 @@ fn root() -> Result<PathBuf> {
     parents
         .find(|root| root.join("Kbuild").is_file())
         .map(Path::to_path_buf)
-        .with_context(|| format!("there is no checkout in {BUILT_IN}/.. any more"))
+        .with_context(|| {
+            format!("there is no checkout in {BUILT_IN}/.. any more: run `make install` in another")
+        })
 }
 
 fn kbuild_can_use(path: &Path, way_out: &str) -> Result<()> {

@@ -13,6 +13,7 @@ use vm::QemuCommand;
 use crate::apt::Apt;
 use crate::cache;
 use crate::cmd::{Cmd, on_path};
+use crate::program;
 use crate::project::Project;
 use crate::ui::{self, Step};
 use crate::version::Version;
@@ -47,31 +48,45 @@ pub(crate) fn program(qemu: &QemuCommand) -> PathBuf {
 ///
 /// When `$QEMU` doesn't suit, or none can be had.
 pub(crate) fn prepare(project: &Project) -> Result<QemuCommand> {
+    match find(project)? {
+        Some(qemu) => Ok(qemu),
+        None => check(unpacked(&fetch(project)?)),
+    }
+}
+
+/// Finds a QEMU that is there already.
+///
+/// # Errors
+///
+/// When `$QEMU` doesn't suit, or the one in the cache doesn't run.
+pub(crate) fn find(project: &Project) -> Result<Option<QemuCommand>> {
     if let Some(given) = std::env::var_os("QEMU") {
         let given = given.to_string_lossy().into_owned();
-        return check(plain(&given)).with_context(|| {
+        let qemu = check(plain(&given)).with_context(|| {
             format!("QEMU={given} doesn't suit; unset it to have nobounce find or get one")
-        });
+        })?;
+        return Ok(Some(qemu));
     }
     if on_path(PROGRAM) {
         match check(plain(PROGRAM)) {
-            Ok(qemu) => return Ok(qemu),
+            Ok(qemu) => return Ok(Some(qemu)),
             Err(error) if project.cache.list("qemu").is_empty() => {
                 ui::note(&format!("the system's QEMU isn't used: {error:#}"));
             }
             Err(_) => {}
         }
     }
-    if let Some(root) = project.cache.list("qemu").pop() {
-        return check(unpacked(&root)).with_context(|| {
-            format!(
-                "the QEMU in {} doesn't run; `cargo xtask clean --cache` removes it",
-                root.display()
-            )
-        });
-    }
-    let root = fetch(project)?;
-    check(unpacked(&root))
+    let Some(root) = project.cache.list("qemu").pop() else {
+        return Ok(None);
+    };
+    let qemu = check(unpacked(&root)).with_context(|| {
+        format!(
+            "the QEMU in {} doesn't run; `{} clean --cache` removes it",
+            root.display(),
+            program::name()
+        )
+    })?;
+    Ok(Some(qemu))
 }
 
 fn fetch(project: &Project) -> Result<PathBuf> {

@@ -29,14 +29,40 @@ pub(crate) const MIN_LIBCLANG: u32 = 17;
 ///
 /// When `cargo install` fails.
 pub(crate) fn bindgen(project: &Project) -> Result<PathBuf> {
-    if on_path("bindgen") {
-        let text = Cmd::new("bindgen").arg("--version").output()?;
-        if Version::find(&text).is_some_and(|v| v >= MIN_BINDGEN) {
-            return Ok("bindgen".into());
-        }
+    if let Some(found) = find_bindgen(project) {
+        return Ok(found);
     }
     let place = cargo_install(project, "bindgen", "bindgen-cli", BINDGEN, &[])?;
     Ok(place.join("bin/bindgen"))
+}
+
+/// The bindgen that is there.
+pub(crate) fn find_bindgen(project: &Project) -> Option<PathBuf> {
+    users("bindgen", &["--version"], MIN_BINDGEN).or_else(|| installed(project, "bindgen", BINDGEN))
+}
+
+/// The user's, if it is new enough.
+fn users(program: &str, arguments: &[&str], oldest: Version) -> Option<PathBuf> {
+    let said = on_path(program).then(|| Cmd::new(program).args(arguments).output());
+    let version = Version::find(&said?.ok()?)?;
+    (version >= oldest).then(|| program.into())
+}
+
+/// Our own, in the cache.
+fn installed(project: &Project, program: &str, version: &str) -> Option<PathBuf> {
+    let place = project.cache.path(&format!("tools/{program}-{version}"));
+    place.is_dir().then(|| place.join("bin").join(program))
+}
+
+/// The oldest cargo-nextest that reads `.config/nextest.toml`.
+const MIN_NEXTEST: Version = Version::new(0, 9, 100);
+/// What is installed where there is none.
+const NEXTEST: &str = "0.9.143";
+
+/// The cargo-nextest that is there.
+pub(crate) fn find_nextest(project: &Project) -> Option<PathBuf> {
+    users("cargo-nextest", &["nextest", "--version"], MIN_NEXTEST)
+        .or_else(|| installed(project, "cargo-nextest", NEXTEST))
 }
 
 /// The cargo-nextest to use: the user's, else our own in the cache.
@@ -45,16 +71,8 @@ pub(crate) fn bindgen(project: &Project) -> Result<PathBuf> {
 ///
 /// When `cargo install` fails.
 pub(crate) fn nextest(project: &Project) -> Result<PathBuf> {
-    /// The oldest that reads `.config/nextest.toml`, and what is installed.
-    const MIN_NEXTEST: Version = Version::new(0, 9, 100);
-    const NEXTEST: &str = "0.9.143";
-    if on_path("cargo-nextest") {
-        let text = Cmd::new("cargo-nextest")
-            .args(["nextest", "--version"])
-            .output()?;
-        if Version::find(&text).is_some_and(|v| v >= MIN_NEXTEST) {
-            return Ok("cargo-nextest".into());
-        }
+    if let Some(found) = find_nextest(project) {
+        return Ok(found);
     }
     // Without its self-updater, and so without a TLS library in C.
     let features = ["--no-default-features", "--features=default-no-update"];
@@ -189,6 +207,18 @@ pub(crate) fn rustc() -> Result<Rustc> {
 ///
 /// When none of them has it; the way out is in the message.
 pub(crate) fn rust_lib_src(project: &Project, rustc: &Rustc) -> Result<PathBuf> {
+    match find_rust_lib_src(project)? {
+        Some(found) => Ok(found),
+        None => fetch_rust_lib_src(project, rustc),
+    }
+}
+
+/// The same, if it is there.
+///
+/// # Errors
+///
+/// When `$RUST_LIB_SRC` has it not, or there is no rustc.
+pub(crate) fn find_rust_lib_src(project: &Project) -> Result<Option<PathBuf>> {
     if let Some(given) = std::env::var_os("RUST_LIB_SRC") {
         let given = PathBuf::from(given);
         if !given.join("core/src/lib.rs").is_file() {
@@ -198,18 +228,24 @@ pub(crate) fn rust_lib_src(project: &Project, rustc: &Rustc) -> Result<PathBuf> 
                 given.display()
             );
         }
-        return Ok(given);
+        return Ok(Some(given));
     }
     let sysroot = Cmd::new("rustc").args(["--print", "sysroot"]).output()?;
     let component = Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library");
     if component.join("core/src/lib.rs").is_file() {
-        return Ok(component);
+        return Ok(Some(component));
     }
+    let unpacked = project.cache.path(&rust_src_name(&rustc()?));
+    Ok(unpacked.is_dir().then_some(unpacked))
+}
+
+fn rust_src_name(rustc: &Rustc) -> String {
+    format!("rust-src/{}", rustc.version)
+}
+
+fn fetch_rust_lib_src(project: &Project, rustc: &Rustc) -> Result<PathBuf> {
     let version = rustc.version;
-    let name = format!("rust-src/{version}");
-    if project.cache.path(&name).is_dir() {
-        return Ok(project.cache.path(&name));
-    }
+    let name = rust_src_name(rustc);
     let step = Step::begin("rust-src", &format!("core library source of {version}"));
     let apt = Apt::new(project);
     let offers = apt.offers(&step, "rust-src")?;

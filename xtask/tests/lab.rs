@@ -17,7 +17,7 @@ const PATIENCE: u64 = 300_000;
 const NONE: &[&str] = &[];
 
 fn exec(options: &[&str], program: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nobounce"));
     command.arg("exec").args(options).arg("--").args(program);
     command.stdin(Stdio::null());
     command
@@ -190,7 +190,7 @@ fn a_program_has_a_terminal_where_the_user_has_one() {
 #[test]
 fn a_shell_runs_at_either_end_of_the_wire() {
     for (options, nic) in [(NONE, "nic0"), (&["--peer"], "peer0")] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nobounce"));
         command.arg("shell").args(options).env("SHELL", "/bin/sh");
         let mut session = spawn_command(command, Some(PATIENCE)).unwrap();
         session

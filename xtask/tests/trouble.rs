@@ -65,7 +65,7 @@ impl Trouble {
     }
 
     fn xtask(&self, args: &[&str]) -> Command {
-        self.command(env!("CARGO_BIN_EXE_xtask"), args)
+        self.command(env!("CARGO_BIN_EXE_nobounce"), args)
     }
 }
 
@@ -126,6 +126,22 @@ fn the_help_has_every_step() {
         let line = format!("\n  {step} ");
         assert!(help.contains(&line), "{step} is not in: {help}");
     }
+}
+
+#[test]
+fn the_doctor_says_what_must_be_mended_and_changes_nothing() {
+    let trouble = Trouble::new().program("old-qemu", "echo QEMU emulator version 9.0.0");
+    let mut doctor = trouble.xtask(&["doctor"]);
+    let qemu = trouble.dir.path().join("bin/old-qemu");
+    let output = doctor.env("QEMU", qemu).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(!output.status.success(), "{said}");
+    let line = said.lines().find(|line| line.starts_with("LACKS"));
+    let line = line.unwrap_or_else(|| panic!("it lacks nothing: {said}"));
+    assert!(line.contains("QEMU") && line.contains("10.1"), "{said}");
+    assert!(said.contains("has    bindgen"), "{said}");
+    let cache = trouble.dir.path().join("cache/nobounce");
+    assert_eq!(fs::read_dir(cache).unwrap().count(), 0);
 }
 
 #[test]

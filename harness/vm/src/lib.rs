@@ -49,7 +49,7 @@ pub use error::{Error, Logs, Result};
 pub use guest::{Guest, Verdict};
 pub use images::{ENV, Images, QemuCommand};
 pub use job::JobHandle;
-pub use machine::{Export, Hypervisor, Machine};
+pub use machine::{Export, Hypervisor, Machine, kvm_works};
 pub use memory::GuestMemory;
 pub use topology::Topology;
 pub use wire::{End, Wire};

@@ -57,7 +57,7 @@ impl Hypervisor {
 ///
 /// The device alone says little: some virtual machines offer one without the processor's
 /// extensions behind it, on which a guest starts and hangs.
-fn kvm_works() -> bool {
+pub fn kvm_works() -> bool {
     let device = File::options().read(true).write(true).open("/dev/kvm");
     let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     device.is_ok() && has_virtualization(&processor)

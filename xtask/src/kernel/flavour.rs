@@ -45,14 +45,14 @@ impl Flavour {
         }
     }
 
-    /// The folder, in the checkout, of what is made for it: modules of one kernel don't suit
+    /// The folder, in `target/nobounce`, of what is made for it: modules of one kernel don't suit
     /// another.
     pub(crate) fn folder(self) -> &'static str {
         match self {
-            Self::Plain => "target/nobounce",
-            Self::Debug => "target/nobounce/debug",
-            Self::Lab => "target/nobounce/lab",
-            Self::Clang => "target/nobounce/clang",
+            Self::Plain => "",
+            Self::Debug => "debug",
+            Self::Lab => "lab",
+            Self::Clang => "clang",
         }
     }
 

@@ -10,9 +10,10 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::list::Mutation;
-use super::scratch::{self, Scratch};
+use super::scratch::Scratch;
 use crate::hash;
 use crate::project::Project;
+use crate::stamp;
 
 /// What results depend on, beside the mutation.
 const FOLDERS: &[&str] = &["drivers", "harness"];
@@ -66,7 +67,7 @@ impl Results {
         let images = scratch.images();
         let mut paths: Vec<_> = FILES.iter().map(PathBuf::from).collect();
         for folder in FOLDERS {
-            scratch::files(&project.root, Path::new(folder), &mut paths)?;
+            paths.extend(stamp::files(&project.root, folder)?);
         }
         paths.sort();
         let mut parts = vec![

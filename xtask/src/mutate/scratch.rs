@@ -12,6 +12,7 @@ use vm::Images;
 use super::list::Mutation;
 use crate::kernel::{self, Kernel, Use};
 use crate::project::Project;
+use crate::stamp;
 use crate::{guest, module};
 
 /// What is copied of the checkout: what Kbuild reads, and what cargo reads beside it.
@@ -105,7 +106,7 @@ impl Scratch {
     pub(super) fn write_sources(&self, mutation: Option<&Mutation>) -> Result<()> {
         let mut wanted = BTreeMap::new();
         let mut paths: Vec<_> = FILES.iter().map(PathBuf::from).collect();
-        files(&self.root, Path::new(DRIVERS), &mut paths)?;
+        paths.extend(stamp::files(&self.root, DRIVERS)?);
         for path in paths {
             let from = self.root.join(&path);
             let bytes =
@@ -143,21 +144,6 @@ impl Scratch {
     }
 }
 
-/// All files below `folder` of `root`, as paths from `root`.
-pub(super) fn files(root: &Path, folder: &Path, into: &mut Vec<PathBuf>) -> Result<()> {
-    let dir = root.join(folder);
-    let entries = fs::read_dir(&dir).with_context(|| format!("can't read {}", dir.display()))?;
-    for entry in entries {
-        let entry = entry?;
-        let path = folder.join(entry.file_name());
-        match entry.file_type()?.is_dir() {
-            true => files(root, &path, into)?,
-            false => into.push(path),
-        }
-    }
-    Ok(())
-}
-
 /// Writes what is not yet as `wanted`, and removes drivers that are not.
 fn make_same(copy: &Path, wanted: &BTreeMap<PathBuf, Vec<u8>>) -> Result<()> {
     for (path, bytes) in wanted {
@@ -171,8 +157,7 @@ fn make_same(copy: &Path, wanted: &BTreeMap<PathBuf, Vec<u8>>) -> Result<()> {
         }
         fs::write(&to, bytes).with_context(|| format!("can't write {}", to.display()))?;
     }
-    let mut there = Vec::new();
-    files(copy, Path::new(DRIVERS), &mut there)?;
+    let there = stamp::files(copy, DRIVERS)?;
     for path in there.iter().filter(|path| !wanted.contains_key(*path)) {
         fs::remove_file(copy.join(path))?;
     }

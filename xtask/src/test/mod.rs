@@ -88,10 +88,10 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
     let nextest = tools::nextest(project)?;
     // The tests only read what is in the cache.
     drop(lock);
-    let mut command = Cmd::new(nextest)
+    let mut command = project
+        .built_here(Cmd::new(nextest))
         .args(["nextest", "run", "--profile", profile])
-        .env(vm::ENV, guest::manifest_path(project))
-        .dir(&project.root);
+        .env(vm::ENV, guest::manifest_path(project));
     command = match (flavour, &selftests) {
         (Flavour::Debug, _) => command.args(part::CASES),
         (_, None) => command.args(["--workspace", "--exclude", KSELFTEST, "-E", WITHOUT_LAB]),

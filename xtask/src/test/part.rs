@@ -64,11 +64,11 @@ struct Match {
 ///
 /// When they don't compile, or the file can't be written.
 pub(super) fn report_skipped(project: &Project, junit: &Path, reason: &str) -> Result<()> {
-    let list = Cmd::new(tools::nextest(project)?)
+    let list = project
+        .built_here(Cmd::new(tools::nextest(project)?))
         .args(["nextest", "list", "--message-format", "json", "--profile"])
         .arg(PROFILE)
         .args(CASES)
-        .dir(&project.root)
         .output()?;
     let report = report(&list, reason)?;
     if let Some(folder) = junit.parent() {

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `doctor`: what the machine has and lacks, and the way out. It changes nothing.
+
+use std::fmt;
+use std::fs;
+
+use anyhow::{Result, bail};
+
+use crate::cmd::on_path;
+use crate::kernel::is_built;
+use crate::project::Project;
+use crate::{packages, qemu, tools};
+
+/// A guest of the lab, and QEMU around it.
+const MEMORY_KIB: u64 = 2_600_000;
+/// Everything that is ever made: sources, kernels, a root file system.
+const SPACE: u64 = 8_000_000_000;
+
+/// What was found.
+enum State {
+    /// It is there.
+    Has,
+    /// nobounce gets it when it is needed first.
+    Gets,
+    /// It works, but worse than it could.
+    Could,
+    /// Nothing works without it.
+    Lacks,
+}
+
+/// Something that nobounce needs or could use, and what is said about it.
+struct Finding(State, &'static str, String);
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match self.0 {
+            State::Has => "has",
+            State::Gets => "gets",
+            State::Could => "could",
+            State::Lacks => "LACKS",
+        };
+        write!(f, "{state:6} {:16} {}", self.1, self.2)
+    }
+}
+
+/// Prints what it finds.
+///
+/// # Errors
+///
+/// When something is missing that nobounce can't get.
+pub(crate) fn run(project: &Project) -> Result<()> {
+    let findings = [
+        packages(),
+        rust(),
+        found(
+            "core library",
+            tools::find_rust_lib_src(project),
+            "its source: Debian's package, or `rustup component add rust-src`",
+        ),
+        tool("bindgen", tools::find_bindgen(project).is_some()),
+        tool("cargo-nextest", tools::find_nextest(project).is_some()),
+        qemu(project),
+        kernel(project),
+        kvm(),
+        memory(),
+        space(project),
+    ];
+    let mut lacks = 0;
+    for finding in &findings {
+        println!("{finding}");
+        lacks += u32::from(matches!(finding.0, State::Lacks));
+    }
+    if lacks != 0 {
+        bail!("{lacks} of these must be mended first");
+    }
+    Ok(())
+}
+
+fn packages() -> Finding {
+    let missing = packages::Missing::find();
+    let (state, text) = match missing.way_out() {
+        _ if missing.is_empty() => (State::Has, "compiler, libraries and tools".to_owned()),
+        _ if packages::may_install() => (State::Gets, "some, with apt-get".to_owned()),
+        Ok(text) => (State::Lacks, text),
+        Err(error) => (State::Lacks, format!("{error:#}")),
+    };
+    Finding(state, "packages", text)
+}
+
+fn rust() -> Finding {
+    match tools::rustc() {
+        Ok(rustc) => Finding(State::Has, "Rust", rustc.text),
+        Err(error) => Finding(State::Lacks, "Rust", format!("{error:#}")),
+    }
+}
+
+/// What is there or is got.
+fn found<T>(what: &'static str, found: Result<Option<T>>, from: &str) -> Finding {
+    match found {
+        Ok(Some(_)) => Finding(State::Has, what, String::new()),
+        Ok(None) => Finding(State::Gets, what, from.to_owned()),
+        Err(error) => Finding(State::Lacks, what, format!("{error:#}")),
+    }
+}
+
+fn tool(what: &'static str, there: bool) -> Finding {
+    match there {
+        true => Finding(State::Has, what, String::new()),
+        false => Finding(
+            State::Gets,
+            what,
+            "with cargo install, into the cache".to_owned(),
+        ),
+    }
+}
+
+fn qemu(project: &Project) -> Finding {
+    const WHAT: &str = "QEMU";
+    match qemu::find(project) {
+        Ok(Some(qemu)) => {
+            let program = qemu::program(&qemu);
+            Finding(
+                State::Has,
+                WHAT,
+                format!("{}, {}", qemu.version, program.display()),
+            )
+        }
+        Ok(None) if on_path("apt-get") => Finding(
+            State::Gets,
+            WHAT,
+            "Debian's newest, into the cache".to_owned(),
+        ),
+        Ok(None) => Finding(
+            State::Lacks,
+            WHAT,
+            "10.1 or newer with igb on PATH, or named by QEMU=".to_owned(),
+        ),
+        Err(error) => Finding(State::Lacks, WHAT, format!("{error:#}")),
+    }
+}
+
+fn kernel(project: &Project) -> Finding {
+    const WHAT: &str = "kernel";
+    match is_built(project) {
+        Ok(true) => Finding(
+            State::Has,
+            WHAT,
+            "yours, by KDIR or KBUILD_OUTPUT".to_owned(),
+        ),
+        Ok(false) if project.cache.path("source").is_dir() || on_path("apt-get") => {
+            let built = project.cache.list("kernel").len();
+            let text = format!(
+                "Linux 7.3 from Debian's source: {built} built in the cache; each takes 5 to 25 minutes, once"
+            );
+            let state = if built == 0 { State::Gets } else { State::Has };
+            Finding(state, WHAT, text)
+        }
+        Ok(false) => Finding(
+            State::Lacks,
+            WHAT,
+            "no apt to get the source with: name a tree of Linux 7.3 or newer by KDIR=".to_owned(),
+        ),
+        Err(error) => Finding(State::Lacks, WHAT, format!("{error:#}")),
+    }
+}
+
+fn kvm() -> Finding {
+    const WHAT: &str = "KVM";
+    if vm::kvm_works() {
+        return Finding(State::Has, WHAT, String::new());
+    }
+    let text = match fs::File::options().read(true).write(true).open("/dev/kvm") {
+        Ok(_) => "the processor has no virtualisation extensions: guests are emulated, which is enough".to_owned(),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            "guests are emulated: `sudo usermod -aG kvm $USER`, then log in again, makes them faster".to_owned()
+        }
+        Err(error) => format!("/dev/kvm: {error}; guests are emulated, which is enough"),
+    };
+    Finding(State::Could, WHAT, text)
+}
+
+fn memory() -> Finding {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let available = available_kib(&text).unwrap_or(u64::MAX);
+    let state = if available < MEMORY_KIB {
+        State::Lacks
+    } else {
+        State::Has
+    };
+    let text = format!(
+        "{} MiB of memory available, {} needed (`exec --memory` takes less)",
+        available / 1024,
+        MEMORY_KIB / 1024
+    );
+    Finding(state, "memory", text)
+}
+
+/// `MemAvailable` of a /proc/meminfo.
+fn available_kib(meminfo: &str) -> Option<u64> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+fn space(project: &Project) -> Finding {
+    const WHAT: &str = "disk";
+    match project.cache.require_space(SPACE, "everything") {
+        Ok(()) => Finding(State::Has, WHAT, project.cache.dir().display().to_string()),
+        // Most of it may be there already.
+        Err(error) => Finding(State::Could, WHAT, format!("{error:#}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn available_memory_is_read_from_meminfo() {
+        let text = "MemTotal:  16 kB\nMemAvailable:    9123456 kB\n";
+        assert_eq!(available_kib(text), Some(9_123_456));
+        assert_eq!(available_kib("MemTotal: 1 kB\n"), None);
+    }
+}
