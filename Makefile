@@ -25,7 +25,7 @@ xtask = $(have-cargo); \
 .PHONY: help install uninstall run test test-debug test-debug-part kselftest bench bench-check module check doc clean
 
 help:
-	@echo 'make install  put the command nobounce, man pages and completions into'
+	@echo 'make install  put the command nobounce, its header, man pages, completions into'
 	@echo '              PREFIX=$(PREFIX) (make uninstall removes them)'
 	@echo 'make run      set up, build, boot a guest and run the demonstration'
 	@echo 'make test     run the host tests and the end-to-end cases'
@@ -60,12 +60,14 @@ install:
 	$(have-cargo)
 	cargo build --package xtask
 	install -D target/debug/nobounce '$(DESTDIR)$(PREFIX)/bin/nobounce'
+	install -D -m 644 harness/marker/include/nobounce.h '$(DESTDIR)$(PREFIX)/include/nobounce.h'
 	target/debug/nobounce manual '$(DESTDIR)$(PREFIX)/share'
 	@case ":$$PATH:" in *:'$(PREFIX)/bin':*) ;; *) \
 		echo 'nobounce is in $(PREFIX)/bin, which is not on your PATH' >&2 ;; esac
 
 uninstall:
 	rm -f '$(DESTDIR)$(PREFIX)'/bin/nobounce \
+		'$(DESTDIR)$(PREFIX)'/include/nobounce.h \
 		'$(DESTDIR)$(PREFIX)'/share/man/man1/nobounce.1 \
 		'$(DESTDIR)$(PREFIX)'/share/man/man1/nobounce-*.1 \
 		'$(DESTDIR)$(PREFIX)'/share/bash-completion/completions/nobounce \

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::{
     clock, deferred, device, ethtool, failure, faults, files, flow_rules, interfaces, jobs::Jobs,
-    leaks, listening, marker, modules, netdev, netns, packet, ping, random, registers, root,
-    rtnetlink, sleep, timestamp,
+    leaks, listening, modules, netdev, netns, packet, ping, random, registers, root, rtnetlink,
+    sleep, timestamp,
 };
 
 /// Information about this agent.
@@ -177,7 +177,10 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::XdpFeatures(r) => answer_in(r.ns, r, |r| netdev::xdp_features(&r.interface)),
         R::WriteConfig(r) => answer(r, |r| registers::write_config(&r.device, r.offset, r.value)),
         R::MarkWindow(r) => answer(r, |r| {
-            marker::mark(r.edge);
+            match r.edge {
+                protocol::measure::Edge::Start => marker::start(),
+                protocol::measure::Edge::End => marker::end(),
+            }
             Ok(())
         }),
         R::ReadMarks(r) => answer(r, |_| {

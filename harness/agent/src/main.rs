@@ -23,7 +23,6 @@ mod interfaces;
 mod jobs;
 mod leaks;
 mod listening;
-mod marker;
 mod modules;
 mod netdev;
 mod netns;

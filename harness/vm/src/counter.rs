@@ -195,6 +195,14 @@ impl Guest {
         }
     }
 
+    /// How many windows there are.
+    #[must_use]
+    pub fn windows(&self) -> u32 {
+        let mut numbers = 0..u32::MAX;
+        let missing = numbers.find(|number| !self.window_path(*number).exists());
+        missing.unwrap_or(u32::MAX)
+    }
+
     fn window_path(&self, number: u32) -> PathBuf {
         self.directory().join(format!("window-{number}.json"))
     }

@@ -2,6 +2,7 @@
 
 //! `exec`: a program in a guest, as if it ran here, and another one at the wire's other end.
 
+use std::fs;
 use std::io::{Write, stderr, stdout};
 use std::thread;
 use std::time::Duration;
@@ -12,11 +13,11 @@ use clap::Args;
 use kselftest::Lines;
 use protocol::program::{Stream, Streams};
 use protocol::{Ns, Program};
-use vm::Images;
+use vm::{Images, Wire};
 
 use super::side::{Outcome, Side};
 use super::terminal::{self, Raw};
-use super::{ROOT, Setup, boot, environment, streams};
+use super::{ROOT, Setup, boot, counted, environment, streams};
 
 /// What to run, and where.
 #[derive(Args)]
@@ -62,8 +63,19 @@ pub(crate) fn shell(images: Images, options: &ShellOptions) -> Result<u8> {
         program.ns = Ns::Peer;
     }
     let status = run_here(&Side::new(&bed.guest, None), None, program)?.status();
-    bed.finish().map_err(crate::error)?;
+    finish(bed, &options.setup)?;
     Ok(status)
+}
+
+/// Ends the guest, and keeps what the user asked for.
+fn finish(bed: Testbed, setup: &Setup) -> Result<()> {
+    let captured = bed.guest.pcap(Wire(0));
+    let ended = bed.finish().map_err(crate::error);
+    if let Some(file) = &setup.pcap {
+        fs::copy(&captured, file)
+            .with_context(|| format!("copying {} to {}", captured.display(), file.display()))?;
+    }
+    ended.map(drop)
 }
 
 /// Boots a guest and runs the program. Returns the exit status to pass on.
@@ -74,8 +86,14 @@ pub(crate) fn shell(images: Images, options: &ShellOptions) -> Result<u8> {
 pub(crate) fn exec(images: Images, options: &Options) -> Result<u8> {
     let bed = boot(&options.setup, images)?;
     eprintln!("{}", environment::summary(&options.setup, &bed));
+    if options.setup.counted {
+        counted::begin(&bed, &options.setup)?;
+    }
     let status = run(&bed, options)?;
-    bed.finish().map_err(crate::error)?;
+    if options.setup.counted {
+        counted::end(&bed)?;
+    }
+    finish(bed, &options.setup)?;
     Ok(status)
 }
 

@@ -2,6 +2,7 @@
 
 //! The lab: programs that aren't ours, in a guest with the host's files and our NICs.
 
+mod counted;
 mod environment;
 mod exec;
 mod side;
@@ -47,6 +48,14 @@ pub(crate) struct Setup {
     /// Leave the NICs without a driver, and everything else as the kernel made it
     #[arg(long)]
     bare: bool,
+    /// Count what the processor does, in windows that the program marks
+    /// (nobounce.h, or the crate `marker`), or else in its whole run. The guest
+    /// has one processor then, which does the peer's work, too
+    #[arg(long)]
+    counted: bool,
+    /// Copy what crossed the wire to this file, for wireshark or tcpdump
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
     /// Run programs as the user that you are, not as root
     #[arg(long)]
     user: bool,
@@ -108,6 +117,9 @@ fn boot(setup: &Setup, images: Images) -> Result<Testbed> {
     }
     if setup.bare {
         options = options.bare();
+    }
+    if setup.counted {
+        options = options.counted();
     }
     let bed = options.boot_images(images, "lab").map_err(crate::error)?;
     if !setup.bare {

@@ -11,13 +11,10 @@ use std::{
 };
 
 use anyhow::Result;
-use protocol::{
-    MeasuredSink,
-    measure::{Edge, MeasuredSinkReport},
-};
+use protocol::{MeasuredSink, measure::MeasuredSinkReport};
 
 use super::measured::{packets, retransmits};
-use crate::{control::lock, marker};
+use crate::control::lock;
 
 /// Counts of all flows.
 pub(super) struct Flows<'a> {
@@ -95,10 +92,10 @@ impl<'a> Flows<'a> {
                 let start = self.counts()?;
                 self.next.store(start.bytes + self.spec.window, Relaxed);
                 *window = Window::Within(start, at);
-                marker::mark(Edge::Start);
+                marker::start();
             }
             Window::Within(start, at) => {
-                marker::mark(Edge::End);
+                marker::end();
                 let elapsed = at.elapsed().as_nanos();
                 let end = self.counts()?;
                 self.next.store(u64::MAX, Relaxed);

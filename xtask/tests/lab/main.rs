@@ -2,6 +2,9 @@
 
 //! Programs in the lab: as if they ran here, but in a guest with our NICs.
 
+mod inside;
+
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -16,7 +19,7 @@ const PATIENCE: u64 = 300_000;
 /// Arguments in front of a program.
 const NONE: &[&str] = &[];
 
-fn exec(options: &[&str], program: &[&str]) -> Command {
+fn exec(options: &[&str], program: &[impl AsRef<OsStr>]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nobounce"));
     command.arg("exec").args(options).arg("--").args(program);
     command.stdin(Stdio::null());
