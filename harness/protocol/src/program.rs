@@ -84,7 +84,7 @@ pub struct User {
 pub enum Streams {
     /// No input, and one pipe for output and errors.
     Merged,
-    /// A pipe each. Input comes by [`crate::Command::Input`].
+    /// A pipe each. Input comes by [`ProgramCommand::Input`].
     Pipes,
     /// A terminal of its own, which is its controlling terminal.
     Terminal(WindowSize),
