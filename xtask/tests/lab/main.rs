@@ -178,7 +178,9 @@ fn a_program_has_a_terminal_where_the_user_has_one() {
     command.env("PS1", "lab> ").stdin(Stdio::inherit());
     let mut session = spawn_command(command, Some(PATIENCE)).unwrap();
     session.exp_string("lab> ").unwrap();
-    session.send_line("stty size; tty; sleep 1000").unwrap();
+    // One job, which Ctrl-C ends whenever it comes: between two there is none in the foreground.
+    let job = "sh -c 'stty size; tty; exec sleep 1000'";
+    session.send_line(job).unwrap();
     session.exp_regex("[0-9]+ [0-9]+\r\n").unwrap();
     session.exp_string("/dev/pts/0").unwrap();
     // To the job in the foreground, which ends; the shell does not.
