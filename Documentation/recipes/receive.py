@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Receives a TCP stream into a dma-buf, and prints how much came and its SHA-256."""
-import fcntl, hashlib, mmap, os, socket, struct
+"""Receives a TCP stream into a dma-buf, and prints how much came and its SHA-256.
 
-SIZE = 64 << 20
+The dma-buf is of the accelerator's memory if the argument says so, and of a memfd otherwise."""
+import fcntl, hashlib, mmap, os, socket, struct, sys
+
+SIZE = 16 << 20
 MSG_SOCK_DEVMEM, SO_DEVMEM_LINEAR, SO_DEVMEM_DONTNEED = 0x2000000, 78, 80
 
 
@@ -22,14 +24,19 @@ def genl(netlink, family, command, attributes):
     return answer
 
 
-# A dma-buf: 64 MiB of a memfd.
-memfd = os.memfd_create("payload", os.MFD_ALLOW_SEALING)
-os.ftruncate(memfd, SIZE)
-fcntl.fcntl(memfd, 1033, 2)  # F_ADD_SEALS, F_SEAL_SHRINK
-udmabuf = os.open("/dev/udmabuf", os.O_RDWR)
-request = bytearray(struct.pack("IIQQ", memfd, 0, 0, SIZE))
-dmabuf = fcntl.ioctl(udmabuf, 0x40187542, request)  # UDMABUF_CREATE
-memory = mmap.mmap(memfd, SIZE)
+# A dma-buf of the accelerator's memory, or of a memfd.
+if "accelerator" in sys.argv:
+    accelerator = os.open(os.environ["NOBOUNCE_ACCELERATOR"], os.O_RDWR)
+    request = bytearray(struct.pack("QQIiQ", SIZE, 4096, os.O_RDWR | os.O_CLOEXEC, -1, 0))
+    fcntl.ioctl(accelerator, 0xC020DB00, request)  # IVSHMEM_MEM_IOC_ALLOC
+    dmabuf = struct.unpack_from("i", request, 20)[0]
+else:
+    memfd = os.memfd_create("payload", os.MFD_ALLOW_SEALING)
+    os.ftruncate(memfd, SIZE)
+    fcntl.fcntl(memfd, 1033, 2)  # F_ADD_SEALS, F_SEAL_SHRINK
+    request = bytearray(struct.pack("IIQQ", memfd, 0, 0, SIZE))
+    dmabuf = fcntl.ioctl(os.open("/dev/udmabuf", os.O_RDWR), 0x40187542, request)  # UDMABUF_CREATE
+memory = memoryview(mmap.mmap(dmabuf, SIZE))
 
 # Bind it to the queue: NETDEV_CMD_BIND_RX of the netdev family, whose number the controller knows.
 netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 16)

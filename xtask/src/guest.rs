@@ -190,13 +190,10 @@ fn images(
     forget(&snapshots)?;
     let symbols = Some(kernel.build.join("System.map")).filter(|path| path.is_file());
     let kasan = kernel.config.get("KASAN") == "y";
-    let names = ours.iter().filter_map(|module| module.file_stem());
     Ok(Images {
         kernel: image,
         initramfs,
-        modules: names
-            .map(|name| name.to_string_lossy().into_owned())
-            .collect(),
+        modules: ours.to_vec(),
         kernel_release: kernel.release.clone(),
         extra_memory_mib: if kasan { KASAN_MIB } else { 0 },
         kernel_parameters: kasan

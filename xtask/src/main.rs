@@ -135,6 +135,12 @@ enum Command {
     Exec(lab::Options),
     /// Run your shell in such a guest
     Shell(lab::ShellOptions),
+    /// Run your shell, or a program, in such a guest that runs already
+    ///
+    /// It ends with the guest, which ends with the program that it was started for.
+    Enter(lab::EnterOptions),
+    /// List such guests that run: name, process ID, program
+    Ls,
     /// Run the host tests and the end-to-end cases, with JUnit XML in a file
     Test(test::Options),
     /// Measure what the processor does for a byte, by driver and way
@@ -173,7 +179,7 @@ fn main() -> ExitCode {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // What a program of the user's doesn't return.
     let failure = match cli.command {
-        Command::Exec(_) | Command::Shell(_) => ExitCode::from(lab::FAILED),
+        Command::Exec(_) | Command::Shell(_) | Command::Enter(_) => ExitCode::from(lab::FAILED),
         _ => ExitCode::FAILURE,
     };
     tracing_subscriber::fmt()
@@ -210,6 +216,11 @@ fn run(cli: Cli) -> Result<u8> {
         }
         Command::Exec(options) => return lab::exec(lab::images(args)?, options),
         Command::Shell(options) => return lab::shell(lab::images(args)?, options),
+        Command::Enter(options) => return lab::enter(options),
+        Command::Ls => {
+            lab::print_list()?;
+            return Ok(0);
+        }
         _ => {}
     }
     if let Command::Kselftest(_) = cli.command {
@@ -248,7 +259,12 @@ fn run(cli: Cli) -> Result<u8> {
         }
         Command::Run { json } => run::run(project, lock, json.as_deref())?,
         // Above, as they may not need the cache.
-        Command::Doctor | Command::Exec(_) | Command::Shell(_) | Command::Manual(_) => {}
+        Command::Doctor
+        | Command::Exec(_)
+        | Command::Shell(_)
+        | Command::Enter(_)
+        | Command::Ls
+        | Command::Manual(_) => {}
         Command::Test(options) => test::run(project, lock, &options)?,
         Command::Bench(options) => bench::run(project, lock, &options)?,
         Command::BenchCheck => bench::compare(project, lock)?,

@@ -68,6 +68,12 @@ const NEEDED: &[Need] = &[
     ),
 ];
 
+/// What tests run that users of the lab may run, too.
+const NEEDED_BY_TESTS: &[Need] = &[
+    Need(Probe::Program("gdb"), ["gdb"; 4]),
+    Need(Probe::Program("trace-cmd"), ["trace-cmd"; 4]),
+];
+
 /// The package of each that has libclang; Debian's is named by its version.
 const LIBCLANG: [&str; 4] = ["", "clang-libs", "clang", "libclang13"];
 
@@ -96,8 +102,16 @@ impl Missing {
     /// Looks; runs nothing.
     pub(crate) fn find() -> Self {
         Self {
-            needs: NEEDED.iter().filter(|need| !need.0.found()).collect(),
             libclang: tools::libclang().is_none(),
+            ..Self::among(NEEDED)
+        }
+    }
+
+    /// Those of `needs` that the machine lacks.
+    fn among(needs: &'static [Need]) -> Self {
+        Self {
+            needs: needs.iter().filter(|need| !need.0.found()).collect(),
+            libclang: false,
         }
     }
 
@@ -169,7 +183,19 @@ pub(crate) fn may_install() -> bool {
 ///
 /// When something is missing and can't be installed; lists all of it.
 pub(crate) fn install_missing(project: &Project) -> Result<()> {
-    let lacks = Missing::find();
+    get(project, &Missing::find())
+}
+
+/// As [`install_missing`], what the lab's tests need beside that.
+///
+/// # Errors
+///
+/// As [`install_missing`].
+pub(crate) fn install_missing_of_tests(project: &Project) -> Result<()> {
+    get(project, &Missing::among(NEEDED_BY_TESTS))
+}
+
+fn get(project: &Project, lacks: &Missing) -> Result<()> {
     if lacks.is_empty() {
         return Ok(());
     }

@@ -72,6 +72,8 @@ pub struct Options {
     snapshot: bool,
     exports: Vec<Export>,
     kernel_parameters: Vec<String>,
+    qemu_arguments: Vec<String>,
+    call_timeout: Option<Duration>,
     control_wire: bool,
     bare: bool,
 }
@@ -98,6 +100,8 @@ impl Default for Options {
             snapshot: false,
             exports: Vec::new(),
             kernel_parameters: Vec::new(),
+            qemu_arguments: Vec::new(),
+            call_timeout: None,
             control_wire: false,
             bare: false,
         }
@@ -231,6 +235,20 @@ impl Options {
         self
     }
 
+    /// Adds to QEMU's command line.
+    #[must_use]
+    pub fn qemu_argument(mut self, argument: &str) -> Self {
+        self.qemu_arguments.push(argument.to_owned());
+        self
+    }
+
+    /// How long the guest may take for an answer: see [`Machine::call_timeout`].
+    #[must_use]
+    pub fn call_timeout(mut self, timeout: Duration) -> Self {
+        self.call_timeout = Some(timeout);
+        self
+    }
+
     /// Exports a folder of the host: see [`Machine::export`].
     #[must_use]
     pub fn export(mut self, export: Export) -> Self {
@@ -280,6 +298,9 @@ impl Options {
         for parameter in &self.kernel_parameters {
             machine = machine.kernel_parameter(parameter);
         }
+        for argument in &self.qemu_arguments {
+            machine = machine.qemu_argument(argument);
+        }
         for export in self.exports {
             machine = machine.export(export);
         }
@@ -305,6 +326,9 @@ impl Options {
         }
         if self.counted {
             machine = machine.counted().call_timeout(COUNTED_PATIENCE);
+        }
+        if let Some(timeout) = self.call_timeout {
+            machine = machine.call_timeout(timeout);
         }
         if let Some(topology) = self.accelerator {
             machine = machine

@@ -22,9 +22,10 @@ pub struct Images {
     pub kernel: PathBuf,
     /// The initramfs with the agent as `/init` and modules in `/lib/modules`.
     pub initramfs: PathBuf,
-    /// Names of our modules in the initramfs: those that the kernel has the options for.
+    /// Our modules in the initramfs, those that the kernel has the options for, as files with
+    /// symbols.
     #[serde(default)]
-    pub modules: Vec<String>,
+    pub modules: Vec<PathBuf>,
     /// `uname -r` of the kernel.
     pub kernel_release: String,
     /// Memory that this kernel takes for itself, in MiB, where it is no ordinary one: a machine
@@ -42,7 +43,7 @@ pub struct Images {
     /// The counter, a plugin for this QEMU; only measurements need it.
     #[serde(default)]
     pub counter: Option<PathBuf>,
-    /// The kernel's `System.map`; only measurements need it.
+    /// The kernel's `System.map`, beside `vmlinux`; only measurements and debuggers need it.
     #[serde(default)]
     pub symbols: Option<PathBuf>,
     /// A disk image with a root file system, for programs that are not ours in this guest:
@@ -70,6 +71,13 @@ pub struct QemuCommand {
 }
 
 impl Images {
+    /// Whether our module of this name is in the initramfs.
+    #[must_use]
+    pub fn has_module(&self, name: &str) -> bool {
+        let mut names = self.modules.iter().filter_map(|path| path.file_stem());
+        names.any(|found| found == name)
+    }
+
     /// Reads the manifest that the environment names.
     ///
     /// # Errors

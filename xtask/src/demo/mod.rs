@@ -51,7 +51,7 @@ pub(crate) fn run(images: Images) -> Result<Report> {
     let mut stages = Vec::new();
 
     let mut options = Testbed::options().mtu(MTU);
-    let memory = if images.modules.iter().any(|name| name == ACCELERATOR_DRIVER) {
+    let memory = if images.has_module(ACCELERATOR_DRIVER) {
         options = options.accelerator(Topology::Switch);
         ACCELERATOR
     } else {

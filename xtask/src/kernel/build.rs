@@ -142,8 +142,11 @@ pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Re
         .and_then(|text| text.trim().parse().ok())
         .unwrap_or(OBJECTS);
     step.expect_objects(expected, before.min(expected));
+    // Debuggers' scripts, where they are wanted, have no other target.
+    let scripts = (config.get("GDB_SCRIPTS") == "y").then_some("scripts_gdb");
     make()
         .args(["bzImage", "modules"])
+        .args(scripts)
         .logged(&project.log("kernel"), |line| {
             if let Some(object) = progress::object(line) {
                 step.object(&object);

@@ -16,21 +16,30 @@ const ACCELERATOR: &str = "/dev/ivshmem_mem0";
 /// Where `ip`, `ethtool` and the like are, which need not be in a user's PATH.
 const SYSTEM: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// The user's environment, and what the lab adds to it.
-pub(super) fn environment(setup: &Setup, bed: &Testbed) -> Result<BTreeMap<String, String>> {
+/// The user's environment.
+pub(super) fn of_user() -> BTreeMap<String, String> {
     // What isn't UTF-8 can't go over the channel, and hardly anything reads it.
     let mut variables: BTreeMap<_, _> = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
     let path = variables.remove("PATH").unwrap_or_default();
     variables.insert("PATH".to_owned(), with_system_folders(&path));
+    variables
+}
+
+/// What the lab adds to it.
+pub(super) fn add_lab(
+    variables: &mut BTreeMap<String, String>,
+    setup: &Setup,
+    bed: &Testbed,
+) -> Result<()> {
     let mut add = |name: &str, value: String| {
         variables.insert(format!("NOBOUNCE_{name}"), value);
     };
     add("LOGS", bed.guest.directory().display().to_string());
     add("PEER_NETNS", PEER.to_owned());
     if setup.bare {
-        return Ok(variables);
+        return Ok(());
     }
     let stations = [
         ("", bed.local),
@@ -53,17 +62,17 @@ pub(super) fn environment(setup: &Setup, bed: &Testbed) -> Result<BTreeMap<Strin
     add("IFINDEX", interface.index.to_string());
     add("QUEUE", QUEUE.to_string());
     add("ACCELERATOR", ACCELERATOR.to_owned());
-    Ok(variables)
+    Ok(())
 }
 
 /// The lab in one line.
-pub(super) fn summary(setup: &Setup, bed: &Testbed) -> String {
+pub(super) fn summary(name: &str, setup: &Setup, bed: &Testbed) -> String {
     let logs = bed.guest.directory().display();
     if setup.bare {
-        return format!("lab: the NICs have no driver; logs in {logs}");
+        return format!("{name}: the NICs have no driver; logs in {logs}");
     }
     format!(
-        "lab: {} {} <-> {} {} in netns {PEER}, MTU 9000, header split, all TCP to queue {QUEUE}; \
+        "{name}: {} {} <-> {} {} in netns {PEER}, MTU 9000, header split, all TCP to queue {QUEUE}; \
          control {} <-> {}; accelerator {ACCELERATOR}; logs in {logs}",
         bed.local.name(),
         bed.local.address(Family::V4),

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::{Write, stderr, stdout};
+use std::slice;
 use std::thread;
 use std::time::Duration;
 
@@ -12,12 +13,15 @@ use cases::Testbed;
 use clap::Args;
 use kselftest::Lines;
 use protocol::program::{Stream, Streams};
-use protocol::{Ns, Program};
+use protocol::{Command, Ns, Program, Tell};
 use vm::{Images, Wire};
 
+use super::running::Running;
 use super::side::{Outcome, Side};
-use super::terminal::{self, Raw};
-use super::{ROOT, Setup, boot, counted, environment, streams};
+use super::terminal::Raw;
+use super::{
+    ROOT, Setup, boot, counted, environment, memory_check, streams, trace, user, visitors,
+};
 
 /// What to run, and where.
 #[derive(Args)]
@@ -34,6 +38,12 @@ pub(crate) struct Options {
     /// CMD is the server: the peer starts as soon as CMD listens
     #[arg(long, requires = "peer")]
     serve: bool,
+    /// Send so many MiB to the TCP port that CMD listens on, out of the accelerator's
+    /// memory, and say how much of them is in the guest's RAM, and how much in the
+    /// accelerator's memory, where CMD may receive them
+    #[arg(long, value_name = "MIB", conflicts_with_all = ["bare", "peer"],
+          value_parser = clap::value_parser!(u64).range(1..=256))]
+    memory_check: Option<u64>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     command: Vec<String>,
@@ -55,15 +65,50 @@ pub(crate) struct ShellOptions {
 ///
 /// As [`exec`].
 pub(crate) fn shell(images: Images, options: &ShellOptions) -> Result<u8> {
-    let bed = boot(&options.setup, images)?;
-    eprintln!("{}", environment::summary(&options.setup, &bed));
-    let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned());
-    let mut program = program(&bed, &options.setup, &[shell])?;
-    if options.peer {
-        program.ns = Ns::Peer;
-    }
-    let status = run_here(&Side::new(&bed.guest, None), None, program)?.status();
-    finish(bed, &options.setup)?;
+    let shell = shell_of_user();
+    in_guest(images, &options.setup, &shell, |bed| {
+        let mut program = program(bed, &options.setup, slice::from_ref(&shell))?;
+        if options.peer {
+            program.ns = Ns::Peer;
+        }
+        let outcome = run_here(&Side::new(&bed.guest, None), None, program)?;
+        complain(&outcome);
+        Ok(outcome.status())
+    })
+}
+
+/// The shell that the user has here.
+pub(super) fn shell_of_user() -> String {
+    std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned())
+}
+
+/// Boots a guest for `work`, with what the user wants to see of it.
+fn in_guest(
+    images: Images,
+    setup: &Setup,
+    command: &str,
+    work: impl FnOnce(&Testbed) -> Result<u8>,
+) -> Result<u8> {
+    let running = Running::create(setup.name.as_deref(), command)?;
+    let bed = boot(setup, images, &running)?;
+    let status = visitors::with(&bed, setup, &running, || {
+        eprintln!("{}", environment::summary(&running.name(), setup, &bed));
+        if !setup.trace.is_empty() {
+            trace::begin(&bed, &setup.trace)?;
+        }
+        if setup.counted {
+            counted::begin(&bed, setup)?;
+        }
+        let status = work(&bed)?;
+        if setup.counted {
+            counted::end(&bed)?;
+        }
+        if !setup.trace.is_empty() {
+            trace::end(&bed)?;
+        }
+        Ok(status)
+    })?;
+    finish(bed, setup)?;
     Ok(status)
 }
 
@@ -84,24 +129,20 @@ fn finish(bed: Testbed, setup: &Setup) -> Result<()> {
 ///
 /// Those of the guest, and when its kernel complained.
 pub(crate) fn exec(images: Images, options: &Options) -> Result<u8> {
-    let bed = boot(&options.setup, images)?;
-    eprintln!("{}", environment::summary(&options.setup, &bed));
-    if options.setup.counted {
-        counted::begin(&bed, &options.setup)?;
-    }
-    let status = run(&bed, options)?;
-    if options.setup.counted {
-        counted::end(&bed)?;
-    }
-    finish(bed, &options.setup)?;
-    Ok(status)
+    let command = options.command.join(" ");
+    in_guest(images, &options.setup, &command, |bed| run(bed, options))
 }
 
 fn run(bed: &Testbed, options: &Options) -> Result<u8> {
     let program = program(bed, &options.setup, &options.command)?;
     let timeout = options.timeout.map(Duration::from_secs);
+    if let Some(mib) = options.memory_check {
+        return run_checked(bed, program, timeout, mib << 20);
+    }
     let Some(peer) = &options.peer else {
-        return Ok(run_here(&Side::new(&bed.guest, timeout), None, program)?.status());
+        let outcome = run_here(&Side::new(&bed.guest, timeout), None, program)?;
+        complain(&outcome);
+        return Ok(outcome.status());
     };
     let peer = Program {
         ns: Ns::Peer,
@@ -129,6 +170,7 @@ fn run(bed: &Testbed, options: &Options) -> Result<u8> {
         [ours, theirs]
     });
     let (ours, theirs) = (ours?, theirs?);
+    complain(&ours);
     if theirs.status() != 0 {
         eprintln!("peer: {theirs}");
     }
@@ -138,21 +180,55 @@ fn run(bed: &Testbed, options: &Options) -> Result<u8> {
     })
 }
 
+/// Runs a program that receives what the check sends.
+fn run_checked(
+    bed: &Testbed,
+    program: Program,
+    timeout: Option<Duration>,
+    bytes: u64,
+) -> Result<u8> {
+    let receiver = Side::server(&bed.guest, timeout);
+    let sender = Side::client(&bed.guest, None);
+    let (outcome, check) = thread::scope(|scope| {
+        let check = scope.spawn(|| {
+            let check = memory_check::send(bed, &sender, &receiver, bytes);
+            sender.end();
+            check
+        });
+        let outcome = run_here(&receiver, Some(&sender), program);
+        let check = check
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (outcome, check)
+    });
+    let outcome = outcome?;
+    complain(&outcome);
+    match check? {
+        Some(check) => eprintln!("{}", check.report(bed)?),
+        None => eprintln!("memory-check: the program ended before it listened on a TCP port"),
+    }
+    Ok(outcome.status())
+}
+
+fn complain(outcome: &Outcome) {
+    if let Some(error) = outcome.complaint() {
+        eprintln!("error: {error}");
+    }
+}
+
 /// A program that has what the user has here.
 fn program(bed: &Testbed, setup: &Setup, command: &[String]) -> Result<Program> {
     let folder = std::env::current_dir().context("finding the working directory")?;
+    let mut environment = environment::of_user();
+    environment::add_lab(&mut environment, setup, bed)?;
     Ok(Program {
         ns: Ns::Local,
         root: ROOT.to_owned(),
         directory: folder.to_string_lossy().into_owned(),
         command: command.to_vec(),
-        environment: environment::environment(setup, bed)?,
-        user: setup.user()?,
-        streams: if terminal::wanted() {
-            Streams::Terminal(terminal::size()?)
-        } else {
-            Streams::Pipes
-        },
+        environment,
+        user: user(setup.user)?,
+        streams: streams::wanted()?,
     })
 }
 
@@ -163,7 +239,13 @@ fn run_here(side: &Side<'_>, other: Option<&Side<'_>>, program: Program) -> Resu
         // From here on the terminal is the program's.
         let raw = terminal.then(Raw::enter).transpose()?;
         let ended = thread::scope(|scope| {
-            let passing = streams::pass_on(scope, side.guest, job.id(), terminal)?;
+            let id = job.id();
+            // What fails here fails as the program has ended, which its report says.
+            let tell = move |command| {
+                let command = Command::Program(command);
+                side.guest.call(Tell { job: id, command }).is_ok()
+            };
+            let passing = streams::pass_on(scope, terminal, tell)?;
             let ended = side.follow(job, other, print);
             drop(passing);
             ended
@@ -191,7 +273,7 @@ fn run_there(side: &Side<'_>, other: &Side<'_>, program: Program) -> Result<Outc
     Ok(outcome)
 }
 
-fn print(stream: Stream, bytes: &[u8]) -> Result<()> {
+pub(super) fn print(stream: Stream, bytes: &[u8]) -> Result<()> {
     let written = match stream {
         Stream::Output => {
             let mut out = stdout().lock();

@@ -3,11 +3,19 @@
 //! The lab: programs that aren't ours, in a guest with the host's files and our NICs.
 
 mod counted;
+mod enter;
 mod environment;
 mod exec;
+mod gdb;
+mod memory_check;
+mod running;
+mod script;
 mod side;
 mod streams;
 mod terminal;
+mod trace;
+mod trace_dat;
+mod visitors;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -17,7 +25,10 @@ use cases::Testbed;
 use protocol::program::{MountRoot, RootSource, Share, User};
 use vm::{Export, Images, Topology};
 
+pub(crate) use self::enter::{Options as EnterOptions, enter};
 pub(crate) use self::exec::{Options, ShellOptions, exec, shell};
+use self::running::Running;
+pub(crate) use self::running::print_list;
 pub(crate) use self::side::FAILED;
 use crate::guest;
 use crate::kernel::KernelArgs;
@@ -56,6 +67,16 @@ pub(crate) struct Setup {
     /// Copy what crossed the wire to this file, for wireshark or tcpdump
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
+    /// Record this event of the kernel's, such as `napi:*`, beside the logs, for
+    /// trace-cmd and perfetto; may be given again
+    #[arg(long, value_name = "EVENT")]
+    trace: Vec<String>,
+    /// Wait for a debugger of the guest's kernel
+    #[arg(long)]
+    gdb: bool,
+    /// What `ls` and `enter` call this guest
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
     /// Run programs as the user that you are, not as root
     #[arg(long)]
     user: bool,
@@ -81,7 +102,7 @@ pub(crate) fn images(kernel: KernelArgs) -> Result<Images> {
 }
 
 /// Boots a guest as the lab wants it.
-fn boot(setup: &Setup, images: Images) -> Result<Testbed> {
+fn boot(setup: &Setup, images: Images, running: &Running) -> Result<Testbed> {
     let mut shares = Vec::new();
     let mut options = Testbed::options()
         .cpus(setup.cpus)
@@ -121,6 +142,9 @@ fn boot(setup: &Setup, images: Images) -> Result<Testbed> {
     if setup.counted {
         options = options.counted();
     }
+    if setup.gdb {
+        options = gdb::attach(options, &images, running)?;
+    }
     let bed = options.boot_images(images, "lab").map_err(crate::error)?;
     if !setup.bare {
         bed.steer(bed.local, &[QUEUE]).map_err(crate::error)?;
@@ -136,17 +160,15 @@ fn boot(setup: &Setup, images: Images) -> Result<Testbed> {
     Ok(bed)
 }
 
-impl Setup {
-    /// Whom programs run as.
-    fn user(&self) -> Result<Option<User>> {
-        if !self.user {
-            return Ok(None);
-        }
-        let groups = rustix::process::getgroups().context("finding your groups")?;
-        Ok(Some(User {
-            uid: rustix::process::getuid().as_raw(),
-            gid: rustix::process::getgid().as_raw(),
-            groups: groups.iter().map(|group| group.as_raw()).collect(),
-        }))
+/// Whom programs run as: root, or the user who has asked.
+fn user(wanted: bool) -> Result<Option<User>> {
+    if !wanted {
+        return Ok(None);
     }
+    let groups = rustix::process::getgroups().context("finding your groups")?;
+    Ok(Some(User {
+        uid: rustix::process::getuid().as_raw(),
+        gid: rustix::process::getgid().as_raw(),
+        groups: groups.iter().map(|group| group.as_raw()).collect(),
+    }))
 }

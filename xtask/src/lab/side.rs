@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use protocol::program::{ProgramReport, Stream, WaitListening};
-use protocol::{Command, Event, Program};
+use protocol::{Command, Event, Ns, Program};
 use vm::{Error, Guest, JobHandle};
 
 /// The program was ended as it took too long, as timeout(1) says it.
@@ -32,11 +32,9 @@ const GRACE: Duration = Duration::from_secs(10);
 const LINGER: Duration = Duration::from_secs(2);
 /// How often clocks are looked at.
 const TICK: Duration = Duration::from_millis(200);
-/// How long a server may take until it listens.
-const PATIENCE: Duration = Duration::from_secs(300);
 
 /// How a program ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// By itself, or by a signal.
     Ended(ProgramReport),
@@ -44,16 +42,18 @@ pub(super) enum Outcome {
     TimedOut,
     /// It was a server, and its client had ended.
     NotNeeded,
-    /// It could not be started: the exit status that says why.
-    NotStarted(u8),
+    /// Its guest is about to end.
+    GuestEnds,
+    /// It could not be started: the exit status that says why, and the reason in words.
+    NotStarted { status: u8, error: String },
     /// It was not started, as its server ended before it listened.
     NoServer,
 }
 
 impl Outcome {
     /// The exit status to pass on.
-    pub(super) fn status(self) -> u8 {
-        match self {
+    pub(super) fn status(&self) -> u8 {
+        match *self {
             Self::Ended(ProgramReport::Exited { status }) => {
                 u8::try_from(status).unwrap_or(u8::MAX)
             }
@@ -61,10 +61,20 @@ impl Outcome {
                 SIGNAL.saturating_add(u8::try_from(signal).unwrap_or(0))
             }
             Self::TimedOut => TIMED_OUT,
-            Self::NotStarted(status) => status,
+            Self::NotStarted { status, .. } => status,
             // The client's counts.
             Self::NotNeeded => 0,
-            Self::NoServer => FAILED,
+            Self::GuestEnds | Self::NoServer => FAILED,
+        }
+    }
+
+    /// What the user must be told, as the program could not tell it.
+    pub(super) fn complaint(&self) -> Option<String> {
+        match self {
+            Self::NotStarted { error, .. } => Some(error.clone()),
+            Self::NoServer => Some("the other program ended before it listened".to_owned()),
+            Self::GuestEnds => Some("the guest ends".to_owned()),
+            Self::Ended(_) | Self::TimedOut | Self::NotNeeded => None,
         }
     }
 }
@@ -76,7 +86,8 @@ impl fmt::Display for Outcome {
             Self::Ended(ProgramReport::Killed { signal }) => write!(f, "killed by signal {signal}"),
             Self::TimedOut => write!(f, "took too long"),
             Self::NotNeeded => write!(f, "ended after its client"),
-            Self::NotStarted(_) => write!(f, "could not be started"),
+            Self::NotStarted { error, .. } => write!(f, "could not be started: {error}"),
+            Self::GuestEnds => write!(f, "the guest ends"),
             Self::NoServer => write!(f, "its server did not listen"),
         }
     }
@@ -97,6 +108,7 @@ pub(super) struct Side<'g> {
     pub(super) guest: &'g Guest,
     role: Role,
     timeout: Option<Duration>,
+    closing: Option<&'g AtomicBool>,
     ended: AtomicBool,
 }
 
@@ -106,7 +118,16 @@ impl<'g> Side<'g> {
             guest,
             role: Role::Alone,
             timeout,
+            closing: None,
             ended: AtomicBool::new(false),
+        }
+    }
+
+    /// One that ends when `closing` says so.
+    pub(super) fn until(guest: &'g Guest, closing: &'g AtomicBool) -> Self {
+        Self {
+            closing: Some(closing),
+            ..Self::new(guest, None)
         }
     }
 
@@ -124,6 +145,11 @@ impl<'g> Side<'g> {
         }
     }
 
+    /// Says that what runs here has ended.
+    pub(super) fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+    }
+
     /// Starts `program` when it is time, and has `follow` follow it to its end.
     pub(super) fn run(
         &self,
@@ -132,7 +158,7 @@ impl<'g> Side<'g> {
         follow: impl FnOnce(JobHandle<'g, Program>) -> Result<Outcome>,
     ) -> Result<Outcome> {
         let outcome = self.start_and(other, program, follow);
-        self.ended.store(true, Ordering::Release);
+        self.end();
         outcome
     }
 
@@ -143,9 +169,8 @@ impl<'g> Side<'g> {
         follow: impl FnOnce(JobHandle<'g, Program>) -> Result<Outcome>,
     ) -> Result<Outcome> {
         if let (Role::Client, Some(server)) = (self.role, other)
-            && !self.await_server(server, &program)?
+            && self.await_server(server, program.ns.other())?.is_none()
         {
-            eprintln!("error: the other program ended before it listened");
             return Ok(Outcome::NoServer);
         }
         match self.guest.start(program) {
@@ -156,30 +181,30 @@ impl<'g> Side<'g> {
                     Some(EACCES | ENOEXEC) => NOT_EXECUTABLE,
                     _ => return Err(error.into()),
                 };
-                eprintln!("error: {error}");
-                Ok(Outcome::NotStarted(status))
+                let error = error.to_string();
+                Ok(Outcome::NotStarted { status, error })
             }
         }
     }
 
-    /// Waits until the server listens. False if it has ended before.
-    fn await_server(&self, server: &Self, program: &Program) -> Result<bool> {
-        let started = Instant::now();
+    /// Waits until the server listens in `ns`, and returns its ports; none if it has ended before.
+    pub(super) fn await_server(&self, server: &Self, ns: Ns) -> Result<Option<Vec<u16>>> {
+        let (started, patience) = (Instant::now(), self.guest.call_timeout());
         loop {
             let looked = self.guest.call(WaitListening {
-                ns: program.ns.other(),
+                ns,
                 except: Vec::new(),
                 timeout_ms: 200,
             });
             match looked {
-                Ok(_) => return Ok(true),
+                Ok(ports) => return Ok(Some(ports)),
                 Err(Error::Refused { .. }) if server.ended.load(Ordering::Acquire) => {
-                    return Ok(false);
+                    return Ok(None);
                 }
-                Err(Error::Refused { .. }) if started.elapsed() < PATIENCE => {}
+                Err(Error::Refused { .. }) if started.elapsed() < patience => {}
                 Err(Error::Refused { .. }) => bail!(
                     "the server listens on no TCP port after {} s",
-                    PATIENCE.as_secs()
+                    patience.as_secs()
                 ),
                 Err(error) => return Err(error.into()),
             }
@@ -196,25 +221,32 @@ impl<'g> Side<'g> {
         let started = Instant::now();
         let mut not_needed_since = None;
         let mut told: Option<(Instant, Outcome)> = None;
+        let is_set = |flag: &AtomicBool| flag.load(Ordering::Acquire);
         while !job.ended() {
             if let Some(Event::Output { stream, bytes }) = job.next_event(TICK)? {
                 print(stream, &bytes.0)?;
             }
-            if self.role == Role::Server && other.is_some_and(|o| o.ended.load(Ordering::Acquire)) {
+            if self.role == Role::Server && other.is_some_and(|o| is_set(&o.ended)) {
                 not_needed_since.get_or_insert_with(Instant::now);
             }
             let reason = if self.timeout.is_some_and(|limit| started.elapsed() >= limit) {
                 Some(Outcome::TimedOut)
             } else if not_needed_since.is_some_and(|since| since.elapsed() >= LINGER) {
                 Some(Outcome::NotNeeded)
+            } else if self.closing.is_some_and(is_set) {
+                Some(Outcome::GuestEnds)
             } else {
                 None
             };
             // It may have ended meanwhile.
-            match (told, reason) {
+            match (&told, reason) {
                 (None, Some(reason)) => {
+                    let command = match reason {
+                        Outcome::GuestEnds => Command::Kill,
+                        _ => Command::Stop,
+                    };
                     told = Some((Instant::now(), reason));
-                    let _ = job.tell(Command::Stop);
+                    let _ = job.tell(command);
                 }
                 (Some((since, _)), _) if since.elapsed() >= GRACE => {
                     let _ = job.tell(Command::Kill);

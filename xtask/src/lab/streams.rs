@@ -6,17 +6,14 @@ use std::io::{Read, stdin};
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread::Scope;
 
+use super::terminal;
 use anyhow::{Context, Result};
 use protocol::bytes::Bytes;
-use protocol::program::ProgramCommand;
-use protocol::{Command, JobId, Tell};
+use protocol::program::{ProgramCommand, Streams};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 use signal_hook::iterator::{Handle, Signals};
-use vm::Guest;
-
-use super::terminal;
 
 /// How much is read at once, in bytes.
 const CHUNK: usize = 32 << 10;
@@ -34,18 +31,21 @@ impl Drop for Passing {
     }
 }
 
-/// Passes standard input and signals on to a job; the terminal's size, too, if it has a `terminal`.
+/// What a program's streams are, whose user is here.
+pub(super) fn wanted() -> Result<Streams> {
+    Ok(match terminal::wanted() {
+        true => Streams::Terminal(terminal::size()?),
+        false => Streams::Pipes,
+    })
+}
+
+/// Passes standard input and signals on to a program, which `tell` tells them, and whether it could;
+/// the terminal's size, too, if the program has a `terminal`.
 pub(super) fn pass_on<'s>(
     scope: &'s Scope<'s, '_>,
-    guest: &'s Guest,
-    job: JobId,
     terminal: bool,
+    tell: impl Fn(ProgramCommand) -> bool + Copy + Send + 's,
 ) -> Result<Passing> {
-    // What fails here fails as the program has ended, which its report says.
-    let tell = move |command| {
-        let command = Command::Program(command);
-        guest.call(Tell { job, command }).is_ok()
-    };
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH])
         .context("waiting for signals")?;
     let handle = signals.handle();
@@ -89,7 +89,7 @@ pub(super) fn pass_on<'s>(
 }
 
 /// Waits until there is input, or its end. False when nobody wants it any more.
-fn ready(input: &impl AsFd, woken: &OwnedFd) -> bool {
+pub(super) fn ready(input: &impl AsFd, woken: &OwnedFd) -> bool {
     loop {
         let mut events = [
             PollFd::new(input, PollFlags::IN),

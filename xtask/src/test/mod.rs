@@ -15,7 +15,7 @@ use crate::cache::CacheLock;
 use crate::cmd::Cmd;
 use crate::kernel::{self, Flavour, KernelArgs};
 use crate::project::Project;
-use crate::{guest, tools, ui};
+use crate::{guest, packages, tools, ui};
 
 use self::retries::Retries;
 
@@ -144,6 +144,7 @@ fn selftests(project: &Project, filters: &[String]) -> Result<Option<PathBuf>> {
         lab: true,
         ..project.kernel.clone()
     })?;
+    packages::install_missing_of_tests(&project)?;
     guest::prepare(&project)?;
     Ok(Some(guest::manifest_path(&project)))
 }

@@ -5,7 +5,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::{assert_status, exec, run, stderr};
+use crate::{assert_status, exec, recipe, run, stderr, stdout};
 
 /// Copies 1 MiB eight bytes at a time, within a window and outside of it.
 const COPY: &str = r#"
@@ -102,4 +102,79 @@ fn what_crossed_the_wire_is_copied_where_the_user_wants_it() {
     assert_eq!(bytes[..4], 0xa1b2_c3d4_u32.to_ne_bytes());
     let sent = b"nobody-hears-this";
     assert!(bytes.windows(sent.len()).any(|window| window == sent));
+}
+
+#[test]
+fn events_of_the_kernel_are_recorded_for_trace_cmd_and_as_text() {
+    let output = exec(
+        &["--trace", "net:netif_receive_skb", "--trace", "napi:*"],
+        &["bash", "-c", "echo hi > /dev/udp/$NOBOUNCE_PEER_ADDRESS/9"],
+    )
+    .output()
+    .unwrap();
+    assert_status(&output, 0);
+    let text = stderr(&output);
+    let line = text.lines().find(|line| line.starts_with("trace: "));
+    let line = line.unwrap_or_else(|| panic!("no trace: {text}"));
+    assert!(line.ends_with(", 0 events lost"), "{line}");
+    let files: Vec<_> = line
+        .split_whitespace()
+        .filter(|w| w.starts_with('/'))
+        .collect();
+
+    let report = Command::new("trace-cmd")
+        .args(["report", "-i", files[0]])
+        .output()
+        .expect("trace-cmd, which `nobounce test` installs");
+    assert_status(&report, 0);
+    for read in [stdout(&report), fs::read_to_string(files[1]).unwrap()] {
+        for event in ["netif_receive_skb", "napi_poll"] {
+            let of_peer = |line: &str| line.contains(event) && line.contains("peer0");
+            assert!(read.lines().any(of_peer), "no {event} of peer0: {read}");
+        }
+    }
+}
+
+#[test]
+fn an_event_that_the_kernel_does_not_have_is_named() {
+    let output = run(&["--trace", "no:such_event"], "true");
+    assert_status(&output, 125);
+    let text = stderr(&output);
+    assert!(text.contains("has no event no:such_event"), "{text}");
+}
+
+/// The line of `--memory-check 8` for the recipe with this argument.
+fn memory_check(argument: &str) -> String {
+    let output = exec(
+        &["--memory-check", "8"],
+        &["python3", &recipe("receive.py"), argument],
+    )
+    .output()
+    .unwrap();
+    assert_status(&output, 0);
+    assert!(
+        stdout(&output).starts_with("8388608 "),
+        "{}",
+        stdout(&output)
+    );
+    let text = stderr(&output);
+    let line = text.lines().find(|line| line.starts_with("memory-check: "));
+    line.unwrap_or_else(|| panic!("no check: {text}"))
+        .to_owned()
+}
+
+#[test]
+fn what_a_program_receives_is_found_where_it_is() {
+    let accelerator = memory_check("accelerator");
+    assert!(
+        accelerator
+            .contains("8.00 MiB sent to port 5000, all acknowledged; in the guest's RAM: 0 B")
+            && !accelerator.ends_with(": 0 B"),
+        "{accelerator}"
+    );
+    let ram = memory_check("ram");
+    assert!(
+        !ram.contains("RAM: 0 B") && ram.ends_with("where it was received: 0 B"),
+        "{ram}"
+    );
 }

@@ -2,6 +2,8 @@
 
 //! Programs in the lab: as if they ran here, but in a guest with our NICs.
 
+mod enter;
+mod gdb;
 mod inside;
 
 use std::ffi::OsStr;
@@ -24,6 +26,14 @@ fn exec(options: &[&str], program: &[impl AsRef<OsStr>]) -> Command {
     command.arg("exec").args(options).arg("--").args(program);
     command.stdin(Stdio::null());
     command
+}
+
+/// A recipe of Documentation/recipes.
+fn recipe(name: &str) -> String {
+    format!(
+        "{}/../Documentation/recipes/{name}",
+        env!("CARGO_MANIFEST_DIR")
+    )
 }
 
 /// Runs a shell script in the lab.
@@ -97,7 +107,7 @@ fn the_lab_is_set_up_and_said_in_variables_and_in_a_line() {
     assert!(lines[6].ends_with("/console.log"), "{text}");
     let line = stderr(&output);
     assert!(
-        line.starts_with("lab: nic0 ") && line.contains("logs in /"),
+        line.starts_with("lab") && line.contains(": nic0 ") && line.contains("logs in /"),
         "{line}"
     );
 }
@@ -271,11 +281,8 @@ fn a_program_in_python_receives_into_memory_that_it_has_bound() {
         "exec bash -c 'cat {} > /dev/tcp/192.0.2.1/5000'",
         payload.path().display()
     );
-    let program = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../Documentation/recipes/receive.py"
-    );
-    let output = exec(&["--serve", "--peer", &send], &["python3", program])
+    let program = recipe("receive.py");
+    let output = exec(&["--serve", "--peer", &send], &["python3", &program])
         .output()
         .unwrap();
     assert_status(&output, 0);

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A debugger for the guest's kernel: gdb, by QEMU's stub.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use cases::Options;
+use vm::Images;
+
+use super::running::Running;
+
+/// For a guest that stands still at a breakpoint, in place of every limit.
+const AS_LONG_AS_IT_TAKES: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// What gdb does first. The kernel's scripts need memory that the kernel has mapped, and look for
+/// modules in the working directory, too.
+const SCRIPT: &str = "\
+set auto-load python-scripts off
+file BUILD/vmlinux
+target remote SOCKET
+thbreak start_kernel
+continue
+cd MODULES
+source BUILD/vmlinux-gdb.py
+lx-symbols MODULES BUILD
+";
+
+/// Has the guest wait for gdb before its first instruction, and says how to start it.
+pub(super) fn attach(options: Options, images: &Images, running: &Running) -> Result<Options> {
+    let build = images.symbols.as_deref().and_then(Path::parent);
+    let Some(build) = build.filter(|build| build.join("vmlinux").is_file()) else {
+        bail!("--gdb: this kernel's build folder has no vmlinux and System.map");
+    };
+    if !build.join("vmlinux-gdb.py").exists() {
+        bail!(
+            "--gdb: {} has no vmlinux-gdb.py: build the kernel with CONFIG_GDB_SCRIPTS, and run \
+             `make scripts_gdb` there",
+            build.display()
+        );
+    }
+    let modules = images.modules.first().and_then(|module| module.parent());
+    let modules = modules.unwrap_or(build);
+    let socket = running.path("gdb.sock");
+    let text = SCRIPT
+        .replace("BUILD", &build.to_string_lossy())
+        .replace("MODULES", &modules.to_string_lossy())
+        .replace("SOCKET", &socket.to_string_lossy());
+    let script = running.path("gdb");
+    fs::write(&script, text).with_context(|| format!("can't write {}", script.display()))?;
+    eprintln!(
+        "{}: it waits for gdb: gdb -x {}",
+        running.name(),
+        script.display()
+    );
+    let stub = format!(
+        "unix:{},server=on,wait=off",
+        socket.to_string_lossy().replace(',', ",,")
+    );
+    Ok(options
+        .qemu_argument("-gdb")
+        .qemu_argument(&stub)
+        .qemu_argument("-S")
+        .kernel_parameter("nokaslr")
+        .call_timeout(AS_LONG_AS_IT_TAKES))
+}

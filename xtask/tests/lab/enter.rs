@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! More programs in a guest that runs.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+use rexpect::session::spawn_command;
+
+use crate::{PATIENCE, assert_status, exec, stderr, stdout};
+
+fn nobounce(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nobounce"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// A guest that waits for the end of its input.
+fn guest(name: &str) -> (Child, BufReader<ChildStderr>) {
+    let mut child = exec(&["--name", name], &["cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    assert!(line.starts_with(&format!("{name}: nic0 ")), "{line}");
+    (child, stderr)
+}
+
+#[test]
+fn programs_and_shells_enter_a_guest_that_runs() {
+    let name = format!("enter-{}", std::process::id());
+    let (mut child, _stderr) = guest(&name);
+
+    let listed = stdout(&nobounce(&["ls"]).output().unwrap());
+    let line = listed.lines().find(|line| line.starts_with(&name));
+    let line = line.unwrap_or_else(|| panic!("{name} is not among {listed}"));
+    assert!(line.ends_with("\tcat"), "{line}");
+    let taken = exec(&["--name", &name], &["true"]).output().unwrap();
+    assert_status(&taken, 125);
+    assert!(
+        stderr(&taken).contains("runs already"),
+        "{}",
+        stderr(&taken)
+    );
+
+    let script = "cat; echo $NOBOUNCE_NIC >&2; exit 3";
+    let mut visitor = nobounce(&["enter", &name, "--", "sh", "-c", script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = visitor.stdin.take().unwrap();
+    stdin.write_all(b"hello").unwrap();
+    drop(stdin);
+    let output = visitor.wait_with_output().unwrap();
+    assert_status(&output, 3);
+    assert_eq!(
+        (stdout(&output), stderr(&output)),
+        ("hello".into(), "nic0\n".into())
+    );
+    let missing = nobounce(&["enter", &name, "--", "no-such-program"]);
+    assert_status(&{ missing }.output().unwrap(), 127);
+
+    let mut shell = Command::new(env!("CARGO_BIN_EXE_nobounce"));
+    shell
+        .args(["enter", "--peer", &name])
+        .env("SHELL", "/bin/sh");
+    let mut session = spawn_command(shell, Some(PATIENCE)).unwrap();
+    session
+        .send_line("cd /sys/class/net; echo *0/; exit 5")
+        .unwrap();
+    session.exp_string("peer0/\r\n").unwrap();
+    session.exp_eof().unwrap();
+    let status = session.process.wait().unwrap();
+    assert!(format!("{status:?}").contains('5'), "{status:?}");
+
+    // Whoever is in a guest that ends must leave it.
+    let visitor = nobounce(&["enter", &name, "--", "sh", "-c", "echo in; exec sleep 1000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut visitor = visitor;
+    let mut line = String::new();
+    BufReader::new(visitor.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(line, "in\n");
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+    let output = visitor.wait_with_output().unwrap();
+    assert_status(&output, 125);
+    assert!(
+        stderr(&output).contains("the guest ends"),
+        "{}",
+        stderr(&output)
+    );
+    let listed = stdout(&nobounce(&["ls"]).output().unwrap());
+    assert!(!listed.contains(&name), "{listed}");
+}
+
+#[test]
+fn to_enter_a_guest_that_does_not_run_is_an_error_that_names_it() {
+    let output = nobounce(&["enter", "no-such-guest"]).output().unwrap();
+    assert_status(&output, 125);
+    let text = stderr(&output);
+    assert!(text.contains("no guest named no-such-guest runs"), "{text}");
+}
