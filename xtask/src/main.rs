@@ -23,6 +23,7 @@ mod llvm;
 mod manual;
 mod module;
 mod mutate;
+mod new_driver;
 mod packages;
 mod pahole;
 mod plugin;
@@ -160,6 +161,8 @@ enum Command {
     /// only if they don't; the checkout itself is left alone. It takes up to two hours; results are
     /// kept, so that the next run goes on where one was interrupted.
     Mutate(mutate::Options),
+    /// Write a network driver on `net` that builds and loads, to begin with
+    NewDriver(new_driver::Options),
     /// Check without running: rustfmt, clippy, rustdoc, licence headers
     Check,
     /// Build the documentation of the crates
@@ -234,6 +237,10 @@ fn run(cli: Cli) -> Result<u8> {
         doctor::run(project)?;
         return Ok(0);
     }
+    if let Command::NewDriver(options) = &cli.command {
+        new_driver::run(project, options)?;
+        return Ok(0);
+    }
     let lock = project.cache.lock()?;
     match cli.command {
         Command::Setup => setup::run(project)?,
@@ -260,6 +267,7 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Run { json } => run::run(project, lock, json.as_deref())?,
         // Above, as they may not need the cache.
         Command::Doctor
+        | Command::NewDriver(_)
         | Command::Exec(_)
         | Command::Shell(_)
         | Command::Enter(_)

@@ -14,12 +14,14 @@ use crate::project::Project;
 use crate::stamp::{self, Stamp};
 use crate::ui::Step;
 
-/// The modules of this checkout, and the option that Kbuild builds each for.
-const OURS: &[(&str, &str)] = &[
-    ("rigb", "MODULES"),
-    ("rwire", "MODULES"),
-    ("ivshmem_mem", "PCI_P2PDMA"),
-];
+/// The file of the checkout that says what modules there are.
+pub(crate) const KBUILD: &str = "Kbuild";
+/// What the list of drivers on `net` begins with there.
+const NET_DRIVERS: &str = "net-drivers := ";
+/// The network driver that is more than a crate on `net`.
+const NIC: &str = "rigb";
+/// The accelerator's, and the option that Kbuild builds it for.
+const ACCELERATOR: (&str, &str) = ("ivshmem_mem", "PCI_P2PDMA");
 
 /// What tells one build of a kernel from another.
 const KERNEL_FILES: &[&str] = &[".config", "Module.symvers", "arch/x86/boot/bzImage"];
@@ -37,7 +39,7 @@ pub(crate) fn build(project: &Project, kernel: &Kernel) -> Result<Vec<PathBuf>> 
         return build_in(root, &out, kernel, &log);
     }
     let mut inputs: Vec<_> = stamp::files(root, "drivers")?;
-    inputs.push("Kbuild".into());
+    inputs.push(KBUILD.into());
     let inputs = inputs.iter().map(|path| root.join(path));
     let kernels = KERNEL_FILES.iter().map(|name| kernel.build.join(name));
     let stamp = Stamp::new(
@@ -45,7 +47,7 @@ pub(crate) fn build(project: &Project, kernel: &Kernel) -> Result<Vec<PathBuf>> 
         &[],
         &inputs.chain(kernels).collect::<Vec<_>>(),
     )?;
-    let modules = paths(&out, kernel);
+    let modules = paths(root, &out, kernel)?;
     if !stamp.is_of(&modules) {
         build_in(root, &out, kernel, &log)?;
         stamp.keep(&modules)?;
@@ -65,7 +67,7 @@ pub(crate) fn build_in(
     log: &Path,
 ) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(out).with_context(|| format!("can't create {}", out.display()))?;
-    let modules = paths(out, kernel);
+    let modules = paths(source, out, kernel)?;
     let names = modules.iter().filter_map(|module| module.file_name());
     let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
     let step = Step::begin("module", &format!("building {}", names.join(", ")));
@@ -87,13 +89,41 @@ pub(crate) fn build_in(
 }
 
 /// The modules that the kernel has the options for, in the folder where they are built.
-fn paths(out: &Path, kernel: &Kernel) -> Vec<PathBuf> {
-    let wanted = OURS
-        .iter()
-        .filter(|(_, option)| kernel.config.get(option) == "y");
-    wanted
-        .map(|(name, _)| out.join(format!("{name}.ko")))
-        .collect()
+fn paths(source: &Path, out: &Path, kernel: &Kernel) -> Result<Vec<PathBuf>> {
+    let kbuild = source.join(KBUILD);
+    let text =
+        fs::read_to_string(&kbuild).with_context(|| format!("can't read {}", kbuild.display()))?;
+    let (accelerator, option) = ACCELERATOR;
+    let accelerator = (kernel.config.get(option) == "y").then_some(accelerator);
+    let names = [NIC].into_iter().chain(net_drivers(&text)?);
+    Ok(names
+        .chain(accelerator)
+        .map(|name| out.join(format!("{name}.ko")))
+        .collect())
+}
+
+/// The drivers on `net` alone that a Kbuild names.
+fn net_drivers(kbuild: &str) -> Result<impl Iterator<Item = &str>> {
+    let mut lines = kbuild.lines();
+    let list = lines.find_map(|line| line.strip_prefix(NET_DRIVERS));
+    let list = list.with_context(|| format!("{KBUILD} has no line `{NET_DRIVERS}…`"))?;
+    Ok(list.split_whitespace())
+}
+
+/// A Kbuild that names another driver on `net`.
+///
+/// # Errors
+///
+/// When it names it already, or no such driver.
+pub(crate) fn add_net_driver(kbuild: &str, name: &str) -> Result<String> {
+    if net_drivers(kbuild)?.any(|known| known == name) {
+        bail!("{KBUILD} has a driver {name} already");
+    }
+    let add = |line: &str| match line.starts_with(NET_DRIVERS) {
+        true => format!("{line} {name}\n"),
+        false => format!("{line}\n"),
+    };
+    Ok(kbuild.lines().map(add).collect())
 }
 
 /// `make … modules` of the sources in `source`, into `out`.
@@ -196,6 +226,20 @@ mod tests {
         assert_eq!(depends(modinfo), ["i2c_core", "i2c_algo_bit"]);
         assert!(depends(b"license=GPL\0depends=\0").is_empty());
         assert!(depends(b"").is_empty());
+    }
+
+    #[test]
+    fn a_driver_is_added_to_those_on_net_once() {
+        let kbuild = "# nothing\nnet-drivers := rwire\nobj-m := rigb.o\n";
+        let added = add_net_driver(kbuild, "mynic").unwrap();
+        assert_eq!(
+            added,
+            "# nothing\nnet-drivers := rwire mynic\nobj-m := rigb.o\n"
+        );
+        let names: Vec<_> = net_drivers(&added).unwrap().collect();
+        assert_eq!(names, ["rwire", "mynic"]);
+        assert!(add_net_driver(&added, "mynic").is_err());
+        assert!(add_net_driver("obj-m := rigb.o\n", "mynic").is_err());
     }
 
     #[test]

@@ -71,6 +71,7 @@ const NEEDED: &[Need] = &[
 /// What tests run that users of the lab may run, too.
 const NEEDED_BY_TESTS: &[Need] = &[
     Need(Probe::Program("gdb"), ["gdb"; 4]),
+    Need(Probe::Program("kmod"), ["kmod"; 4]),
     Need(Probe::Program("trace-cmd"), ["trace-cmd"; 4]),
 ];
 

@@ -5,6 +5,7 @@
 mod enter;
 mod gdb;
 mod inside;
+mod new_driver;
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The driver that `new-driver` writes.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::{assert_status, exec, stdout};
+
+/// Runs the program in another checkout, as cargo would.
+fn nobounce(root: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_nobounce"))
+        .args(arguments)
+        .env("CARGO_MANIFEST_DIR", root.join("xtask"))
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_new_driver_builds_loads_and_goes_up_and_down() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    for part in ["Kbuild", "drivers", "qemu"] {
+        let copied = Command::new("cp")
+            .arg("-r")
+            .args([here.join(part), root.join(part)])
+            .output()
+            .unwrap();
+        assert_status(&copied, 0);
+    }
+    assert_status(&nobounce(root, &["new-driver", "mynic"]), 0);
+    let again = nobounce(root, &["new-driver", "mynic"]);
+    assert_status(&again, 1);
+
+    assert_status(&nobounce(root, &["module", "--lab"]), 0);
+    let module = root.join("target/nobounce/lab/module/mynic.ko");
+    assert!(fs::exists(&module).unwrap());
+    let script = format!(
+        "
+        insmod {} && cd /sys/class/net && ls -d eth* && cat eth0/device/device &&
+        for flag in 0x1003 0x1002 0x1003; do echo $flag > eth0/flags; cat eth0/flags; done &&
+        rmmod mynic && ls
+        ",
+        module.display()
+    );
+    let output = exec(&["--bare"], &["sh", "-c", &script]).output().unwrap();
+    assert_status(&output, 0);
+    let text = stdout(&output);
+    assert!(
+        text.starts_with("eth0\neth1\n") && text.contains("0x10c9\n0x1003\n0x1002\n0x1003\n"),
+        "{text}"
+    );
+    assert!(text.ends_with("\nlo\n"), "{text}");
+}
