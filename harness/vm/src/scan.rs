@@ -60,6 +60,12 @@ const HARMLESS: &[&str] = &[
     "new suspected memory leaks",
 ];
 
+/// After this line processors are stopped one by one, while the others still balance their load: one
+/// that wakes another's task warns of an interrupt to a processor that is offline. It has nothing to
+/// do with what ran before (`native_stop_other_cpus()` in arch/x86/kernel/smp.c).
+const POWER_DOWN: &str = "reboot: Power down";
+const RESCHEDULE_OFFLINE: &str = "at native_smp_send_reschedule+";
+
 /// First line of a report that WARN and BUG print, and the last one.
 const CUT_HERE: &str = "------------[ cut here ]------------";
 const END_TRACE: &str = "---[ end trace";
@@ -139,6 +145,10 @@ pub fn scan(log: &str) -> Vec<Finding> {
         }
     }
     findings.extend(report.map(Report::finish));
+    if let Some(off) = log.lines().position(|line| line.contains(POWER_DOWN)) {
+        findings
+            .retain(|found| found.line <= off || !found.has(&["WARNING: ", RESCHEDULE_OFFLINE]));
+    }
     findings
 }
 
@@ -207,6 +217,21 @@ mod tests {
     #[test]
     fn a_healthy_boot_has_no_complaints() {
         assert_eq!(scan(BOOT), []);
+    }
+
+    #[test]
+    fn a_processor_that_is_stopped_may_be_woken_when_the_power_goes_down_and_not_before() {
+        let warning = "\
+[    5.3] WARNING: arch/x86/kernel/apic/ipi.c:71 at native_smp_send_reschedule+0x23/0x30, CPU#2
+[    5.4] RIP: 0010:native_smp_send_reschedule+0x28/0x30
+[    5.4] ---[ end trace 0000000000000000 ]---
+";
+        let down = "[    5.2] reboot: Power down\n";
+        assert_eq!(scan(&format!("{BOOT}{down}{warning}")), []);
+        assert_eq!(kinds(&format!("{BOOT}{warning}{down}")), ["warning"]);
+        let other =
+            "[    5.3] WARNING: drivers/x.c:1 at x+0x1/0x2\n[    5.4] ---[ end trace 0 ]---\n";
+        assert_eq!(kinds(&format!("{BOOT}{down}{other}")), ["warning"]);
     }
 
     #[test]
