@@ -412,6 +412,14 @@ impl WriteBack {
         if !self.end_of_packet() {
             return Checksum::None;
         }
+        // The usual case, and the shortest way to tell.
+        if self.hi & (IPE | L4E) == 0 {
+            return if self.l4_checksum_checked() {
+                Checksum::Verified
+            } else {
+                Checksum::None
+            };
+        }
         let bad_ip = self.ip_checksum_checked() && self.ip_checksum_error();
         let bad_l4 = self.l4_checksum_checked() && self.l4_checksum_error();
         if bad_ip || bad_l4 {

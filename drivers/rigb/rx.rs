@@ -22,7 +22,7 @@ mod xsk;
 use core::mem::ManuallyDrop;
 
 use i82576::{
-    regs,
+    limits, regs,
     rx::{
         self as descriptor,
         WriteBack, //
@@ -68,11 +68,14 @@ use crate::{
     stats::QueueStats, //
 };
 
-/// Descriptors are posted in batches of this many.
-const REFILL_BATCH: u16 = 16;
+/// Descriptors are cleaned in batches of up to this many, and posted when there are as many: each time
+/// costs a doorbell.
+const BATCH: u16 = 16;
 
 /// With fewer descriptors posted than this no packet may fit, so no interrupt may come.
 const STARVED: u16 = 16;
+
+const _: () = assert!(limits::RING_MIN > BATCH + STARVED);
 
 /// An RX queue that is enabled in the device.
 struct EnabledQueue<'bound> {
@@ -286,32 +289,35 @@ impl<'bound> Running<'bound> {
             queue: ring.index,
         };
         let start = ring.next_to_clean;
-        let limit = (ring.len).contiguous(start, ring.posted().min(REFILL_BATCH));
-        let slots = usize::from(start)..usize::from(start) + usize::from(limit);
-        let mut batch = Batch::default();
-        let Some(slots) = ring.slots.get_mut(slots) else {
-            return batch;
+        // CAST: A batch is small. With no more descriptors than that there are no more packets.
+        let most = budget.min(BATCH.into()) as u16;
+        let limit = ring.len.contiguous(start, ring.posted().min(most));
+        let done = ring.descriptors.run(start.into(), limit.into());
+        // CAST: No more than `limit`.
+        let done = done
+            .take_while(|raw| descriptor::is_done(raw.read::<1>()))
+            .count() as u16;
+        let mut batch = Batch {
+            more: done != 0 && done == limit,
+            ..Batch::default()
         };
-        let descriptors = ring.descriptors.run(start.into(), limit.into());
-        let mut cleaned = 0;
+        let slots = usize::from(start)..usize::from(start) + usize::from(done);
+        let Some(slots) = ring.slots.get_mut(slots) else {
+            return Batch::default();
+        };
 
-        for (slot, raw) in slots.iter_mut().zip(descriptors) {
-            let hi = raw.read::<1>();
-
-            if batch.packets == budget || !descriptor::is_done(hi) {
-                break;
-            }
-            // The rest of the descriptor, and the buffers, are read after DD.
-            barrier::dma_mb(Read);
-            let lo = raw.read::<0>();
-            let write_back = WriteBack::from_raw(lo, hi);
+        // The rest of the descriptors, and the buffers, are read after DD.
+        barrier::dma_mb(Read);
+        for (slot, raw) in slots
+            .iter_mut()
+            .zip(ring.descriptors.run(start.into(), done.into()))
+        {
+            let write_back = WriteBack::from_raw(raw.read::<0>(), raw.read::<1>());
             let timestamp = timestamp(&write_back, clock.as_deref());
 
-            cleaned += 1;
-            let skb = match core::mem::replace(&mut ring.packet, Packet::Between) {
+            let skb = match ring.packet {
                 Packet::Between => builder.start(slot, &write_back, timestamp),
-                Packet::Assembling(skb) => builder.add(skb, slot, &write_back),
-                Packet::NoSkb => builder.add_for_program(slot, &write_back, timestamp),
+                _ => builder.add(ring.packet.take(), slot, &write_back, timestamp),
             };
             if !write_back.end_of_packet() {
                 ring.packet = skb.map_or(Packet::NoSkb, Packet::Assembling);
@@ -324,8 +330,7 @@ impl<'bound> Running<'bound> {
             }
         }
 
-        ring.next_to_clean = ring.len.after(start, cleaned);
-        batch.more = cleaned != 0 && cleaned == limit;
+        ring.next_to_clean = ring.len.after(start, done);
         batch
     }
 
@@ -341,9 +346,17 @@ impl<'bound> Running<'bound> {
         (self.stats.rx_packets.get(), self.stats.rx_bytes.get())
     }
 
-    /// Posts buffers. Returns whether the device has enough to go on.
+    /// Posts buffers, if there are enough to post. Returns whether the device has enough to go on.
+    #[inline]
     fn refill(&mut self, napi: &Receive<'_, Adapter<'bound>>) -> bool {
         let wanted = self.ring.unposted();
+
+        wanted < BATCH || self.post(napi, wanted)
+    }
+
+    /// Posts the `wanted` buffers. Returns as [`Self::refill`].
+    #[inline(never)]
+    fn post(&mut self, napi: &Receive<'_, Adapter<'bound>>, wanted: u16) -> bool {
         let filled = self.ring.fill(napi);
 
         if filled != 0 {

@@ -43,6 +43,14 @@ pub(super) enum Packet {
     NoSkb,
 }
 
+impl Packet {
+    /// Takes what there is, and leaves none.
+    #[inline]
+    pub(super) fn take(&mut self) -> Self {
+        core::mem::replace(self, Self::Between)
+    }
+}
+
 /// Builds packets from what descriptors bring.
 pub(super) struct RxBuilder<'a, 'bound> {
     pub(super) pools: &'a Pools<'bound>,
@@ -90,9 +98,18 @@ impl<'bound> RxBuilder<'_, 'bound> {
         }
     }
 
-    /// Adds what a further descriptor brought; `None` if the packet is dropped.
+    /// Adds what a further descriptor brought to `packet`; `None` if it is dropped.
     #[inline]
-    pub(super) fn add(&self, skb: RxSkb, slot: &mut Slot, write_back: &WriteBack) -> Option<RxSkb> {
+    pub(super) fn add(
+        &self,
+        packet: Packet,
+        slot: &mut Slot,
+        write_back: &WriteBack,
+        timestamp: Option<u64>,
+    ) -> Option<RxSkb> {
+        let Packet::Assembling(skb) = packet else {
+            return self.add_for_program(slot, write_back, timestamp);
+        };
         let Some(payloads) = &self.pools.payloads else {
             // Longer than the MTU.
             self.stats.rx_errors.add(1);
@@ -171,9 +188,10 @@ pub(super) fn metadata(
     };
     let rss = write_back.rss_type();
     let hash = match write_back.rss_hash() {
-        _ if !rss.is_hashed() || !features.contains(Features::RXHASH) => Hash::None,
+        _ if !features.contains(Features::RXHASH) => Hash::None,
         hash if rss.has_ports() => Hash::L4(hash),
-        hash => Hash::L3(hash),
+        hash if rss.is_hashed() => Hash::L3(hash),
+        _ => Hash::None,
     };
 
     if write_back.vlan_packet() {

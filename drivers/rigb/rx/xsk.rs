@@ -49,7 +49,7 @@ use super::{
     },
     EnabledQueue,
     Layout,
-    REFILL_BATCH,
+    BATCH,
     STARVED, //
 };
 use crate::{
@@ -249,7 +249,7 @@ impl<'bound> XskRunning<'bound> {
             cleaned += 1;
             packets += u32::from(write_back.end_of_packet());
             self.frame(index, &write_back, pool, napi);
-            if cleaned >= REFILL_BATCH {
+            if cleaned >= BATCH {
                 self.refill(pool);
                 cleaned = 0;
             }
