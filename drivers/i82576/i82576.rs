@@ -38,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 pub mod clock;
+pub mod contexts;
 pub mod filter;
 pub mod five_tuple;
 pub mod frame;

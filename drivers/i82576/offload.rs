@@ -22,6 +22,9 @@ use crate::{
     },
 };
 
+/// Bytes of the longest TCP header.
+pub const MAX_TCP_HEADER: u32 = 60;
+
 /// Bytes of a UDP header.
 pub const UDP_HEADER: u32 = 8;
 
@@ -97,6 +100,13 @@ impl Headers {
     }
 }
 
+/// Which of the queue's contexts (IDX) a frame uses. A stream's segments have one of their own, so
+/// that its acknowledgements don't change it ([`Contexts`](crate::contexts::Contexts)).
+#[inline]
+const fn context_of(tso: bool) -> u8 {
+    tso as u8
+}
+
 /// What the device does with a frame beside sending it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Offload {
@@ -154,7 +164,7 @@ impl Offload {
                 l4: headers.l4,
                 l4_len: headers.l4_len as u8,
                 mss,
-                queue_index: 0,
+                queue_index: context_of(tso),
             }),
             header: headers.len(),
             packets,
@@ -187,7 +197,7 @@ impl Offload {
                 l4: L4::Udp,
                 l4_len: 0,
                 mss: 0,
-                queue_index: 0,
+                queue_index: context_of(false),
             },
         };
 
@@ -270,7 +280,7 @@ impl Offload {
             vlan: self.vlan,
             timestamp: self.timestamp,
             context: false,
-            queue_index: 0,
+            queue_index: context_of(self.tso),
         }
     }
 }

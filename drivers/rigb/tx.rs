@@ -14,6 +14,7 @@ mod xsk;
 use core::mem::MaybeUninit;
 
 use i82576::{
+    contexts::Contexts,
     limits,
     offload::{
         Offload,
@@ -187,6 +188,7 @@ impl<'bound> Ring<'bound> {
         let transmitter = Transmitter {
             queue: queue.clone(),
             slots: self.producer,
+            contexts: Contexts::new(),
             parent: adapter.parent,
             clock: adapter.clock.clone(),
             stats: stats.clone(),
@@ -209,6 +211,7 @@ impl<'bound> Ring<'bound> {
 pub(crate) struct Transmitter<'bound> {
     queue: Arc<EnabledQueue<'bound>>,
     slots: spsc::Producer<Slot<'bound>>,
+    contexts: Contexts,
     parent: &'bound Device<Bound>,
     clock: Option<Arc<clock::Registration<'bound>>>,
     stats: Arc<QueueStats>,
@@ -234,7 +237,7 @@ impl<'bound> Transmitter<'bound> {
         let last = match self.map(parts, len, &offload) {
             Ok(last) => last,
             Err(error) => {
-                while self.slots.unpush().is_some() {}
+                self.take_back();
                 if let (true, Some(clock)) = (offload.wants_timestamp(), &self.clock) {
                     clock.forget(self.queue.index);
                 }
@@ -254,6 +257,13 @@ impl<'bound> Transmitter<'bound> {
         }
         self.count(&offload, len, bytes);
         Ok(bytes)
+    }
+
+    /// Takes back what was pushed of a frame.
+    #[cold]
+    fn take_back(&mut self) {
+        while self.slots.unpush().is_some() {}
+        self.contexts = Contexts::new();
     }
 
     /// Has `skb` wait for the device's timestamp, if there is one for it.
@@ -296,8 +306,11 @@ impl<'bound> Transmitter<'bound> {
         let mut net_iovs = 0;
         let mut last = None;
 
-        if let Some(context) = offload.context() {
-            self.push(None, context.encode())?;
+        if let Some(raw) = offload
+            .context()
+            .and_then(|needed| self.contexts.set(needed))
+        {
+            self.push(None, raw)?;
         }
         for mapping in parts {
             let mapping = mapping?;
@@ -317,7 +330,9 @@ impl<'bound> Transmitter<'bound> {
         let (last, raw) = last.ok_or(EINVAL)?;
 
         self.queue.descriptors.write(last, descriptor::ended(raw));
-        self.stats.tx_net_iovs.add(net_iovs);
+        if net_iovs != 0 {
+            self.stats.tx_net_iovs.add(net_iovs);
+        }
         Ok(last)
     }
 

@@ -199,6 +199,7 @@ fn a_segmentation_is_asked_for_with_its_size_and_both_checksums() {
         l4: L4::Tcp,
         l4_len: 32,
         mss: 1448,
+        queue_index: 1,
         ..Context::default()
     };
     assert_eq!(offload.context(), Some(&expected));

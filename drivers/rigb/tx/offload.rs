@@ -8,6 +8,7 @@ use i82576::{
         Headers,
         Offload,
         Segmentation,
+        MAX_TCP_HEADER,
         UDP_HEADER, //
     },
     tx::{
@@ -31,16 +32,16 @@ const SEGMENTATION: Features = Features::TSO
     .with(Features::TSO6)
     .with(Features::UDP_SEGMENTATION);
 
-/// The headers of a frame that needs a checksum; `None` for a protocol that the device does not
-/// know.
-fn headers(skb: &SkbRef<'_>) -> Option<Headers> {
+/// The headers of a frame that needs a checksum, one of TCP with `tcp_header` bytes; `None` for a
+/// protocol that the device does not know.
+fn headers(skb: &SkbRef<'_>, tcp_header: impl FnOnce() -> u32) -> Option<Headers> {
     let l4 = l4_by_checksum_offset(skb.checksum_offset())?;
 
     Some(Headers {
         network: skb.network_offset(),
         transport: skb.transport_offset(),
         l4_len: match l4 {
-            L4::Tcp => skb.tcp_header_len(),
+            L4::Tcp => tcp_header(),
             _ => UDP_HEADER,
         },
         ip: if skb.protocol() == skb::ETH_P_IP {
@@ -80,7 +81,7 @@ fn checksum(skb: &mut TxSkb) -> Result<Offload> {
         mss: gso.mss,
         segments: gso.segments,
     });
-    let headers = headers(skb).ok_or(EINVAL)?;
+    let headers = headers(skb, || skb.tcp_header_len()).ok_or(EINVAL)?;
     let offload = Offload::new(&headers, segmentation).ok_or(EINVAL)?;
 
     if offload.segments() {
@@ -94,7 +95,8 @@ pub(crate) fn supported(skb: &SkbRef<'_>, features: Features) -> Features {
     if !skb.needs_checksum() {
         return features;
     }
-    match headers(skb) {
+    // The longest is as good here, and saves a look at the header.
+    match headers(skb, || MAX_TCP_HEADER) {
         Some(headers) if headers.can_segment() => features,
         Some(headers) if headers.can_checksum() => features.without(SEGMENTATION),
         _ => features.without(CHECKSUMS.with(SEGMENTATION).with(Features::VLAN_INSERT)),

@@ -37,7 +37,7 @@ impl Transmitter<'_> {
         let parts = TxMappings::of_frame(self.parent, frame, limits::MAX_TX_FRAGMENT);
 
         self.map(parts, len, &Offload::NONE)
-            .inspect_err(|_| while self.slots.unpush().is_some() {})
+            .inspect_err(|_| self.take_back())
     }
 }
 
