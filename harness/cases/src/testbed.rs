@@ -365,6 +365,18 @@ impl Testbed {
         })?)
     }
 
+    /// Changes the number of transmit descriptors.
+    pub fn set_transmit_ring(&self, station: Station, descriptors: u32) -> Result {
+        Ok(self.guest.call(SetRings {
+            ns: station.ns,
+            interface: station.name(),
+            rx: None,
+            tx: Some(descriptors),
+            data_split: None,
+            hds_thresh: None,
+        })?)
+    }
+
     /// Turns features on or off, by their kernel names.
     pub fn set_features(&self, station: Station, features: &[(&str, bool)]) -> Result {
         Ok(self.guest.call(SetFeatures {

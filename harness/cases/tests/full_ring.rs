@@ -3,9 +3,9 @@
 //! A full TX ring: its queue stops, is woken, and loses nothing.
 
 use cases::{Family, Result, Testbed};
-use protocol::{UdpSink, UdpSource, kernel::WriteFile, netdev::QueueKind, rings::SetRings};
+use protocol::{UdpSink, UdpSource, kernel::WriteFile, netdev::QueueKind};
 
-/// The shortest ring. A datagram takes at least two descriptors.
+/// The shortest ring. A queue stops while fewer descriptors are free than the longest frame takes.
 const RING: u32 = 64;
 
 const SENDS: u64 = 20;
@@ -16,14 +16,7 @@ const DATAGRAMS: u32 = 60;
 #[test]
 fn a_full_ring_stops_its_queue_until_frames_are_completed() -> Result {
     let bed = Testbed::options().boot("full-ring")?;
-    bed.guest.call(SetRings {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        rx: None,
-        tx: Some(RING),
-        data_split: None,
-        hds_thresh: None,
-    })?;
+    bed.set_transmit_ring(bed.local, RING)?;
     // Byte queue limits would stop the queue before the ring is full.
     for queue in 0..2 {
         bed.guest.call(WriteFile {

@@ -75,7 +75,9 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
     let gigabit = offered()?;
     assert_ne!(gigabit, everything);
     let flows = bed.both_ways(MIB)?;
-    // Only a full queue times out. TCP's data in flight may not fill one.
+    // Only a full queue times out. TCP's data in flight may not fill one, and a socket's datagrams only
+    // a short one.
+    bed.set_transmit_ring(bed.local, 64)?;
     let port = bed.port();
     let datagrams = bed.guest.start(UdpSink {
         ns: bed.peer.ns,
