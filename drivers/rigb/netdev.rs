@@ -168,13 +168,20 @@ impl<'bound> Driver for Adapter<'bound> {
         Ok(())
     }
 
-    fn fix_features(_dev: Locked<'_, Self>, control: &mut Control, features: Features) -> Features {
-        // One bit of the device controls both.
-        let features = if features.contains(Features::VLAN_STRIP) {
+    fn fix_features(dev: Locked<'_, Self>, control: &mut Control, features: Features) -> Features {
+        // One bit of the device (CTRL.VME) controls both.
+        let fixed = if features.contains(Features::VLAN_STRIP) {
             features.with(Features::VLAN_INSERT)
         } else {
             features.without(Features::VLAN_INSERT)
         };
+        if fixed != features {
+            dev_info!(
+                dev.device().driver().parent,
+                "tx-vlan-hw-insert follows rx-vlan-hw-parse: the device can't have one alone\n"
+            );
+        }
+        let features = fixed;
 
         if control.segments_udp == Some(false) {
             features.without(Features::UDP_SEGMENTATION)
