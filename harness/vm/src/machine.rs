@@ -14,6 +14,9 @@ use crate::{Error, Guest, Images, Result, Topology, Wire};
 /// Environment variable that overrides [`Machine::hypervisor`]: `kvm` or `tcg`.
 const HYPERVISOR_ENV: &str = "NOBOUNCE_ACCEL";
 
+/// The NICs of a machine that asks for no others: an Intel 82576.
+const NIC: &str = "igb";
+
 /// What executes a counted guest's instructions.
 const COUNTED: &[&str] = &["tcg,thread=single"];
 
@@ -85,7 +88,7 @@ pub struct Export {
     pub writable: bool,
 }
 
-/// A machine that can be booted: a PC (q35) with wires, each with an `igb` at both ends, and an
+/// A machine that can be booted: a PC (q35) with wires, each with a NIC at both ends, and an
 /// accelerator if asked for: an `ivshmem-plain`, whose memory is behind a BAR and is the host's too.
 #[derive(Debug, Clone)]
 pub struct Machine {
@@ -95,6 +98,7 @@ pub struct Machine {
     pub(crate) memory_mib: u64,
     pub(crate) cpus: u32,
     pub(crate) wires: u8,
+    pub(crate) nic: String,
     pub(crate) accelerator_mib: Option<u64>,
     pub(crate) disk: Option<PathBuf>,
     pub(crate) exports: Vec<Export>,
@@ -119,6 +123,7 @@ impl Machine {
             memory_mib: 1024,
             cpus: 2,
             wires: 1,
+            nic: NIC.to_owned(),
             accelerator_mib: None,
             disk: None,
             exports: Vec::new(),
@@ -151,6 +156,13 @@ impl Machine {
     #[must_use]
     pub fn wire_count(mut self, wires: u8) -> Self {
         self.wires = wires;
+        self
+    }
+
+    /// QEMU's device for the NICs, with properties if there are any: `e1000e`, `igb,rombar=0`.
+    #[must_use]
+    pub fn nic(mut self, device: &str) -> Self {
+        self.nic = device.to_owned();
         self
     }
 

@@ -133,7 +133,8 @@ pub(crate) fn arguments(
 
     let mut ports = Ports::new(machine.topology, &mut arguments);
     for wire in machine.wires() {
-        add_wire(&mut arguments, &mut ports, wire, run, machine.snap_length);
+        let (device, snap_length) = (&machine.nic, machine.snap_length);
+        add_wire(&mut arguments, &mut ports, wire, run, device, snap_length);
     }
     if let Some((mib, fd)) = machine.accelerator_mib.zip(fds.accelerator) {
         arguments.add("-object", memory("accelerator-memory", mib, fd));
@@ -195,6 +196,7 @@ fn add_wire(
     ports: &mut Ports,
     wire: Wire,
     run: &RunDir,
+    device: &str,
     snap_length: u32,
 ) {
     let Wire(hub) = wire;
@@ -205,7 +207,7 @@ fn add_wire(
         let mac = wire.mac(end);
         arguments.add(
             "-device",
-            format!("igb,id={nic},bus={port},netdev={netdev},mac={mac}"),
+            format!("{device},id={nic},bus={port},netdev={netdev},mac={mac}"),
         );
     }
     arguments.add(
@@ -272,8 +274,8 @@ mod tests {
         let run = RunDir::create(&root, "arguments").unwrap();
         let mut arguments = Arguments::default();
         let mut ports = Ports::new(Topology::RootPorts, &mut arguments);
-        add_wire(&mut arguments, &mut ports, Wire(0), &run, 128);
-        add_wire(&mut arguments, &mut ports, Wire(1), &run, 128);
+        add_wire(&mut arguments, &mut ports, Wire(0), &run, "igb", 128);
+        add_wire(&mut arguments, &mut ports, Wire(1), &run, "igb", 128);
         std::fs::remove_dir_all(root).unwrap();
         let all: Vec<_> = arguments
             .0

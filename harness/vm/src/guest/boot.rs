@@ -230,6 +230,7 @@ impl Started {
             resumed,
             call_timeout: machine.call_timeout,
             wires: machine.wires,
+            nic: machine.nic.clone(),
             expected: Mutex::default(),
             finished: false,
         })

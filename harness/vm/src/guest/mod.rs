@@ -53,6 +53,8 @@ pub struct Guest {
     resumed: bool,
     call_timeout: Duration,
     wires: u8,
+    /// As [`Machine::nic`](crate::Machine::nic).
+    nic: String,
     expected: Mutex<Vec<Expectation>>,
     finished: bool,
 }

@@ -67,13 +67,17 @@ impl Guest {
     ///
     /// [`crate::Error::Monitor`].
     pub fn plug(&self, wire: Wire, end: End) -> Result<()> {
-        let nic = json!({
-            "driver": "igb",
+        let mut device = self.nic.split(',');
+        let mut nic = json!({
+            "driver": device.next(),
             "id": wire.nic(end),
             "bus": wire.port(end),
             "netdev": wire.netdev(end),
             "mac": wire.mac(end).to_string(),
         });
+        for (name, value) in device.filter_map(|property| property.split_once('=')) {
+            nic[name] = value.into();
+        }
         self.monitor("device_add", nic).map(drop)
     }
 }
