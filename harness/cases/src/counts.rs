@@ -80,7 +80,8 @@ impl Testbed {
             ns: station.ns,
             interface: station.name(),
         })?;
-        all.get(name)
+        let called = self.nic.counter(name).unwrap_or(name);
+        all.get(called)
             .copied()
             .ok_or_else(|| crate::CaseError::new(format!("no statistic {name} in {all:?}")))
     }

@@ -8,12 +8,14 @@ use protocol::rings::DataSplit;
 use vm::{Export, Hypervisor, Images, Machine, Topology};
 
 use crate::{
-    Result, Testbed,
+    Ability, Nic, Result, Testbed,
+    nic::Needs,
+    skip,
     station::{FAR_WIRE, Station},
     unfinished::Unfinished,
 };
 
-/// The NIC drivers that a testbed can load.
+/// The NIC drivers that a case can ask for by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
     /// Ours.
@@ -25,13 +27,19 @@ pub enum Driver {
 }
 
 impl Driver {
-    /// Its modules, in load order.
-    pub(crate) fn modules(self) -> &'static [&'static str] {
-        match self {
-            Self::Rigb => &["rigb"],
-            Self::Igb => &["i2c-core", "i2c-algo-bit", "igb"],
-            Self::Rwire => &["rwire"],
-        }
+    /// The description of its NIC.
+    ///
+    /// # Panics
+    ///
+    /// If the committed description is wrong, which a test would show.
+    #[must_use]
+    pub fn nic(self) -> Nic {
+        let text = match self {
+            Self::Rigb => include_str!("../../nics/rigb.toml"),
+            Self::Igb => include_str!("../../nics/igb.toml"),
+            Self::Rwire => include_str!("../../nics/rwire.toml"),
+        };
+        Nic::parse(text).expect("the description of a driver of the tree is right")
     }
 
     /// The module's name.
@@ -54,7 +62,9 @@ pub const ACCELERATOR_MIB: u64 = 64;
 /// What a testbed is made of.
 #[derive(Debug, Clone)]
 pub struct Options {
-    driver: Driver,
+    /// The one that the environment names, if there is none.
+    driver: Option<Driver>,
+    needs: Needs,
     transmit_queue: Option<u32>,
     counted: bool,
     memory_mib: u64,
@@ -82,7 +92,8 @@ impl Default for Options {
     /// Two processors, MTU 1500, header split off.
     fn default() -> Self {
         Self {
-            driver: Driver::Rigb,
+            driver: None,
+            needs: Needs::default(),
             transmit_queue: None,
             counted: false,
             memory_mib: 1024,
@@ -109,10 +120,32 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The driver of both NICs.
+    /// The driver of both NICs, whatever the NIC under test is.
     #[must_use]
     pub fn driver(mut self, driver: Driver) -> Self {
-        self.driver = driver;
+        self.driver = Some(driver);
+        self
+    }
+
+    /// What the case needs, beside what follows from the other options: it is skipped for a NIC that
+    /// lacks it.
+    #[must_use]
+    pub fn needs(mut self, abilities: impl IntoIterator<Item = Ability>) -> Self {
+        self.needs.abilities.extend(abilities);
+        self
+    }
+
+    /// As [`Self::needs`], for an MTU that the case sets later.
+    #[must_use]
+    pub fn needs_mtu(mut self, mtu: u32) -> Self {
+        self.needs.mtu = self.needs.mtu.max(mtu);
+        self
+    }
+
+    /// As [`Self::needs`], for counters of the driver ([`Testbed::statistic`]).
+    #[must_use]
+    pub fn needs_counters(mut self, names: impl IntoIterator<Item = &'static str>) -> Self {
+        self.needs.counters.extend(names);
         self
     }
 
@@ -157,14 +190,14 @@ impl Options {
     #[must_use]
     pub fn mtu(mut self, mtu: u32) -> Self {
         self.mtu = mtu;
-        self
+        self.needs_mtu(mtu)
     }
 
     /// Turns header split on for the NIC under test.
     #[must_use]
     pub fn header_split(mut self) -> Self {
         self.header_split = true;
-        self
+        self.needs([Ability::HeaderSplit])
     }
 
     /// Memory of the accelerator in MiB, a power of two, instead of [`ACCELERATOR_MIB`].
@@ -179,7 +212,7 @@ impl Options {
     #[must_use]
     pub fn accelerator(mut self, topology: Topology) -> Self {
         self.accelerator = Some(topology);
-        self
+        self.needs([Ability::Dma])
     }
 
     /// Puts the stations on two wires, each with another NIC for an XDP program that connects the
@@ -195,7 +228,7 @@ impl Options {
     #[must_use]
     pub fn hot_plug(mut self) -> Self {
         self.hot_plug = true;
-        self
+        self.needs([Ability::Unplug])
     }
 
     /// Makes the guest's kernel copy all that devices read and write, as it must where they cannot
@@ -203,7 +236,7 @@ impl Options {
     #[must_use]
     pub fn bounce_buffers(mut self) -> Self {
         self.bounce_buffers = true;
-        self
+        self.needs([Ability::Dma])
     }
 
     /// Turns off DMA debugging, and only that, in the debug kernel because of
@@ -274,6 +307,9 @@ impl Options {
     /// Boots a guest with the images named by the environment, and brings both NICs up. The case
     /// must end with [`Testbed::finish`].
     pub fn boot(self, name: &str) -> Result<Testbed> {
+        if let Some(lacking) = Nic::from_env()?.lacks(&self.needs) {
+            skip::skip(&lacking)?;
+        }
         let mut bed = self.snapshot().boot_images(Images::from_env()?, name)?;
         bed.unfinished = Some(Unfinished::new());
         Ok(bed)
@@ -282,6 +318,10 @@ impl Options {
     /// As [`Options::boot`], with these images, for a program that need not call
     /// [`Testbed::finish`].
     pub fn boot_images(self, images: Images, name: &str) -> Result<Testbed> {
+        let nic = match self.driver {
+            Some(driver) => driver.nic(),
+            None => Nic::from_env()?,
+        };
         let mut machine = Machine::new(images, name)
             .cpus(self.cpus)
             .memory_mib(self.memory_mib);
@@ -291,6 +331,9 @@ impl Options {
         }
         if self.two_wires || self.control_wire {
             machine = machine.wire_count(2);
+        }
+        if let Some(device) = &nic.device {
+            machine = machine.nic(device);
         }
         if self.two_wires {
             peer.wire = FAR_WIRE;
@@ -342,7 +385,7 @@ impl Options {
         let guest = machine.boot()?;
         let bed = Testbed {
             unfinished: None,
-            driver: self.driver,
+            nic,
             transmit_queue: self.transmit_queue,
             guest,
             local: Station::LOCAL,

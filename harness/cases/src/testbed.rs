@@ -19,7 +19,7 @@ use protocol::{
 use vm::{End, Guest, Topology, Verdict};
 
 use crate::{
-    CaseError, Driver, Family, KernelFault, Options, Result, Station,
+    Ability, CaseError, Family, KernelFault, Nic, Options, Result, Station,
     station::{FAR_WIRE, WIRE},
     unfinished::Unfinished,
 };
@@ -44,7 +44,7 @@ pub struct Testbed {
     pub local: Station,
     /// The other one, in its own namespace.
     pub peer: Station,
-    pub(crate) driver: Driver,
+    pub(crate) nic: Nic,
     pub(crate) transmit_queue: Option<u32>,
     pub(crate) mtu: u32,
     pub(crate) ports: AtomicU16,
@@ -59,17 +59,37 @@ impl Testbed {
 
     /// A guest for device memory: MTU 9000, header split on, all TCP steered to queue 1.
     pub fn devmem(name: &str) -> Result<Self> {
-        let bed = Self::options().mtu(9000).header_split().boot(name)?;
+        let bed = Self::devmem_options().boot(name)?;
         bed.steer(bed.local, &[1])?;
         Ok(bed)
     }
 
+    /// What [`Testbed::devmem`] boots.
+    #[must_use]
+    pub fn devmem_options() -> Options {
+        let needs = [Ability::DevmemRx, Ability::Rss];
+        Self::options().mtu(9000).header_split().needs(needs)
+    }
+
     /// As [`Testbed::devmem`], with an accelerator.
     pub fn accelerator(topology: Topology, name: &str) -> Result<Self> {
-        let options = Self::options().mtu(9000).header_split();
-        let bed = options.accelerator(topology).boot(name)?;
+        let options = Self::devmem_options().accelerator(topology);
+        let bed = options.boot(name)?;
         bed.steer(bed.local, &[1])?;
         Ok(bed)
+    }
+
+    /// Whether the NIC under test can do this, for what a case looks at by the way. What it is about
+    /// is in [`Options::needs`].
+    #[must_use]
+    pub fn can(&self, ability: Ability) -> bool {
+        self.nic.can(ability)
+    }
+
+    /// The driver's module.
+    #[must_use]
+    pub fn driver(&self) -> &str {
+        self.nic.driver()
     }
 
     /// Both stations, in the order local, peer.
@@ -91,9 +111,9 @@ impl Testbed {
 
     /// Loads the driver, and waits for the interfaces that it registers.
     pub fn load_driver(&self) -> Result {
-        for name in self.driver.modules() {
+        for name in &self.nic.load {
             self.guest.call(LoadModule {
-                name: (*name).to_owned(),
+                name: name.clone(),
                 parameters: String::new(),
             })?;
         }
@@ -103,13 +123,21 @@ impl Testbed {
         Ok(())
     }
 
+    /// Unloads the driver, and what was loaded for it.
+    pub fn unload_driver(&self) -> Result {
+        for name in self.nic.load.iter().rev() {
+            self.guest.call(UnloadModule { name: name.clone() })?;
+        }
+        Ok(())
+    }
+
     /// Waits for a station's new interface, and moves it into its namespace.
     pub fn take_in(&self, station: Station) -> Result {
-        let found = match (self.driver, station.end) {
+        let found = match (&self.nic.device, station.end) {
             // They have random addresses, and are there as soon as the module is loaded.
-            (Driver::Rwire, End::Local) => "eth0".to_owned(),
-            (Driver::Rwire, End::Peer) => "eth1".to_owned(),
-            (Driver::Rigb | Driver::Igb, _) => {
+            (None, End::Local) => "eth0".to_owned(),
+            (None, End::Peer) => "eth1".to_owned(),
+            (Some(_), _) => {
                 self.guest
                     .call(WaitInterface {
                         ns: Ns::Local,

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cases::{ACCELERATOR, ACCELERATOR_MIB, Family, Result, Testbed};
+use cases::{ACCELERATOR, ACCELERATOR_MIB, Ability, Family, Result, Testbed};
 use protocol::{Memory, kernel::FreeDeferred};
 use vm::Topology;
 
@@ -173,7 +173,11 @@ fn all_of_an_accelerators_memory_is_given_out_and_comes_back() -> Result {
 #[test]
 fn a_udmabuf_and_an_accelerators_memory_are_bound_side_by_side() -> Result {
     let bytes = 8 * MIB;
-    let options = Testbed::options().cpus(3).mtu(9000).header_split();
+    let options = Testbed::options()
+        .needs([Ability::DevmemRx])
+        .cpus(3)
+        .mtu(9000)
+        .header_split();
     let bed = options
         .accelerator(Topology::Switch)
         .boot("accelerator-side-by-side")?;

@@ -3,7 +3,7 @@
 //! Changing the number of queue pairs: under traffic, alongside bindings and RSS tables, and
 //! refused where it must be.
 
-use cases::{Family, Result, Testbed, assert_refused, finish};
+use cases::{Ability, Family, Result, Testbed, assert_refused, finish};
 use protocol::{
     Memory, Ns,
     kernel::{ReadFile, WriteFile},
@@ -85,7 +85,10 @@ fn assert_only_grows(bed: &Testbed, before: &mut Vec<(String, u64)>) -> Result {
 
 #[test]
 fn queue_pairs_come_and_go_under_traffic_and_nothing_runs_backwards() -> Result {
-    let bed = Testbed::options().cpus(CPUS).boot("channels-traffic")?;
+    let bed = Testbed::options()
+        .needs([Ability::Channels])
+        .cpus(CPUS)
+        .boot("channels-traffic")?;
     let mut seen = Vec::new();
     assert_pairs(&bed, CPUS)?;
     assert_only_grows(&bed, &mut seen)?;
@@ -132,7 +135,10 @@ fn queue_pairs_come_and_go_under_traffic_and_nothing_runs_backwards() -> Result 
 /// take queues that wait for others for hung ones.
 #[test]
 fn the_rings_of_all_pairs_change_under_traffic() -> Result {
-    let bed = Testbed::options().cpus(CPUS).boot("channels-rings")?;
+    let bed = Testbed::options()
+        .needs([Ability::Channels])
+        .cpus(CPUS)
+        .boot("channels-rings")?;
     set(&bed, PAIRS)?;
     let stream = bed.stream(bed.local, bed.peer, Family::V4);
     let mut sink = stream.sink(&bed)?;
@@ -155,6 +161,7 @@ fn the_rings_of_all_pairs_change_under_traffic() -> Result {
 #[test]
 fn what_the_device_cannot_do_and_what_is_in_use_is_refused() -> Result {
     let bed = Testbed::options()
+        .needs([Ability::Channels])
         .cpus(CPUS)
         .header_split()
         .boot("channels-refused")?;
@@ -206,7 +213,10 @@ fn what_the_device_cannot_do_and_what_is_in_use_is_refused() -> Result {
 
 #[test]
 fn the_number_of_pairs_and_their_interrupts_affinity_outlive_what_else_changes() -> Result {
-    let bed = Testbed::options().cpus(CPUS).boot("channels-kept")?;
+    let bed = Testbed::options()
+        .needs([Ability::Channels])
+        .cpus(CPUS)
+        .boot("channels-kept")?;
     let napis = bed.guest.call(ListNapis {
         ns: bed.local.ns,
         interface: bed.local.name(),

@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 
-use cases::{CaseError, Family, Frame, Result, Station, Testbed};
+use cases::{Ability, CaseError, Family, Frame, Result, Station, Testbed};
 use protocol::{Memory, Payload, UdpSink, UdpSource, netdev::QueueKind, rings::DataSplit};
 
 const MIB: u64 = 1 << 20;
@@ -35,7 +35,9 @@ fn disbelieved(bed: &Testbed) -> Result<u64> {
 
 #[test]
 fn the_stack_drops_tcp_segments_with_a_wrong_checksum_and_takes_right_ones() -> Result {
-    let bed = Testbed::options().boot("checksum-tcp")?;
+    let bed = Testbed::options()
+        .needs([Ability::HeaderSplit, Ability::QueueStatistics])
+        .boot("checksum-tcp")?;
     for split in [DataSplit::Off, DataSplit::On] {
         bed.set_header_split(bed.local, split)?;
         for family in Family::BOTH {
@@ -64,7 +66,9 @@ fn the_stack_drops_tcp_segments_with_a_wrong_checksum_and_takes_right_ones() -> 
 
 #[test]
 fn the_stack_verifies_what_the_device_is_not_asked_to() -> Result {
-    let bed = Testbed::options().boot("checksum-off")?;
+    let bed = Testbed::options()
+        .needs([Ability::RxChecksum])
+        .boot("checksum-off")?;
     bed.set_features(bed.local, &[("rx-checksum", false)])?;
     for family in Family::BOTH {
         let segment = || Frame::tcp(bed.peer, bed.local, family, bed.port(), PAYLOAD);
@@ -85,7 +89,9 @@ fn the_stack_verifies_what_the_device_is_not_asked_to() -> Result {
 
 #[test]
 fn a_datagram_with_a_wrong_checksum_is_not_delivered() -> Result {
-    let bed = Testbed::options().boot("checksum-udp")?;
+    let bed = Testbed::options()
+        .needs([Ability::QueueStatistics])
+        .boot("checksum-udp")?;
     let (seed, number) = (7, 0u64);
     // As `UdpSource` makes them: a number and the seed's payload.
     let mut datagram = number.to_le_bytes().to_vec();
@@ -156,7 +162,10 @@ fn port_of_checksum_zero(
 
 #[test]
 fn a_checksum_that_comes_out_as_zero_is_sent_as_its_complement() -> Result {
-    let bed = Testbed::options().boot("checksum-zero")?;
+    let bed = Testbed::options()
+        .needs([Ability::QueueStatistics])
+        .needs_counters(["tx_csum"])
+        .boot("checksum-zero")?;
     bed.set_features(bed.peer, &[("rx-checksum", false)])?;
 
     let seed = 7;

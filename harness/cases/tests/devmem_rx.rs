@@ -2,14 +2,19 @@
 
 //! Receive into device memory.
 
-use cases::{Family, Result, Stream, Testbed};
+use cases::{Ability, Family, Result, Stream, Testbed};
 use protocol::{Memory, Release, netdev::QueueKind};
 
 const MIB: u64 = 1 << 20;
 
 fn payload_is_received(mtu: u32, family: Family, name: &str) -> Result {
     let bytes = 16 * MIB;
-    let bed = Testbed::options().mtu(mtu).header_split().boot(name)?;
+    let bed = Testbed::options()
+        .needs([Ability::DevmemRx])
+        .needs_counters(["rx_unsplit_dropped"])
+        .mtu(mtu)
+        .header_split()
+        .boot(name)?;
     bed.steer(bed.local, &[1])?;
     let before = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
 

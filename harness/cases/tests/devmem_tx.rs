@@ -2,13 +2,17 @@
 
 //! Send from device memory.
 
-use cases::{Family, Result, Testbed};
+use cases::{Ability, Family, Result, Testbed};
 
 const MIB: u64 = 1 << 20;
 
 fn payload_is_sent(mtu: u32, family: Family, chunk: u32, name: &str) -> Result {
     let bytes = 16 * MIB;
-    let bed = Testbed::options().mtu(mtu).boot(name)?;
+    let bed = Testbed::options()
+        .needs([Ability::DevmemTx])
+        .needs_counters(["tx_net_iovs"])
+        .mtu(mtu)
+        .boot(name)?;
 
     let stream = bed.stream(bed.local, bed.peer, family);
     let sent = stream.send_devmem(&bed, bytes, 4 * MIB, chunk, |_| ())?;
@@ -55,7 +59,10 @@ fn sends_of_odd_sizes_arrive_as_they_are_in_the_dma_buf() -> Result {
 
 #[test]
 fn payload_arrives_without_segmentation_offload() -> Result {
-    let bed = Testbed::options().boot("devmem-tx-no-tso")?;
+    let bed = Testbed::options()
+        .needs([Ability::DevmemTx])
+        .needs_counters(["tx_tso"])
+        .boot("devmem-tx-no-tso")?;
     bed.set_features(
         bed.local,
         &[

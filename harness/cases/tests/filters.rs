@@ -2,7 +2,7 @@
 
 //! What the device accepts: its own address, addresses that were added, and receive modes.
 
-use cases::{Result, Testbed};
+use cases::{Ability, Result, Testbed};
 use protocol::{
     link::{AddFilter, RemoveFilter, SetMac, SetReceiveMode},
     net::Mac,
@@ -22,7 +22,9 @@ fn other(number: u8) -> Mac {
 
 #[test]
 fn the_device_lets_in_what_was_asked_for_and_nothing_else() -> Result {
-    let bed = Testbed::options().boot("filters")?;
+    let bed = Testbed::options()
+        .needs([Ability::MacFilter])
+        .boot("filters")?;
     let own = bed.local.mac();
     let check = |mac, wanted, what| bed.assert_filter(mac, &[], own, wanted, what);
     let add = |mac| {

@@ -2,7 +2,7 @@
 
 //! A full TX ring: its queue stops, is woken, and loses nothing.
 
-use cases::{Family, Result, Testbed};
+use cases::{Ability, Family, Result, Testbed};
 use protocol::{UdpSink, UdpSource, kernel::WriteFile, netdev::QueueKind};
 
 /// The shortest ring. A queue stops while fewer descriptors are free than the longest frame takes.
@@ -15,7 +15,9 @@ const DATAGRAMS: u32 = 60;
 /// queue stops: however fast both are, the ring fills up in the middle of each batch.
 #[test]
 fn a_full_ring_stops_its_queue_until_frames_are_completed() -> Result {
-    let bed = Testbed::options().boot("full-ring")?;
+    let bed = Testbed::options()
+        .needs([Ability::QueueStatistics, Ability::RingSizes])
+        .boot("full-ring")?;
     bed.set_transmit_ring(bed.local, RING)?;
     // Byte queue limits would stop the queue before the ring is full.
     for queue in 0..2 {

@@ -4,7 +4,7 @@
 
 use std::{thread, time::Duration};
 
-use cases::{Family, Result, Station, Testbed, finish};
+use cases::{Ability, Family, Result, Station, Testbed, finish};
 use protocol::{
     Release,
     rings::{DataSplit, GetRings, Rings, SetRings},
@@ -21,7 +21,10 @@ fn rings(bed: &Testbed, station: Station) -> Result<Rings> {
 
 #[test]
 fn header_split_goes_on_and_off_under_traffic_and_loses_no_data() -> Result {
-    let bed = Testbed::options().boot("header-split-toggle")?;
+    let bed = Testbed::options()
+        .needs([Ability::HeaderSplit])
+        .needs_counters(["rx_split"])
+        .boot("header-split-toggle")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.sink(&bed)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
@@ -61,6 +64,7 @@ fn header_split_goes_on_and_off_under_traffic_and_loses_no_data() -> Result {
 #[test]
 fn what_cannot_be_split_arrives_too() -> Result {
     let bed = Testbed::options()
+        .needs([Ability::QueueStatistics])
         .mtu(9000)
         .header_split()
         .boot("header-split-others")?;
@@ -92,6 +96,8 @@ const LONG: u16 = 248;
 #[test]
 fn packets_with_headers_too_long_to_split_arrive_too() -> Result {
     let bed = Testbed::options()
+        .needs([Ability::QueueStatistics])
+        .needs_counters(["rx_unsplit_dropped"])
         .header_split()
         .boot("header-split-long")?;
     let mut stream = bed.stream(bed.peer, bed.local, Family::V6);
@@ -105,6 +111,8 @@ fn packets_with_headers_too_long_to_split_arrive_too() -> Result {
 #[test]
 fn packets_with_headers_too_long_to_split_are_dropped_and_counted_on_a_bound_queue() -> Result {
     let bed = Testbed::options()
+        .needs([Ability::DevmemRx])
+        .needs_counters(["rx_unsplit_dropped"])
         .header_split()
         .boot("header-split-bound")?;
     bed.steer(bed.local, &[1])?;
@@ -137,7 +145,9 @@ fn packets_with_headers_too_long_to_split_are_dropped_and_counted_on_a_bound_que
 
 #[test]
 fn ring_sizes_change_under_traffic_and_wrong_ones_are_refused() -> Result {
-    let bed = Testbed::options().boot("ring-sizes")?;
+    let bed = Testbed::options()
+        .needs([Ability::HeaderSplit, Ability::RingSizes])
+        .boot("ring-sizes")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V6);
     let mut sink = stream.sink(&bed)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;

@@ -3,7 +3,7 @@
 //! Everything that the stack has queued for sending is sent, whatever changes meanwhile. TCP would
 //! hide a loss; datagrams do not.
 
-use cases::{CaseError, Family, Result, Testbed};
+use cases::{Ability, CaseError, Family, Result, Testbed};
 use protocol::{
     UdpSink, UdpSource, XdpAction, XdpProgram,
     ethtool::TestSelf,
@@ -23,7 +23,10 @@ fn all_are_sent(
     change: impl Fn(&Testbed) -> Result,
     undo: impl Fn(&Testbed) -> Result,
 ) -> Result {
-    let bed = Testbed::options().cpus(4).boot(name)?;
+    let bed = Testbed::options()
+        .needs([Ability::LosslessChanges])
+        .cpus(4)
+        .boot(name)?;
     // Everything in flight fits, whenever the guest's processors get to run.
     bed.set_receive_ring(bed.peer, 4096)?;
     let mut flows = Vec::new();
@@ -185,7 +188,9 @@ fn what_the_device_has_received_is_handed_up_before_a_change() -> Result {
     /// Masks the interrupts of vectors (82576 datasheet, 8.8.3); here, of all vectors.
     const EIMC: u32 = 0x1528;
 
-    let bed = Testbed::options().boot("lossless-received")?;
+    let bed = Testbed::options()
+        .needs([Ability::LosslessChanges])
+        .boot("lossless-received")?;
     let device = bed.pci_device(bed.local)?;
     let listen = bed.local.socket(Family::V4, bed.port());
     let source = |datagrams| UdpSource {
@@ -253,7 +258,9 @@ fn test_offline(bed: &Testbed) -> Result {
 fn the_device_tests_itself_while_frames_arrive() -> Result {
     const TESTS: u32 = 15;
 
-    let bed = Testbed::options().boot("lossless-flood")?;
+    let bed = Testbed::options()
+        .needs([Ability::LosslessChanges])
+        .boot("lossless-flood")?;
     let mut flows = Vec::new();
     for family in Family::BOTH {
         let listen = bed.local.socket(family, bed.port());

@@ -3,20 +3,18 @@
 //! The driver is loaded and unloaded.
 
 use cases::{Family, Result, Testbed};
-use protocol::{kernel::UnloadModule, link::ListInterfaces};
+use protocol::link::ListInterfaces;
 
 const MIB: u64 = 1 << 20;
 
 /// Unloads the driver and checks that its interfaces are gone.
 fn unload(bed: &Testbed) -> Result {
-    bed.guest.call(UnloadModule {
-        name: "rigb".to_owned(),
-    })?;
+    bed.unload_driver()?;
     for station in bed.stations() {
         let left = bed.guest.call(ListInterfaces { ns: station.ns })?;
         assert!(
             left.iter()
-                .all(|interface| interface.driver.as_deref() != Some("rigb")),
+                .all(|interface| interface.driver.as_deref() != Some(bed.driver())),
             "no interface is left: {left:?}"
         );
     }

@@ -2,7 +2,7 @@
 
 //! The MTU, changed while traffic runs: buffers grow and shrink with it.
 
-use cases::{Family, Frame, Result, Testbed, finish};
+use cases::{Ability, Family, Frame, Result, Testbed, finish};
 use protocol::{Release, UdpSink};
 
 const MIB: u64 = 1 << 20;
@@ -12,7 +12,7 @@ const MTUS: [u32; 5] = [9000, 1500, 4000, 68 + 1212, 9216];
 
 #[test]
 fn the_mtu_changes_under_traffic_and_loses_no_data() -> Result {
-    let bed = Testbed::options().boot("mtu-changes")?;
+    let bed = Testbed::options().needs_mtu(9216).boot("mtu-changes")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.sink(&bed)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
@@ -58,7 +58,9 @@ fn a_bound_queue_keeps_receiving_when_the_mtu_changes() -> Result {
 
 #[test]
 fn frames_longer_than_the_mtu_are_not_delivered() -> Result {
-    let bed = Testbed::options().boot("mtu-too-long")?;
+    let bed = Testbed::options()
+        .needs([Ability::MacFilter])
+        .boot("mtu-too-long")?;
     bed.set_mtu(bed.peer, 9000)?;
     bed.wait_carrier(true)?;
     let port = bed.port();

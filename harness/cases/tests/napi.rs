@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use cases::{Family, Result, Testbed, assert_refused};
+use cases::{Ability, Family, Result, Testbed, assert_refused};
 use protocol::{
     Memory, Ns, Release,
     kernel::{ReadFile, WriteFile},
@@ -50,6 +50,7 @@ fn set_threading(bed: &Testbed, threaded: bool) -> Result {
 #[test]
 fn what_users_set_on_a_napi_and_its_interrupt_stays_whatever_is_reconfigured() -> Result {
     let bed = Testbed::options()
+        .needs([Ability::NapiIds])
         .cpus(CPUS)
         .header_split()
         .boot("napi-settings")?;
@@ -119,7 +120,10 @@ fn what_users_set_on_a_napi_and_its_interrupt_stays_whatever_is_reconfigured() -
 
 #[test]
 fn an_affinity_that_is_set_while_the_interface_is_down_stays_when_it_comes_up() -> Result {
-    let bed = Testbed::options().cpus(CPUS).boot("napi-affinity-down")?;
+    let bed = Testbed::options()
+        .needs([Ability::NapiIds])
+        .cpus(CPUS)
+        .boot("napi-affinity-down")?;
     let irqs: Vec<_> = napis(&bed)?
         .into_iter()
         .filter_map(|napi| napi.irq)
@@ -166,7 +170,9 @@ fn an_affinity_that_is_set_while_the_interface_is_down_stays_when_it_comes_up() 
 
 #[test]
 fn threads_stay_over_down_and_up_and_cannot_be_turned_off_while_down() -> Result {
-    let bed = Testbed::options().boot("napi-threads-down")?;
+    let bed = Testbed::options()
+        .needs([Ability::NapiIds])
+        .boot("napi-threads-down")?;
     let threading = || -> Result<Vec<_>> {
         let napis = napis(&bed)?.into_iter();
         Ok(napis

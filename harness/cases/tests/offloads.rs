@@ -2,7 +2,7 @@
 
 //! Checksums and segmentation, by the device and by the kernel, over frames of odd sizes.
 
-use cases::{Family, Result, Testbed};
+use cases::{Ability, Family, Result, Testbed};
 use protocol::{UdpSink, UdpSource, ethtool::GetFeatures, netdev::QueueKind};
 
 /// From one byte to 64 KiB, mostly odd sizes.
@@ -15,7 +15,10 @@ const ODD: &[u32] = &[
 const BYTES: u64 = 2_000_003;
 
 fn odd_sizes_pass(mtu: u32, name: &str) -> Result {
-    let bed = Testbed::options().mtu(mtu).boot(name)?;
+    let bed = Testbed::options()
+        .needs_counters(["tx_csum", "tx_tso"])
+        .mtu(mtu)
+        .boot(name)?;
     // The receiving kernel verifies every checksum itself: the sending device cannot cheat.
     bed.set_features(bed.peer, &[("rx-checksum", false)])?;
     let checksums = bed.statistic(bed.local, "tx_csum")?;
@@ -61,7 +64,9 @@ fn writes_of_odd_sizes_arrive_with_right_checksums_at_mtu_9000() -> Result {
 
 #[test]
 fn each_write_in_a_packet_of_its_own_arrives_with_a_right_checksum() -> Result {
-    let bed = Testbed::options().boot("odd-sizes-single")?;
+    let bed = Testbed::options()
+        .needs([Ability::RxChecksum])
+        .boot("odd-sizes-single")?;
     bed.set_features(bed.peer, &[("rx-checksum", false)])?;
 
     for family in Family::BOTH {
@@ -77,7 +82,9 @@ fn each_write_in_a_packet_of_its_own_arrives_with_a_right_checksum() -> Result {
 
 #[test]
 fn packets_with_extension_headers_are_segmented_and_checksummed_by_the_kernel() -> Result {
-    let bed = Testbed::options().boot("offloads-extensions")?;
+    let bed = Testbed::options()
+        .needs_counters(["tx_csum", "tx_tso"])
+        .boot("offloads-extensions")?;
     bed.set_features(bed.peer, &[("rx-checksum", false)])?;
 
     for hop_by_hop in [8, 248] {
@@ -104,7 +111,9 @@ fn packets_with_extension_headers_are_segmented_and_checksummed_by_the_kernel() 
 
 #[test]
 fn a_feature_that_the_device_lacks_can_be_turned_neither_on_nor_off() -> Result {
-    let bed = Testbed::options().boot("offloads-lacking")?;
+    let bed = Testbed::options()
+        .needs([Ability::UdpSegmentationProbe])
+        .boot("offloads-lacking")?;
     // One that the kernel knows and the driver does not have, and one that does not exist.
     for feature in ["rx-gro-hw", "no-such-feature"] {
         for on in [true, false] {
@@ -141,7 +150,9 @@ const NO_UDP_SEGMENTATION: &str = "no UDP segmentation: this device makes IP fra
 
 #[test]
 fn whether_udp_is_segmented_is_found_out_wherever_flows_are_steered() -> Result {
-    let bed = Testbed::options().boot("offloads-udp-steered")?;
+    let bed = Testbed::options()
+        .needs([Ability::UdpSegmentationProbe])
+        .boot("offloads-udp-steered")?;
     bed.show_whole_log()?;
     // Steer away from the queue that the driver probes with.
     bed.steer(bed.local, &[1])?;
@@ -159,6 +170,7 @@ fn whether_udp_is_segmented_is_found_out_wherever_flows_are_steered() -> Result 
 #[test]
 fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
     let bed = Testbed::options()
+        .needs([Ability::UdpSegmentationProbe])
         .header_split()
         .boot("offloads-udp-segmentation")?;
     bed.show_whole_log()?;
@@ -227,7 +239,9 @@ const UDP_SEGMENTATION_UNTRIED: &str = "no UDP segmentation: it can not be tried
 
 #[test]
 fn whether_udp_is_segmented_is_asked_once_also_if_nothing_is_found_out() -> Result {
-    let bed = Testbed::options().boot("offloads-udp-untried")?;
+    let bed = Testbed::options()
+        .needs([Ability::UdpSegmentationProbe])
+        .boot("offloads-udp-untried")?;
     bed.show_whole_log()?;
     let pools = || pool_numbers(&bed);
     // QEMU sends nothing without a link, not even in loopback.
@@ -254,7 +268,9 @@ fn whether_udp_is_segmented_is_asked_once_also_if_nothing_is_found_out() -> Resu
 fn what_is_asked_for_together_with_a_feature_that_turns_out_lacking_is_set() -> Result {
     const VLAN: u16 = 5;
     const FILTER: &str = "rx-vlan-filter";
-    let bed = Testbed::options().boot("offloads-udp-together")?;
+    let bed = Testbed::options()
+        .needs([Ability::UdpSegmentationProbe])
+        .boot("offloads-udp-together")?;
     bed.set_features(bed.local, &[(FILTER, false)])?;
     bed.add_vlan(VLAN)?;
     let refused = bed.set_features(bed.local, &[(FILTER, true), (UDP_SEGMENTATION, true)]);
@@ -272,7 +288,9 @@ fn what_is_asked_for_together_with_a_feature_that_turns_out_lacking_is_set() -> 
 
 #[test]
 fn traffic_passes_with_offloads_off_that_can_be_off() -> Result {
-    let bed = Testbed::options().boot("offloads-off")?;
+    let bed = Testbed::options()
+        .needs_counters(["tx_tso"])
+        .boot("offloads-off")?;
     bed.set_features(
         bed.local,
         &[
@@ -315,7 +333,9 @@ fn the_doorbell_waits_for_frames_that_the_kernel_sends_together() -> Result {
     const SENDS: u64 = 100;
     const FRAMES: u64 = 40;
 
-    let bed = Testbed::options().boot("offloads-doorbell")?;
+    let bed = Testbed::options()
+        .needs_counters(["tx_doorbells"])
+        .boot("offloads-doorbell")?;
     let port = bed.port();
     let sink = bed.guest.start(UdpSink {
         ns: bed.peer.ns,

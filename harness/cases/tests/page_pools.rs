@@ -2,7 +2,7 @@
 
 //! How much memory page pools keep.
 
-use cases::{Family, Result, Testbed};
+use cases::{Ability, Family, Result, Testbed};
 use protocol::{
     MeasuredSink,
     kernel::{FreeDeferred, WriteFile},
@@ -37,7 +37,10 @@ fn pool(bed: &Testbed) -> Result<PagePool> {
 
 #[test]
 fn what_sockets_held_is_kept_for_reuse_up_to_a_limit() -> Result {
-    let bed = Testbed::options().mtu(9000).boot("page-pool-limit")?;
+    let bed = Testbed::options()
+        .needs([Ability::PagePools])
+        .mtu(9000)
+        .boot("page-pool-limit")?;
     bed.steer(bed.local, &[QUEUE])?;
     // An unread socket accepts this much from the start.
     bed.guest.call(WriteFile {

@@ -2,7 +2,7 @@
 
 //! Binds that must be refused, each with its errno; and changes refused while a queue is bound.
 
-use cases::{Family, Result, Testbed, assert_refused};
+use cases::{Ability, Family, Result, Testbed, assert_refused};
 use protocol::{Memory, rings::DataSplit};
 
 const MIB: u64 = 1 << 20;
@@ -24,7 +24,9 @@ fn refusal(bed: &Testbed, queue: u32) -> Option<i32> {
 
 #[test]
 fn a_bind_is_refused_while_header_split_is_off() -> Result {
-    let bed = Testbed::options().boot("bind-no-split")?;
+    let bed = Testbed::options()
+        .needs([Ability::DevmemRx])
+        .boot("bind-no-split")?;
     assert_eq!(refusal(&bed, 1), Some(EINVAL));
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, MIB, &[64 << 10])?;
@@ -34,7 +36,10 @@ fn a_bind_is_refused_while_header_split_is_off() -> Result {
 
 #[test]
 fn a_bind_to_a_queue_that_does_not_exist_is_refused() -> Result {
-    let bed = Testbed::options().header_split().boot("bind-no-queue")?;
+    let bed = Testbed::options()
+        .needs([Ability::DevmemRx])
+        .header_split()
+        .boot("bind-no-queue")?;
     // Two processors make two queues. The netdev family checks the index itself, before it calls
     // the driver's queue operations (net/core/netdev-genl.c).
     assert_eq!(refusal(&bed, 2), Some(EINVAL));
@@ -44,7 +49,10 @@ fn a_bind_to_a_queue_that_does_not_exist_is_refused() -> Result {
 
 #[test]
 fn a_bind_to_queue_0_is_refused_because_unsplit_packets_go_there() -> Result {
-    let bed = Testbed::options().header_split().boot("bind-queue-0")?;
+    let bed = Testbed::options()
+        .needs([Ability::DevmemRx])
+        .header_split()
+        .boot("bind-queue-0")?;
     assert_eq!(refusal(&bed, 0), Some(EOPNOTSUPP));
     // The queue still works.
     bed.steer(bed.local, &[0])?;
@@ -56,7 +64,10 @@ fn a_bind_to_queue_0_is_refused_because_unsplit_packets_go_there() -> Result {
 
 #[test]
 fn a_second_bind_to_a_bound_queue_is_refused() -> Result {
-    let bed = Testbed::options().header_split().boot("bind-twice")?;
+    let bed = Testbed::options()
+        .needs([Ability::DevmemRx])
+        .header_split()
+        .boot("bind-twice")?;
     let first = bed.bind(bed.local, 1, Memory::Udmabuf, 4 * MIB)?;
     assert_eq!(refusal(&bed, 1), Some(EEXIST));
     first.stop()?;
@@ -67,7 +78,10 @@ fn a_second_bind_to_a_bound_queue_is_refused() -> Result {
 
 #[test]
 fn header_split_stays_on_while_a_queue_is_bound() -> Result {
-    let bed = Testbed::options().header_split().boot("bound-split-off")?;
+    let bed = Testbed::options()
+        .needs([Ability::DevmemRx])
+        .header_split()
+        .boot("bound-split-off")?;
     let bound = bed.bind(bed.local, 1, Memory::Udmabuf, 4 * MIB)?;
     let error = bed.set_header_split(bed.local, DataSplit::Off);
     // ethnl_set_rings() in net/ethtool/rings.c, before the driver is asked.

@@ -2,7 +2,7 @@
 
 //! The device is removed while in use: in an orderly way, and by surprise.
 
-use cases::{Driver, Family, KernelFault, Result, Testbed};
+use cases::{Ability, Driver, Family, KernelFault, Result, Testbed};
 use protocol::{XdpSocket, ethtool::GetStandardStats, link::ListInterfaces, rings::DataSplit};
 
 const MIB: u64 = 1 << 20;
@@ -17,6 +17,7 @@ fn interfaces(bed: &Testbed) -> Result<u64> {
 #[test]
 fn a_device_is_unplugged_under_traffic_with_a_bound_queue() -> Result {
     let bed = Testbed::options()
+        .needs([Ability::DevmemRx])
         .mtu(9000)
         .header_split()
         .hot_plug()
@@ -55,6 +56,7 @@ fn unplugging_a_device_of_the_c_driver_shows_the_same_order_of_locks() -> Result
 #[test]
 fn a_device_that_is_gone_is_let_go_of_and_can_come_back() -> Result {
     let bed = Testbed::options()
+        .needs([Ability::DevmemRx, Ability::Unplug])
         .mtu(9000)
         .header_split()
         .pull_out(env!("CARGO_TARGET_TMPDIR"))?
@@ -106,6 +108,7 @@ fn a_device_that_is_gone_is_let_go_of_and_can_come_back() -> Result {
 #[test]
 fn a_device_that_is_gone_leaves_an_xdp_socket_its_memory() -> Result {
     let bed = Testbed::options()
+        .needs([Ability::Unplug, Ability::Xsk])
         .pull_out(env!("CARGO_TARGET_TMPDIR"))?
         .boot("gone-xsk")?;
     bed.allow_faults(&[KernelFault::PciehpLockOrder])?;

@@ -2,7 +2,7 @@
 
 //! One RX queue is restarted without affecting the others.
 
-use cases::{CaseError, Family, Result, Testbed, assert_refused, finish};
+use cases::{Ability, CaseError, Family, Result, Testbed, assert_refused, finish};
 use protocol::{Memory, UdpSink, UdpSource, netdev::QueueKind};
 use vm::JobHandle;
 
@@ -16,6 +16,7 @@ const BINDINGS: u32 = 25;
 #[test]
 fn a_queue_restarts_again_and_again_and_the_others_lose_no_packet() -> Result {
     let bed = Testbed::options()
+        .needs([Ability::DevmemRx])
         .cpus(4)
         .header_split()
         .boot("queue-restart")?;
@@ -129,7 +130,10 @@ fn flood(
 
 #[test]
 fn what_is_sent_while_its_queue_pair_restarts_is_completed() -> Result {
-    let bed = Testbed::options().header_split().boot("queue-restart-tx")?;
+    let bed = Testbed::options()
+        .needs([Ability::DevmemRx])
+        .header_split()
+        .boot("queue-restart-tx")?;
     // Only completions raise the pair's interrupt.
     bed.steer(bed.local, &[0])?;
     let sent = || Ok(bed.queue_stats(bed.local, QueueKind::Tx, "tx-packets")?[1]);
@@ -157,6 +161,7 @@ fn what_is_sent_while_its_queue_pair_restarts_is_completed() -> Result {
 #[test]
 fn a_bind_that_the_driver_refuses_leaves_the_old_queue_running() -> Result {
     let bed = Testbed::options()
+        .needs([Ability::DevmemRx])
         .header_split()
         .boot("queue-alloc-refused")?;
     bed.receive_all_multicast(bed.local)?;

@@ -2,7 +2,7 @@
 
 //! RSS: a flow reaches the queue that key and indirection table select.
 
-use cases::{Family, Frame, PATIENCE_MS, Result, Testbed, assert_refused};
+use cases::{Ability, Family, Frame, PATIENCE_MS, Result, Testbed, assert_refused};
 use protocol::{
     Memory, UdpSink, UdpSource,
     kernel::WriteFile,
@@ -23,7 +23,10 @@ const FRAMES: u64 = 600;
 
 #[test]
 fn flows_reach_the_queues_that_key_and_table_say() -> Result {
-    let bed = Testbed::options().cpus(4).boot("rss-flows")?;
+    let bed = Testbed::options()
+        .needs([Ability::QueueStatistics, Ability::Rss])
+        .cpus(4)
+        .boot("rss-flows")?;
     let rss = |key: Option<Vec<u8>>, table: Option<Vec<u32>>| {
         bed.guest.call(SetRss {
             ns: bed.local.ns,
@@ -94,7 +97,9 @@ fn flows_reach_the_queues_that_key_and_table_say() -> Result {
 
 #[test]
 fn the_kernel_is_given_the_hash_that_key_and_addresses_say_unless_the_user_wants_none() -> Result {
-    let bed = Testbed::options().boot("rss-hash")?;
+    let bed = Testbed::options()
+        .needs([Ability::Rss, Ability::RxHash])
+        .boot("rss-hash")?;
     for hashing in [true, false] {
         bed.set_features(bed.local, &[("rx-hashing", hashing)])?;
         for family in Family::BOTH {
@@ -128,7 +133,9 @@ fn the_kernel_is_given_the_hash_that_key_and_addresses_say_unless_the_user_wants
 
 #[test]
 fn a_flow_is_answered_on_the_queue_that_it_comes_in_on_if_the_user_says_so() -> Result {
-    let bed = Testbed::options().boot("rss-answers")?;
+    let bed = Testbed::options()
+        .needs([Ability::QueueStatistics, Ability::Rss])
+        .boot("rss-answers")?;
     for queue in 0..2 {
         bed.guest.call(WriteFile {
             ns: bed.local.ns,
@@ -163,7 +170,9 @@ fn a_flow_is_answered_on_the_queue_that_it_comes_in_on_if_the_user_says_so() -> 
 
 #[test]
 fn a_table_with_a_queue_that_does_not_exist_is_refused() -> Result {
-    let bed = Testbed::options().boot("rss-refused")?;
+    let bed = Testbed::options()
+        .needs([Ability::Rss])
+        .boot("rss-refused")?;
     let error = bed.steer(bed.local, &[0, 2]);
     // Two processors make two queues.
     assert_refused(error, EINVAL, "a table with queue 2");
@@ -268,7 +277,10 @@ fn udp_places(bed: &Testbed, family: Family) -> Result<Vec<(u32, u32)>> {
 
 #[test]
 fn what_is_hashed_follows_the_user_and_is_only_tcp_while_headers_are_split() -> Result {
-    let bed = Testbed::options().cpus(4).boot("rss-fields")?;
+    let bed = Testbed::options()
+        .needs([Ability::QueueStatistics, Ability::Rss])
+        .cpus(4)
+        .boot("rss-fields")?;
     let fields = |flow| -> Result<HashFields> {
         let rss = bed.guest.call(GetRss {
             ns: bed.local.ns,

@@ -2,7 +2,7 @@
 
 //! The size of the buffers that a bound queue receives payload into (`rx_page_size`).
 
-use cases::{Family, Result, Testbed};
+use cases::{Ability, Family, Result, Testbed};
 use protocol::{
     Binding, Memory, Release,
     devmem::DevmemSinkReport,
@@ -96,6 +96,7 @@ fn a_jumbo_frame_is_one_fragment_of_a_buffer_that_holds_it() -> Result {
 fn small_frames_arrive_in_buffers_that_are_far_too_large_for_them() -> Result {
     let bytes = 8 * MIB;
     let bed = Testbed::options()
+        .needs([Ability::DevmemRx])
         .header_split()
         .boot("page-size-small-frames")?;
     bed.steer(bed.local, &[1])?;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use cases::{CaseError, Family, Result, Testbed};
+use cases::{Ability, CaseError, Family, Result, Testbed};
 use protocol::{
     Memory,
     ethtool::{GetStandardStats, StandardStats},
@@ -88,6 +88,7 @@ fn settled(bed: &Testbed) -> Result<(Counters, Counters, LinkStats)> {
 #[test]
 fn counters_of_queues_and_interface_agree_and_never_run_backwards() -> Result {
     let bed = Testbed::options()
+        .needs([Ability::QueueStatistics])
         .cpus(3)
         .header_split()
         .boot("statistics")?;
@@ -155,7 +156,9 @@ fn counters_of_queues_and_interface_agree_and_never_run_backwards() -> Result {
 
 #[test]
 fn segmentation_and_checksums_are_counted_as_they_leave() -> Result {
-    let bed = Testbed::options().boot("statistics-segments")?;
+    let bed = Testbed::options()
+        .needs([Ability::QueueStatistics])
+        .boot("statistics-segments")?;
     let counters = || device(&bed);
     let moved = |before: &Counters, after: &Counters, name: &str| after[name] - before[name];
 
@@ -246,7 +249,9 @@ fn count(stats: &StandardStats, group: &str, id: u16) -> u64 {
 
 #[test]
 fn the_device_counts_frames_by_the_standards() -> Result {
-    let bed = Testbed::options().boot("device-standard")?;
+    let bed = Testbed::options()
+        .needs([Ability::StandardStatistics])
+        .boot("device-standard")?;
     let sizes = |sizes: &[(u32, u32, u64)]| sizes.iter().map(|(_, _, n)| *n).sum::<u64>();
     let before = standard_stats(&bed)?;
     let (source, _) =

@@ -4,7 +4,7 @@
 
 use std::{thread, time::Duration};
 
-use cases::{Family, PATIENCE_MS, Result, Testbed, ethernet};
+use cases::{Ability, Family, PATIENCE_MS, Result, Testbed, ethernet};
 use protocol::{
     XdpAction, XdpProgram,
     timestamp::{ClockChange, ClockReading, GetTxTimestampStats, Hwtstamp, TimestampFrames},
@@ -62,7 +62,9 @@ fn assert_between(before: ClockReading, timestamps: &[u64], after: ClockReading)
 
 #[test]
 fn the_device_timestamps_what_it_sends_with_its_clock() -> Result {
-    let bed = Testbed::options().boot("timestamps-sent")?;
+    let bed = Testbed::options()
+        .needs([Ability::Timestamps])
+        .boot("timestamps-sent")?;
 
     assert!(
         bed.tx_timestamps(Family::V4, 1, 64)?.is_empty(),
@@ -113,7 +115,9 @@ fn the_device_timestamps_what_it_sends_with_its_clock() -> Result {
 
 #[test]
 fn the_device_timestamps_the_messages_that_are_asked_for() -> Result {
-    let bed = Testbed::options().boot("timestamps-received")?;
+    let bed = Testbed::options()
+        .needs([Ability::Timestamps])
+        .boot("timestamps-received")?;
     let kinds = [SYNC, DELAY_REQ, SYNC, SYNC, DELAY_REQ];
 
     for (filter, timestamped) in [
@@ -171,7 +175,9 @@ fn the_device_timestamps_the_messages_that_are_asked_for() -> Result {
 
 #[test]
 fn a_timestamp_that_nobody_took_does_not_keep_others_away() -> Result {
-    let bed = Testbed::options().boot("timestamps-left")?;
+    let bed = Testbed::options()
+        .needs([Ability::Timestamps])
+        .boot("timestamps-left")?;
     bed.set_hwtstamp(false, PTP_V2_L2_SYNC)?;
 
     // To another address: the device timestamps it, and drops it.
@@ -190,7 +196,9 @@ fn a_timestamp_that_nobody_took_does_not_keep_others_away() -> Result {
 
 #[test]
 fn the_clock_can_be_set_and_made_faster_or_slower() -> Result {
-    let bed = Testbed::options().boot("clock")?;
+    let bed = Testbed::options()
+        .needs([Ability::Timestamps])
+        .boot("clock")?;
 
     for (ppm, factor) in [(0, 1.0), (400_000, 1.4), (-250_000, 0.75), (0, 1.0)] {
         bed.change_clock(ClockChange::Rate(ppm))?;
@@ -233,7 +241,9 @@ fn the_clock_can_be_set_and_made_faster_or_slower() -> Result {
 
 #[test]
 fn clock_and_timestamps_go_on_when_the_interface_was_down() -> Result {
-    let bed = Testbed::options().boot("clock-down")?;
+    let bed = Testbed::options()
+        .needs([Ability::Timestamps])
+        .boot("clock-down")?;
     bed.change_clock(ClockChange::Set(1_800_000_000 * SECOND))?;
     bed.set_hwtstamp(true, PTP_V2_L2_SYNC)?;
 

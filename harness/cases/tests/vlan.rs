@@ -2,7 +2,7 @@
 
 //! VLANs: tags inserted, stripped and filtered by the device, or left to the kernel.
 
-use cases::{Family, Result, Testbed};
+use cases::{Ability, Family, Result, Testbed};
 use protocol::{
     DevmemSink, Memory, Release, ethtool::GetFeatures, netdev::QueueKind, pci::ReadRegister,
 };
@@ -28,7 +28,10 @@ fn assert_filter(bed: &Testbed, id: u16, lets_in: bool, what: &str) {
 
 #[test]
 fn tags_are_handled_by_the_device_or_by_the_kernel_and_traffic_passes() -> Result {
-    let bed = Testbed::options().boot("vlan")?;
+    let bed = Testbed::options()
+        .needs([Ability::MacFilter, Ability::VlanOffload])
+        .needs_counters(["tx_tso"])
+        .boot("vlan")?;
     bed.add_vlan(ID)?;
     let [local, peer] = bed.stations().map(|station| station.on_vlan());
     let active = |name: &str| -> Result<bool> {

@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use cases::{ACCELERATOR, Family, KernelFault, ReceivedByRing, Result, Testbed, assert_whole};
+use cases::{
+    ACCELERATOR, Ability, Family, KernelFault, ReceivedByRing, Result, Testbed, assert_whole,
+};
 use protocol::{Command, Memory, Release, ZcrxMemory, netdev::QueueKind};
 use vm::Topology;
 
@@ -41,7 +43,12 @@ fn assert_zero_copy(received: &ReceivedByRing, bytes: u64) {
 
 fn payload_is_received(memory: ZcrxMemory, mtu: u32, family: Family, name: &str) -> Result {
     let bytes = 16 * MIB;
-    let bed = Testbed::options().mtu(mtu).header_split().boot(name)?;
+    let bed = Testbed::options()
+        .needs([Ability::DevmemRx])
+        .needs_counters(["rx_unsplit_dropped"])
+        .mtu(mtu)
+        .header_split()
+        .boot(name)?;
     bed.steer(bed.local, &[1])?;
     let before = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
 
@@ -87,6 +94,7 @@ fn payload_goes_to_the_accelerator_through_a_ring_and_leaves_no_trace_in_ram() -
     let accelerator = ZcrxMemory::DmaBuf(ACCELERATOR);
     for rx_buf_len in [None, Some(32 << 10)] {
         let bed = Testbed::options()
+            .needs([Ability::DevmemRx])
             .mtu(9000)
             .header_split()
             .accelerator(Topology::Switch)
@@ -288,6 +296,7 @@ fn rings_that_are_always_full_lose_nothing() -> Result {
 fn two_rings_receive_on_two_queues_at_once() -> Result {
     let bytes = 16 * MIB;
     let bed = Testbed::options()
+        .needs([Ability::DevmemRx])
         .cpus(3)
         .mtu(9000)
         .header_split()

@@ -138,7 +138,7 @@ fn the_driver_unloads_with_a_ring_on_a_queue() -> Result {
     sink.wait_bytes(4 * MIB)?;
 
     bed.guest.call(UnloadModule {
-        name: "rigb".to_owned(),
+        name: bed.driver().to_owned(),
     })?;
     source.stop()?;
     // No error is reported: the ring gets no completion, and the connection is silent.

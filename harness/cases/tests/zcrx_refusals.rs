@@ -2,7 +2,7 @@
 
 //! Rings that must be refused a queue, each with its errno and a message naming the precondition.
 
-use cases::{Family, Result, Testbed};
+use cases::{Ability, Family, Result, Testbed};
 use protocol::{Binding, Memory, Release, ZcrxMemory};
 
 const MIB: u64 = 1 << 20;
@@ -41,7 +41,9 @@ fn assert_refused(bed: &Testbed, queue: u32, errno: i32, words: &str) {
 
 #[test]
 fn a_ring_is_refused_while_header_split_is_off() -> Result {
-    let bed = Testbed::options().boot("zcrx-no-split")?;
+    let bed = Testbed::options()
+        .needs([Ability::DevmemRx])
+        .boot("zcrx-no-split")?;
     assert_refused(&bed, 1, EINVAL, "header split is off");
     bed.assert_no_ring_left()?;
     bed.finish()?;
@@ -50,7 +52,10 @@ fn a_ring_is_refused_while_header_split_is_off() -> Result {
 
 #[test]
 fn a_ring_is_refused_a_queue_that_does_not_exist_or_takes_unsplit_packets() -> Result {
-    let bed = Testbed::options().header_split().boot("zcrx-no-queue")?;
+    let bed = Testbed::options()
+        .needs([Ability::DevmemRx])
+        .header_split()
+        .boot("zcrx-no-queue")?;
     assert_refused(&bed, 2, ERANGE, "there is no RX queue 2");
     assert_refused(&bed, 0, EOPNOTSUPP, "does not offer");
     bed.assert_no_ring_left()?;
@@ -90,7 +95,10 @@ fn a_ring_is_refused_buffers_that_the_driver_or_the_area_does_not_have() -> Resu
 
 #[test]
 fn a_queue_has_one_provider_be_it_a_ring_or_a_binding() -> Result {
-    let bed = Testbed::options().header_split().boot("zcrx-twice")?;
+    let bed = Testbed::options()
+        .needs([Ability::DevmemRx])
+        .header_split()
+        .boot("zcrx-twice")?;
     let binding = Binding {
         ns: bed.local.ns,
         interface: bed.local.name(),

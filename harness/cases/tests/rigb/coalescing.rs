@@ -217,7 +217,7 @@ fn intervals_adapt_where_the_user_wants_it_and_only_there() -> Result {
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, 4 * MIB, &[64 << 10])?;
     bed.guest.call(protocol::kernel::UnloadModule {
-        name: "rigb".to_owned(),
+        name: bed.driver().to_owned(),
     })?;
     bed.finish()?;
     Ok(())

@@ -290,7 +290,7 @@ fn an_interface_that_comes_up_with_its_link_says_that_it_is_up() -> Result {
     let bed = Testbed::options().boot("device-operstate")?;
     let device = device(&bed)?;
     bed.guest.call(UnloadModule {
-        name: "rigb".to_owned(),
+        name: bed.driver().to_owned(),
     })?;
     bed.load_driver()?;
     bed.wait_until(1, || {

@@ -127,7 +127,7 @@ impl Event {
                 bed.allow_faults(&[KernelFault::MappingOutlivesDriver])?;
                 let device = bed.pci_device(station)?;
                 bed.guest.call(UnloadModule {
-                    name: "rigb".to_owned(),
+                    name: bed.driver().to_owned(),
                 })?;
                 bed.check_mappings(&device)?;
                 return Ok(Happened::DriverGone);

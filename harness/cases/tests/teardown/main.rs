@@ -15,7 +15,7 @@ mod state;
 
 use std::process::ExitCode;
 
-use cases::{CaseError, Result, Testbed};
+use cases::{Ability, CaseError, Result, Testbed};
 use event::Event;
 use libtest_mimic::{Arguments, Trial};
 use outcome::{Outcome, expected};
@@ -36,7 +36,11 @@ fn main() -> ExitCode {
 }
 
 fn pair(state: State, event: Event) -> Result {
-    let options = Testbed::options().mtu(9000).header_split().cpus(PAIRS);
+    let options = Testbed::options()
+        .needs([Ability::DevmemRx])
+        .mtu(9000)
+        .header_split()
+        .cpus(PAIRS);
     let options = options.pull_out(env!("CARGO_TARGET_TMPDIR"))?;
     let bed = options.boot(&format!("teardown-{state}-{event}"))?;
     // Pools of replaced rings wait for their pages.

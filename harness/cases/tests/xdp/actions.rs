@@ -2,7 +2,7 @@
 
 //! What programs do with frames of any length.
 
-use cases::{Result, Testbed, ethernet};
+use cases::{Ability, Result, Testbed, ethernet};
 use protocol::{XdpAction, XdpProgram, netdev::QueueKind, xdp::XdpFeatures};
 
 use crate::{
@@ -134,7 +134,10 @@ pub(crate) fn programs_do_what_they_want(bed: &Testbed, mtu: u32, split: bool) -
 
 #[test]
 fn programs_pass_drop_send_back_and_change_frames_of_any_length() -> Result {
-    let bed = Testbed::options().boot("xdp-actions")?;
+    let bed = Testbed::options()
+        .needs([Ability::Xdp])
+        .needs_counters(["rx_xdp_drop", "rx_xdp_failed", "rx_xdp_tx"])
+        .boot("xdp-actions")?;
     // Basic, redirect, redirect target, zero-copy sockets, and fragments in and out.
     let features = bed.guest.call(XdpFeatures {
         ns: bed.local.ns,

@@ -2,14 +2,17 @@
 
 //! Programs come and go, and the rings change with them.
 
-use cases::{Family, Result, Testbed, finish};
+use cases::{Ability, Family, Result, Testbed, finish};
 use protocol::{XdpAction, kernel::UnloadModule};
 
 use crate::{MIB, OURS, attach, detach, for_all, frame, ping, program, runs, runs_again};
 
 #[test]
 fn programs_come_and_go_under_traffic_and_stay_while_the_interface_is_down() -> Result {
-    let bed = Testbed::options().boot("xdp-changes")?;
+    let bed = Testbed::options()
+        .needs([Ability::Xdp])
+        .needs_counters(["rx_xdp_tx"])
+        .boot("xdp-changes")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.sink(&bed)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
@@ -79,7 +82,7 @@ fn programs_come_and_go_under_traffic_and_stay_while_the_interface_is_down() -> 
 
     // Unload the driver with a program attached.
     bed.guest.call(UnloadModule {
-        name: "rigb".to_owned(),
+        name: bed.driver().to_owned(),
     })?;
     bed.finish()?;
     Ok(())

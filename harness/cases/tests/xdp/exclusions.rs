@@ -2,7 +2,7 @@
 
 //! Header split and programs that do not know of fragments exclude each other.
 
-use cases::{Result, Testbed, assert_refused};
+use cases::{Ability, Result, Testbed, assert_refused};
 use protocol::{
     Memory, XdpAction,
     rings::{DataSplit, SetRings},
@@ -24,7 +24,9 @@ fn refused(result: std::result::Result<(), vm::Error>) -> (Option<i32>, String) 
 
 #[test]
 fn header_split_and_programs_without_fragments_exclude_each_other() -> Result {
-    let bed = Testbed::options().boot("xdp-header-split")?;
+    let bed = Testbed::options()
+        .needs([Ability::HeaderSplit, Ability::Xdp])
+        .boot("xdp-header-split")?;
     let split = |split| {
         bed.guest.call(SetRings {
             ns: bed.local.ns,

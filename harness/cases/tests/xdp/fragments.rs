@@ -2,7 +2,7 @@
 
 //! Programs see frames whose headers are split from their payload, which is in fragments.
 
-use cases::{Family, Result, Testbed, finish};
+use cases::{Ability, Family, Result, Testbed, finish};
 use protocol::{XdpAction, rings::DataSplit};
 
 use crate::{
@@ -12,7 +12,10 @@ use crate::{
 
 #[test]
 fn programs_for_fragments_do_what_they_want_while_headers_are_split() -> Result {
-    let bed = Testbed::options().header_split().boot("xdp-fragments")?;
+    let bed = Testbed::options()
+        .needs([Ability::Xdp])
+        .header_split()
+        .boot("xdp-fragments")?;
     programs_do_what_they_want(&bed, 1500, true)?;
     for station in bed.stations() {
         bed.set_mtu(station, 9216)?;
@@ -27,6 +30,8 @@ fn programs_for_fragments_do_what_they_want_while_headers_are_split() -> Result 
 #[test]
 fn tcp_passes_programs_for_fragments() -> Result {
     let bed = Testbed::options()
+        .needs([Ability::Xdp])
+        .needs_counters(["rx_split"])
         .mtu(9000)
         .header_split()
         .boot("xdp-fragments-tcp")?;

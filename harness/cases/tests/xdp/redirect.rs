@@ -2,7 +2,7 @@
 
 //! Frames leave through another NIC, or go up the stack on another processor.
 
-use cases::{Family, PORTS, Result, Testbed};
+use cases::{Ability, Family, PORTS, Result, Testbed};
 use protocol::{
     Ns, XdpAction, XdpProgram,
     ethtool::GetDriverStats,
@@ -26,7 +26,11 @@ fn two_nics_forward_frames_in_fragments() -> Result {
 
 /// Both NICs redirect all frames to each other; in fragments if headers are split.
 fn forward(name: &str, split: bool) -> Result {
-    let bed = Testbed::options().mtu(9000).two_wires().boot(name)?;
+    let bed = Testbed::options()
+        .needs([Ability::XdpJumbo])
+        .mtu(9000)
+        .two_wires()
+        .boot(name)?;
     for (port, other) in [(0, 1), (1, 0)] {
         bed.guest.call(SetReceiveMode {
             ns: Ns::Local,
@@ -104,7 +108,11 @@ fn forward(name: &str, split: bool) -> Result {
 
 #[test]
 fn frames_go_up_on_another_processor() -> Result {
-    let bed = Testbed::options().mtu(9000).boot("xdp-processor")?;
+    let bed = Testbed::options()
+        .needs([Ability::XdpJumbo])
+        .needs_counters(["rx_xdp_redirect"])
+        .mtu(9000)
+        .boot("xdp-processor")?;
     for cpu in 0..2 {
         attach(&bed, for_all(XdpAction::RedirectToCpu(cpu)))?;
         let before = bed.statistic(bed.local, "rx_xdp_redirect")?;

@@ -2,7 +2,7 @@
 
 //! Zero-copy XDP sockets, which the device itself writes to and reads from.
 
-use cases::{Family, Result, Testbed, assert_refused, ethernet};
+use cases::{Ability, Family, Result, Testbed, assert_refused, ethernet};
 use protocol::{
     Command, Memory, Ns, XdpAction, XdpSocket,
     ethtool::TestSelf,
@@ -78,7 +78,10 @@ fn echoes(bed: &Testbed, what: &str) -> Result<u64> {
 
 #[test]
 fn the_device_writes_to_a_sockets_memory_and_sends_from_it() -> Result {
-    let bed = Testbed::options().boot("xsk-echo")?;
+    let bed = Testbed::options()
+        .needs([Ability::Xsk])
+        .needs_counters(["rx_xsk_copied", "tx_xsk"])
+        .boot("xsk-echo")?;
     let statistic = |name| bed.statistic(bed.local, name);
     let pools = || -> Result<usize> { Ok(bed.page_pools(bed.local)?.len()) };
     let before = pools()?;
@@ -144,7 +147,9 @@ fn the_device_writes_to_a_sockets_memory_and_sends_from_it() -> Result {
 
 #[test]
 fn a_queue_of_a_sockets_goes_on_for_all_others() -> Result {
-    let bed = Testbed::options().boot("xsk-others")?;
+    let bed = Testbed::options()
+        .needs([Ability::Xsk])
+        .boot("xsk-others")?;
     let transfers = || -> Result {
         for family in Family::BOTH {
             for (from, to) in [(bed.peer, bed.local), (bed.local, bed.peer)] {
@@ -181,7 +186,10 @@ fn a_queue_of_a_sockets_goes_on_for_all_others() -> Result {
 
 #[test]
 fn a_socket_goes_on_whatever_else_is_changed() -> Result {
-    let bed = Testbed::options().cpus(4).boot("xsk-changes")?;
+    let bed = Testbed::options()
+        .needs([Ability::Xsk])
+        .cpus(4)
+        .boot("xsk-changes")?;
     let channels = |combined| {
         bed.guest.call(SetChannels {
             ns: bed.local.ns,
@@ -267,7 +275,7 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
 
 #[test]
 fn a_queue_returns_to_pages_whatever_takes_the_socket_away() -> Result {
-    let bed = Testbed::options().boot("xsk-away")?;
+    let bed = Testbed::options().needs([Ability::Xsk]).boot("xsk-away")?;
 
     // It is bound and closed while the interface is down.
     bed.set_interface(bed.local, false)?;
@@ -300,7 +308,7 @@ fn a_queue_returns_to_pages_whatever_takes_the_socket_away() -> Result {
     let tell = |file: &str| -> Result {
         Ok(bed.guest.call(WriteFile {
             ns: Ns::Local,
-            path: format!("/sys/bus/pci/drivers/rigb/{file}"),
+            path: format!("/sys/bus/pci/drivers/{}/{file}", bed.driver()),
             contents: device.clone(),
         })?)
     };
@@ -319,7 +327,7 @@ fn a_queue_returns_to_pages_whatever_takes_the_socket_away() -> Result {
         assert_refused(job.join(), ESRCH, "joining a killed owner");
     }
     bed.guest.call(UnloadModule {
-        name: "rigb".to_owned(),
+        name: bed.driver().to_owned(),
     })?;
     bed.finish()?;
     Ok(())

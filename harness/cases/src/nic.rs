@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The NIC under test: what its description, a file like those in `harness/nics`, says of it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+
+use crate::{CaseError, Driver, Result};
+
+/// Environment variable with the path of the description.
+pub const NIC_ENV: &str = "NOBOUNCE_NIC_FILE";
+
+/// What a NIC and its driver may be able to do, as far as cases need it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ability {
+    /// The driver feeds byte queue limits.
+    ByteQueueLimits,
+    /// `ethtool -L combined`, up to more queue pairs than there are processors.
+    Channels,
+    /// A queue may be bound to device memory, or to an io_uring: header split, queue management
+    /// operations, and memory providers.
+    DevmemRx,
+    /// Device memory is sent (`netmem_tx`).
+    DevmemTx,
+    /// The device reads and writes memory: bounce buffers, mappings.
+    Dma,
+    /// Only what is wrong with a frame is counted as an error.
+    ErrorCounters,
+    /// `ethtool -G tcp-data-split`
+    HeaderSplit,
+    /// What the stack has queued on the interface is sent, whatever is reconfigured meanwhile.
+    LosslessChanges,
+    /// The interfaces have the addresses that the machine gives its NICs, and filter by them.
+    MacFilter,
+    /// A NAPI for each queue pair, listed over netlink.
+    NapiIds,
+    /// Page pools, listed over netlink.
+    PagePools,
+    /// Statistics of queues over netlink (`netdev_stat_ops`).
+    QueueStatistics,
+    /// `ethtool -G rx`, `tx`
+    RingSizes,
+    /// A table that steers by hash: `ethtool -X`.
+    Rss,
+    /// Checksums that the device verifies, unless the user wants none.
+    RxChecksum,
+    /// The hash of received packets, by a key that can be read.
+    RxHash,
+    /// The device counts frames by the standards: `ethtool -S --all-groups`.
+    StandardStatistics,
+    /// Timestamps and a clock of the device's.
+    Timestamps,
+    /// Whether UDP is segmented is found out by sending.
+    UdpSegmentationProbe,
+    /// It can be unplugged.
+    Unplug,
+    /// VLAN tags are inserted, stripped and filtered by the device.
+    VlanOffload,
+    /// XDP programs, in the driver.
+    Xdp,
+    /// XDP programs at an MTU of 9000.
+    XdpJumbo,
+    /// AF_XDP without copies.
+    Xsk,
+}
+
+/// What a case needs of the NIC under test.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Needs {
+    pub(crate) mtu: u32,
+    pub(crate) abilities: BTreeSet<Ability>,
+    pub(crate) counters: Vec<&'static str>,
+}
+
+/// A NIC under test, and its driver.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Nic {
+    /// What reports call it.
+    pub name: String,
+    /// Its modules, in load order. The last one is the driver's.
+    pub load: Vec<String>,
+    /// A folder with a Kbuild file whose modules are built out of tree. A path that is not absolute
+    /// starts at the description's folder.
+    pub build: Option<PathBuf>,
+    /// Modules that are built already.
+    #[serde(default)]
+    pub modules: Vec<PathBuf>,
+    /// QEMU's device, with properties if it has any. Without one, the driver makes two interfaces
+    /// itself, which are connected.
+    pub device: Option<String>,
+    /// The largest MTU.
+    pub max_mtu: u32,
+    can: BTreeSet<Ability>,
+    #[serde(default)]
+    counters: BTreeMap<String, String>,
+}
+
+impl Nic {
+    /// Reads a description.
+    ///
+    /// # Errors
+    ///
+    /// When it can't be read, or is none.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path)
+            .map_err(|error| CaseError::new(format!("can't read {}: {error}", path.display())))?;
+        let mut nic = Self::parse(&text)
+            .map_err(|error| CaseError::new(format!("{}: {error}", path.display())))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for file in nic.build.iter_mut().chain(&mut nic.modules) {
+            *file = folder.join(&*file);
+        }
+        Ok(nic)
+    }
+
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let nic: Self = toml::from_str(text)?;
+        match nic.load.is_empty() {
+            true => Err(CaseError::new("`load` names no module")),
+            false => Ok(nic),
+        }
+    }
+
+    /// The one that the environment names, or [`Driver::Rigb`]'s.
+    pub(crate) fn from_env() -> Result<Self> {
+        match env::var_os(NIC_ENV) {
+            Some(path) => Self::read(Path::new(&path)),
+            None => Ok(Driver::Rigb.nic()),
+        }
+    }
+
+    /// The driver's module.
+    #[must_use]
+    pub fn driver(&self) -> &str {
+        self.load.last().map_or("", String::as_str)
+    }
+
+    /// What `ethtool -S` calls a counter, if there is one.
+    pub(crate) fn counter(&self, name: &str) -> Option<&str> {
+        self.counters.get(name).map(String::as_str)
+    }
+
+    /// Whether it can do this.
+    pub(crate) fn can(&self, ability: Ability) -> bool {
+        self.can.contains(&ability)
+    }
+
+    /// The first of `needs` that the NIC has not, in words.
+    pub(crate) fn lacks(&self, needs: &Needs) -> Option<String> {
+        if needs.mtu > self.max_mtu {
+            return Some(format!(
+                "{} has no MTU of {}, but of {} at most",
+                self.name, needs.mtu, self.max_mtu
+            ));
+        }
+        if let Some(ability) = needs.abilities.difference(&self.can).next() {
+            return Some(format!("{} lacks {ability:?}", self.name));
+        }
+        let missing = needs.counters.iter().find(|c| self.counter(c).is_none());
+        missing.map(|counter| format!("{} has no counter {counter}", self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+        name = "mynic"
+        load = ["libmynic", "mynic"]
+        build = "src"
+        modules = ["/lib/libmynic.ko"]
+        device = "igb"
+        max-mtu = 1500
+        can = ["rss", "devmem-rx"]
+        [counters]
+        tx_tso = "tso_packets"
+    "#;
+
+    #[test]
+    fn paths_of_a_description_start_at_its_folder() {
+        let dir = env::temp_dir().join(format!("nobounce-nic-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let path = dir.join("mynic.toml");
+        fs::write(&path, TEXT).unwrap();
+        let nic = Nic::read(&path);
+        fs::remove_dir_all(&dir).unwrap();
+        let nic = nic.unwrap();
+        assert_eq!(nic.build, Some(dir.join("src")));
+        assert_eq!(nic.modules, [Path::new("/lib/libmynic.ko")]);
+        assert_eq!(nic.driver(), "mynic");
+    }
+
+    #[test]
+    fn what_a_nic_lacks_is_named() {
+        let nic = Nic::parse(TEXT).unwrap();
+        let needs = |mtu, ability, counter| Needs {
+            mtu,
+            abilities: [ability].into(),
+            counters: vec![counter],
+        };
+        let lacks = |needs: Needs| nic.lacks(&needs).unwrap_or_default();
+        assert_eq!(lacks(needs(1500, Ability::Rss, "tx_tso")), "");
+        assert!(lacks(needs(9000, Ability::Rss, "tx_tso")).contains("9000"));
+        assert_eq!(
+            lacks(needs(1500, Ability::Xdp, "tx_tso")),
+            "mynic lacks Xdp"
+        );
+        assert!(lacks(needs(1500, Ability::Rss, "rx_split")).contains("rx_split"));
+    }
+
+    #[test]
+    fn a_wrong_description_says_where_it_is_wrong() {
+        for (from, to, says) in [
+            ("max-mtu", "mtu", "mtu"),
+            ("\"rss\"", "\"rrs\"", "rrs"),
+            ("[\"libmynic\", \"mynic\"]", "[]", "load"),
+        ] {
+            let error = Nic::parse(&TEXT.replace(from, to)).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_drivers_of_the_tree_are_described() {
+        for driver in [Driver::Rigb, Driver::Igb, Driver::Rwire] {
+            assert_eq!(driver.nic().name, driver.name());
+        }
+    }
+}

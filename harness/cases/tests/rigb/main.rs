@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What is about rigb and the 82576 alone: registers, interrupts, what the driver does when the
+//! device or an allocation fails. All other cases run on any NIC that can do what they need.
+
+mod bus_errors;
+mod coalescing;
+mod counters;
+mod device;
+mod faults;
+mod flow_rules;
+mod power;
+mod recovery;
+mod settings;
+mod stuck;
+mod vectors;
