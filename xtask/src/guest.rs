@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use cases::Nic;
 use vm::{Images, QemuCommand};
 
 use crate::cache;
@@ -76,6 +77,32 @@ fn prepare_parts(project: &Project) -> Result<(Kernel, Images)> {
         ..images(project, &kernel, &ours, initramfs, qemu)?
     };
     Ok((kernel, images))
+}
+
+/// Builds the modules of a NIC under test, packs an initramfs that has them too, and writes a
+/// manifest, both into `out`. Returns the manifest. The guest must be prepared.
+///
+/// # Errors
+///
+/// When a module is missing or can't be built, or a file can't be read or written.
+pub(crate) fn prepare_nic(project: &Project, nic: &Nic, out: &Path) -> Result<PathBuf> {
+    let kernel = kernel::prepare(project, Use::Guest)?;
+    let mut images = Images::load(&manifest_path(project))?;
+    if let Some(folder) = &nic.build {
+        let built = module::build_folder(folder, &out.join("module"), &kernel, project)?;
+        images.modules.extend(built);
+    }
+    images.modules.extend_from_slice(&nic.modules);
+    let wanted: Vec<_> = nic.load.iter().map(String::as_str).collect();
+    let mut modules = module::with_dependencies(&kernel, &[MODULES, &wanted].concat())?;
+    modules.extend_from_slice(&images.modules);
+    module::check_all_there(&nic.load, &modules)
+        .with_context(|| format!("{} can't be tested on {}", nic.name, kernel.release))?;
+    images.initramfs = out.join("initramfs.cpio");
+    initramfs::write(&images.initramfs, &agent(project)?, &modules)?;
+    let manifest = out.join("guest.json");
+    write_manifest(&manifest, &images)?;
+    Ok(manifest)
 }
 
 /// Writes a manifest, also while tests of another run are reading it.

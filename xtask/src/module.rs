@@ -126,6 +126,60 @@ pub(crate) fn add_net_driver(kbuild: &str, name: &str) -> Result<String> {
     Ok(kbuild.lines().map(add).collect())
 }
 
+/// Builds the modules of a folder that is not ours, out of tree, into `out`.
+///
+/// # Errors
+///
+/// When make fails, or builds none.
+pub(crate) fn build_folder(
+    source: &Path,
+    out: &Path,
+    kernel: &Kernel,
+    project: &Project,
+) -> Result<Vec<PathBuf>> {
+    let source = fs::canonicalize(source)
+        .with_context(|| format!("there is no folder {}", source.display()))?;
+    fs::create_dir_all(out).with_context(|| format!("can't create {}", out.display()))?;
+    let log = project.log("nic");
+    let step = Step::begin("module", &format!("building {}", source.display()));
+    make(&source, kernel, out).step(&step, &log)?;
+    let order = fs::read_to_string(out.join("modules.order")).unwrap_or_default();
+    let built: Vec<_> = by_name(&order)
+        .into_values()
+        .filter_map(|path| Some(out.join(path.file_name()?)))
+        .filter(|path| path.is_file())
+        .collect();
+    if built.is_empty() {
+        bail!(
+            "make built no module of {}; log: {}",
+            source.display(),
+            log.display()
+        );
+    }
+    step.done(&format!("{} modules of {}", built.len(), source.display()));
+    Ok(built)
+}
+
+/// Sees to it that each module that is to be loaded is among `modules`.
+///
+/// # Errors
+///
+/// When one is not.
+pub(crate) fn check_all_there(wanted: &[String], modules: &[PathBuf]) -> Result<()> {
+    let there = |name: &String| {
+        let stems = modules.iter().filter_map(|path| path.file_stem());
+        let mut names = stems.map(|stem| canonical(&stem.to_string_lossy()));
+        names.any(|found| found == canonical(name))
+    };
+    match wanted.iter().find(|name| !there(name)) {
+        None => Ok(()),
+        Some(missing) => bail!(
+            "there is no module {missing}: neither does the kernel have it, nor do `build` and \
+             `modules` name it"
+        ),
+    }
+}
+
 /// `make … modules` of the sources in `source`, into `out`.
 pub(crate) fn make(source: &Path, kernel: &Kernel, out: &Path) -> crate::cmd::Cmd {
     kernel::make(kernel)

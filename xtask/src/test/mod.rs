@@ -2,13 +2,15 @@
 
 //! Runs the host tests and the end-to-end cases with cargo-nextest.
 
+mod nic;
 mod part;
 mod retries;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::cache::CacheLock;
@@ -47,6 +49,10 @@ pub(crate) struct Options {
         allow_negative_numbers = true
     )]
     minutes_left: Option<i64>,
+    /// Run the cases on the NIC that a file describes, as those in harness/nics do:
+    /// what it lacks is skipped, with the reason
+    #[arg(long, value_name = "FILE", conflicts_with = "part")]
+    nic: Option<PathBuf>,
     /// Run only tests whose names contain one of these; words after `--`
     /// go to cargo-nextest (`-- -E 'package(cases)'`)
     #[arg(value_name = "FILTER", allow_hyphen_values = true)]
@@ -73,7 +79,7 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
         .join("junit.xml");
     // What is there afterwards is of this run.
     if junit.exists() {
-        std::fs::remove_file(&junit)?;
+        fs::remove_file(&junit)?;
     }
     if let Some(left) = options.minutes_left
         && let Some(reason) = part::skipped(kernel::is_ready(project)?, left)
@@ -84,12 +90,25 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
         return Ok(());
     }
     guest::prepare(project)?;
+    if let Some(file) = &options.nic {
+        let nics = [nic::prepare(project, file)?];
+        let nextest = tools::nextest(project)?;
+        drop(lock);
+        return on_nics(project, &nextest, &nics, &options.filters);
+    }
+    let nics = match (flavour, options.filters.is_empty()) {
+        (Flavour::Plain, true) => nic::COMMITTED
+            .iter()
+            .map(|file| nic::prepare(project, &project.root.join(file)))
+            .collect::<Result<Vec<_>>>()?,
+        _ => Vec::new(),
+    };
     let selftests = selftests(project, &options.filters)?;
     let nextest = tools::nextest(project)?;
     // The tests only read what is in the cache.
     drop(lock);
     let mut command = project
-        .built_here(Cmd::new(nextest))
+        .built_here(Cmd::new(&nextest))
         .args(["nextest", "run", "--profile", profile])
         .env(vm::ENV, guest::manifest_path(project));
     command = match (flavour, &selftests) {
@@ -113,10 +132,47 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
         "logs of the machines: {}",
         project.out("vm").display()
     ));
+    // These run whatever became of the others: each has something to say.
+    let others = on_nics(project, &nextest, &nics, &[]);
     if !status.success() {
         bail!("tests failed ({status})");
     }
-    retries.map_or(Ok(()), |retries| retries.check())
+    retries.map_or(Ok(()), |retries| retries.check())?;
+    others
+}
+
+/// Runs the cases on NICs that are described.
+///
+/// # Errors
+///
+/// When a case fails, or all are skipped.
+fn on_nics(
+    project: &Project,
+    nextest: &Path,
+    nics: &[nic::Prepared],
+    filters: &[String],
+) -> Result<()> {
+    let folder = project.root.join("target/nextest").join(nic::PROFILE);
+    let mut failed = Vec::new();
+    for nic in nics {
+        let command = project
+            .built_here(Cmd::new(nextest))
+            .args(["nextest", "run", "--profile", nic::PROFILE])
+            .env(THREADS, threads());
+        let status = nic.command(command, filters)?.shown_to_user()?;
+        let junit = folder.join(format!("{}.xml", nic.name()));
+        fs::rename(folder.join("junit.xml"), &junit)
+            .with_context(|| format!("cargo-nextest left no report in {}", folder.display()))?;
+        nic.report(&junit)?;
+        ui::note(&format!("JUnit XML: {}", junit.display()));
+        if !status.success() {
+            failed.push(nic.name());
+        }
+    }
+    match failed.is_empty() {
+        true => Ok(()),
+        false => bail!("cases failed on {}", failed.join(", ")),
+    }
 }
 
 /// How many tests run at once, unless the user says so (with `NEXTEST_TEST_THREADS`, where memory is
