@@ -19,7 +19,7 @@ pub const NIC_ENV: &str = "NOBOUNCE_NIC_FILE";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ability {
-    /// The driver feeds byte queue limits.
+    /// The driver feeds byte queue limits, of a queue for each of two processors.
     ByteQueueLimits,
     /// `ethtool -L combined`, up to more queue pairs than there are processors.
     Channels,
@@ -30,14 +30,18 @@ pub enum Ability {
     DevmemTx,
     /// The device reads and writes memory: bounce buffers, mappings.
     Dma,
-    /// Only what is wrong with a frame is counted as an error.
+    /// Nothing but what went wrong is counted as an error, or as dropped.
     ErrorCounters,
     /// `ethtool -G tcp-data-split`
     HeaderSplit,
     /// What the stack has queued on the interface is sent, whatever is reconfigured meanwhile.
     LosslessChanges,
-    /// The interfaces have the addresses that the machine gives its NICs, and filter by them.
+    /// The interfaces have the Ethernet addresses that the machine gives its NICs.
+    MachineAddress,
+    /// The device filters by address, and exactly by 16 of them.
     MacFilter,
+    /// The largest MTU is 9216, and what is longer than the MTU is not delivered.
+    MtuLimit,
     /// A NAPI for each queue pair, listed over netlink.
     NapiIds,
     /// Page pools, listed over netlink.
@@ -62,6 +66,8 @@ pub enum Ability {
     Unplug,
     /// VLAN tags are inserted, stripped and filtered by the device.
     VlanOffload,
+    /// Bytes are counted as they are on the wire, with the headers of each segment.
+    WireBytes,
     /// XDP programs, in the driver.
     Xdp,
     /// XDP programs at an MTU of 9000.

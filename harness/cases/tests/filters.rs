@@ -23,7 +23,7 @@ fn other(number: u8) -> Mac {
 #[test]
 fn the_device_lets_in_what_was_asked_for_and_nothing_else() -> Result {
     let bed = Testbed::options()
-        .needs([Ability::MacFilter])
+        .needs([Ability::MachineAddress, Ability::MacFilter])
         .boot("filters")?;
     let own = bed.local.mac();
     let check = |mac, wanted, what| bed.assert_filter(mac, &[], own, wanted, what);

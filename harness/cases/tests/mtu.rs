@@ -59,7 +59,7 @@ fn a_bound_queue_keeps_receiving_when_the_mtu_changes() -> Result {
 #[test]
 fn frames_longer_than_the_mtu_are_not_delivered() -> Result {
     let bed = Testbed::options()
-        .needs([Ability::MacFilter])
+        .needs([Ability::MachineAddress, Ability::MtuLimit])
         .boot("mtu-too-long")?;
     bed.set_mtu(bed.peer, 9000)?;
     bed.wait_carrier(true)?;

@@ -29,7 +29,7 @@ fn assert_filter(bed: &Testbed, id: u16, lets_in: bool, what: &str) {
 #[test]
 fn tags_are_handled_by_the_device_or_by_the_kernel_and_traffic_passes() -> Result {
     let bed = Testbed::options()
-        .needs([Ability::MacFilter, Ability::VlanOffload])
+        .needs([Ability::MachineAddress, Ability::VlanOffload])
         .needs_counters(["tx_tso"])
         .boot("vlan")?;
     bed.add_vlan(ID)?;
