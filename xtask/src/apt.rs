@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::cache::Cache;
 use crate::cmd::{Cmd, on_path};
+use crate::distribution::Distribution;
 use crate::project::Project;
 use crate::ui::Step;
 
@@ -176,12 +177,15 @@ impl Apt {
             return Ok(());
         }
         step.detail("reading the package lists of Debian's newer suites");
-        if !on_path("apt-get") || !on_path("dpkg-deb") {
-            bail!(
-                "this machine has no apt, which is where the kernel source, QEMU and the core \
-                 library source come from; {OWN_PARTS}"
+        let distribution = Distribution::here();
+        let Some(codename) = distribution.debian.as_ref().filter(|_| on_path("dpkg-deb")) else {
+            let name = &distribution.name;
+            let text = format!(
+                "this machine isn't Debian 12 or newer with apt ({name}), and Debian's mirror is \
+                 where the kernel source, QEMU and the core library source come from; {OWN_PARTS}"
             );
-        }
+            bail!("{}", distribution.with_container(text));
+        };
         if !Path::new(KEYRING).is_file() {
             bail!("{KEYRING} isn't there; install the package debian-archive-keyring");
         }
@@ -191,14 +195,6 @@ impl Apt {
             .args(["--format", "$(RELEASE) $(SITE)"])
             .arg("Created-By: Packages")
             .output()?;
-        let os_release = fs::read_to_string("/etc/os-release").unwrap_or_default();
-        if os_field(&os_release, "ID") != Some("debian") {
-            bail!(
-                "this machine isn't Debian (/etc/os-release), so its apt has no Debian mirror to \
-                 take newer packages from; {OWN_PARTS}"
-            );
-        }
-        let codename = os_field(&os_release, "VERSION_CODENAME").unwrap_or("stable");
         let mirror = mirror(&targets, codename).with_context(|| {
             format!(
                 "the machine's apt names no Debian mirror for `{codename}` (see `apt-get \
@@ -274,15 +270,6 @@ Acquire::Retries "3";
     )
 }
 
-/// A field of an os-release file.
-fn os_field<'a>(os_release: &'a str, name: &str) -> Option<&'a str> {
-    os_release
-        .lines()
-        .filter_map(|line| line.split_once('='))
-        .find(|(key, _)| *key == name)
-        .map(|(_, value)| value.trim_matches('"'))
-}
-
 /// The mirror that serves the machine's release: of the lines `RELEASE SITE` the
 /// one whose release is the codename, else a side suite on the same kind of mirror
 /// (`-updates`, `-backports`; not `-security`), else a release by its role.
@@ -343,15 +330,6 @@ mod tests {
             mirror(updates, "bookworm"),
             Some("http://mirror.example/debian")
         );
-    }
-
-    #[test]
-    fn os_release_fields_are_read_with_and_without_quotes() {
-        let text = "ID=debian\nVERSION_ID=\"12\"\nVERSION_CODENAME=bookworm\n";
-        assert_eq!(os_field(text, "VERSION_CODENAME"), Some("bookworm"));
-        assert_eq!(os_field(text, "VERSION_ID"), Some("12"));
-        assert_eq!(os_field(text, "ID"), Some("debian"));
-        assert_eq!(os_field(text, "ID_LIKE"), None);
     }
 
     #[test]

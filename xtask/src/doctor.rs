@@ -7,7 +7,7 @@ use std::fs;
 
 use anyhow::{Result, bail};
 
-use crate::cmd::on_path;
+use crate::distribution::Distribution;
 use crate::kernel::is_built;
 use crate::project::Project;
 use crate::{packages, qemu, tools};
@@ -50,18 +50,15 @@ impl fmt::Display for Finding {
 ///
 /// When something is missing that nobounce can't get.
 pub(crate) fn run(project: &Project) -> Result<()> {
+    let distribution = Distribution::here();
     let findings = [
-        packages(),
+        packages(&distribution),
         rust(),
-        found(
-            "core library",
-            tools::find_rust_lib_src(project),
-            "its source: Debian's package, or `rustup component add rust-src`",
-        ),
+        core_library(project, &distribution),
         tool("bindgen", tools::find_bindgen(project).is_some()),
         tool("cargo-nextest", tools::find_nextest(project).is_some()),
-        qemu(project),
-        kernel(project),
+        qemu(project, &distribution),
+        kernel(project, &distribution),
         kvm(),
         memory(),
         space(project),
@@ -72,16 +69,17 @@ pub(crate) fn run(project: &Project) -> Result<()> {
         lacks += u32::from(matches!(finding.0, State::Lacks));
     }
     if lacks != 0 {
-        bail!("{lacks} of these must be mended first");
+        let text = format!("{lacks} of these must be mended first");
+        bail!("{}", distribution.with_container(text));
     }
     Ok(())
 }
 
-fn packages() -> Finding {
+fn packages(distribution: &Distribution) -> Finding {
     let missing = packages::Missing::find();
-    let (state, text) = match missing.way_out() {
+    let (state, text) = match missing.way_out(distribution) {
         _ if missing.is_empty() => (State::Has, "compiler, libraries and tools".to_owned()),
-        _ if packages::may_install() => (State::Gets, "some, with apt-get".to_owned()),
+        _ if packages::may_install(distribution) => (State::Gets, "some, with apt-get".to_owned()),
         Ok(text) => (State::Lacks, text),
         Err(error) => (State::Lacks, format!("{error:#}")),
     };
@@ -95,12 +93,20 @@ fn rust() -> Finding {
     }
 }
 
-/// What is there or is got.
-fn found<T>(what: &'static str, found: Result<Option<T>>, from: &str) -> Finding {
-    match found {
-        Ok(Some(_)) => Finding(State::Has, what, String::new()),
-        Ok(None) => Finding(State::Gets, what, from.to_owned()),
-        Err(error) => Finding(State::Lacks, what, format!("{error:#}")),
+fn core_library(project: &Project, distribution: &Distribution) -> Finding {
+    const WHAT: &str = "core library";
+    const COMPONENT: &str = "`rustup component add rust-src`";
+    match (tools::find_rust_lib_src(project), &distribution.debian) {
+        (Ok(Some(_)), _) => Finding(State::Has, WHAT, String::new()),
+        (Ok(None), Some(_)) => {
+            let text = format!("its source: Debian's package, or {COMPONENT}");
+            Finding(State::Gets, WHAT, text)
+        }
+        (Ok(None), None) => {
+            let text = format!("its source: {COMPONENT}, or name it by RUST_LIB_SRC=");
+            Finding(State::Lacks, WHAT, text)
+        }
+        (Err(error), _) => Finding(State::Lacks, WHAT, format!("{error:#}")),
     }
 }
 
@@ -115,7 +121,7 @@ fn tool(what: &'static str, there: bool) -> Finding {
     }
 }
 
-fn qemu(project: &Project) -> Finding {
+fn qemu(project: &Project, distribution: &Distribution) -> Finding {
     const WHAT: &str = "QEMU";
     match qemu::find(project) {
         Ok(Some(qemu)) => {
@@ -126,7 +132,7 @@ fn qemu(project: &Project) -> Finding {
                 format!("{}, {}", qemu.version, program.display()),
             )
         }
-        Ok(None) if on_path("apt-get") => Finding(
+        Ok(None) if distribution.debian.is_some() => Finding(
             State::Gets,
             WHAT,
             "Debian's newest, into the cache".to_owned(),
@@ -140,7 +146,7 @@ fn qemu(project: &Project) -> Finding {
     }
 }
 
-fn kernel(project: &Project) -> Finding {
+fn kernel(project: &Project, distribution: &Distribution) -> Finding {
     const WHAT: &str = "kernel";
     match is_built(project) {
         Ok(true) => Finding(
@@ -148,7 +154,7 @@ fn kernel(project: &Project) -> Finding {
             WHAT,
             "yours, by KDIR or KBUILD_OUTPUT".to_owned(),
         ),
-        Ok(false) if project.cache.path("source").is_dir() || on_path("apt-get") => {
+        Ok(false) if project.cache.path("source").is_dir() || distribution.debian.is_some() => {
             let built = project.cache.list("kernel").len();
             let text = format!(
                 "Linux 7.3 from Debian's source: {built} built in the cache; each takes 5 to 25 minutes, once"
@@ -159,7 +165,8 @@ fn kernel(project: &Project) -> Finding {
         Ok(false) => Finding(
             State::Lacks,
             WHAT,
-            "no apt to get the source with: name a tree of Linux 7.3 or newer by KDIR=".to_owned(),
+            "no Debian mirror to get the source from: name a tree of Linux 7.3 or newer by KDIR="
+                .to_owned(),
         ),
         Err(error) => Finding(State::Lacks, WHAT, format!("{error:#}")),
     }

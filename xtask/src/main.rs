@@ -11,6 +11,7 @@ mod clean;
 mod cmd;
 mod compile_fail;
 mod demo;
+mod distribution;
 mod doctor;
 mod document;
 mod guest;

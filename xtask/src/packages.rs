@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use crate::cmd::{Cmd, on_path};
+use crate::distribution::{Distribution, Manager};
 use crate::project::Project;
 use crate::tools::{self, MIN_LIBCLANG};
 use crate::ui::{self, Step};
@@ -22,16 +23,11 @@ enum Probe {
     Archive(&'static str),
 }
 
-/// Something that is needed, and the packages of Debian, Fedora, Arch and openSUSE that have it.
-struct Need(Probe, [&'static str; 4]);
+/// Something that is needed, and each manager's package that has it.
+struct Need(Probe, Names);
 
-/// How packages are installed there, in the same order.
-const INSTALL: [(&str, &str); 4] = [
-    ("apt-get", "apt-get install --no-install-recommends"),
-    ("dnf", "dnf install"),
-    ("pacman", "pacman -S --needed"),
-    ("zypper", "zypper install"),
-];
+/// A package's name for each of [`Manager::ALL`].
+type Names = [&'static str; Manager::ALL.len()];
 
 /// What a kernel build with Rust, a static guest binary and the recipes need.
 const NEEDED: &[Need] = &[
@@ -75,8 +71,8 @@ const NEEDED_BY_TESTS: &[Need] = &[
     Need(Probe::Program("trace-cmd"), ["trace-cmd"; 4]),
 ];
 
-/// The package of each that has libclang; Debian's is named by its version.
-const LIBCLANG: [&str; 4] = ["", "clang-libs", "clang", "libclang13"];
+/// The packages that have libclang; Debian's is named by its version.
+const LIBCLANG: Names = ["", "clang-libs", "clang", "libclang13"];
 
 /// Folders of libraries.
 const LIBRARIES: [&str; 3] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"];
@@ -121,46 +117,24 @@ impl Missing {
         self.needs.is_empty() && !self.libclang
     }
 
-    /// Their packages' names in a column of the table.
-    fn packages(&self, column: usize) -> Vec<String> {
+    /// Their packages' names, without apt's libclang.
+    fn packages(&self, manager: Manager) -> Vec<String> {
+        let column = manager as usize;
         let mut names: Vec<_> = self.needs.iter().map(|need| need.1[column]).collect();
-        names.dedup();
-        let mut names: Vec<_> = names.into_iter().map(str::to_owned).collect();
         if self.libclang && !LIBCLANG[column].is_empty() {
-            names.push(LIBCLANG[column].to_owned());
+            names.push(LIBCLANG[column]);
         }
-        names
+        names.dedup();
+        names.into_iter().map(str::to_owned).collect()
     }
 
-    /// What the user can do about it, where the machine's package manager isn't Debian's.
-    fn elsewhere(&self) -> String {
-        let managers = INSTALL.iter().enumerate().skip(1);
-        for (column, (manager, install)) in managers {
-            if on_path(manager) {
-                let list = self.packages(column).join(" ");
-                return format!("packages are missing:\n\n  sudo {install} {list}\n\n{AGAIN}");
-            }
-        }
-        let mut list = self.packages(0);
-        if self.libclang {
-            list.push(format!("libclang {MIN_LIBCLANG} or newer"));
-        }
-        let list = list.join(" ");
-        format!(
-            "missing, and this machine has no package manager that nobounce knows (the names are Debian's): {list}"
-        )
-    }
-
-    /// What the user can do about it.
+    /// The same with it.
     ///
     /// # Errors
     ///
     /// When apt doesn't run.
-    pub(crate) fn way_out(&self) -> Result<String> {
-        if !on_path("apt-get") {
-            return Ok(self.elsewhere());
-        }
-        let mut list = self.packages(0);
+    fn packages_of_apt(&self) -> Result<Vec<String>> {
+        let mut list = self.packages(Manager::Apt);
         if self.libclang {
             list.push(newest_libclang(&search_libclang()?).unwrap_or_else(|| {
                 // The lists may never have been read here.
@@ -169,13 +143,47 @@ impl Missing {
                 )
             }));
         }
-        Ok(for_root_to_install(&list))
+        Ok(list)
+    }
+
+    /// What the user can do about it, beside taking the container.
+    ///
+    /// # Errors
+    ///
+    /// When apt doesn't run.
+    pub(crate) fn way_out(&self, distribution: &Distribution) -> Result<String> {
+        Ok(match (&distribution.debian, distribution.manager) {
+            (Some(_), _) => for_root_to_install(&self.packages_of_apt()?),
+            (None, Some(manager)) => {
+                let list = match manager {
+                    Manager::Apt => self.packages_of_apt()?,
+                    _ => self.packages(manager),
+                };
+                format!(
+                    "these packages are missing:\n\n  sudo {} {}\n\n{AGAIN}",
+                    manager.install(),
+                    list.join(" ")
+                )
+            }
+            (None, None) => {
+                let mut list = self.packages(Manager::Apt);
+                if self.libclang {
+                    list.push(format!("libclang {MIN_LIBCLANG} or newer"));
+                }
+                format!(
+                    "missing, and this machine has no package manager that nobounce knows (the \
+                     names are Debian's): {}",
+                    list.join(" ")
+                )
+            }
+        })
     }
 }
 
-/// Whether nobounce itself can install what is missing.
-pub(crate) fn may_install() -> bool {
-    on_path("apt-get") && (rustix::process::geteuid().is_root() || sudo_without_password())
+/// Whether nobounce itself can install what is missing: on Debian, and as root.
+pub(crate) fn may_install(distribution: &Distribution) -> bool {
+    distribution.debian.is_some()
+        && (rustix::process::geteuid().is_root() || sudo_without_password())
 }
 
 /// Installs what is missing. A machine that has everything runs no apt.
@@ -200,12 +208,14 @@ fn get(project: &Project, lacks: &Missing) -> Result<()> {
     if lacks.is_empty() {
         return Ok(());
     }
-    if !may_install() {
-        bail!("{}", lacks.way_out()?);
+    let distribution = Distribution::here();
+    if !may_install(&distribution) {
+        let text = lacks.way_out(&distribution)?;
+        bail!("{}", distribution.with_container(text));
     }
     let step = Step::begin("packages", "looking for what is missing");
     let root = rustix::process::geteuid().is_root();
-    let mut missing = lacks.packages(0);
+    let mut missing = lacks.packages(Manager::Apt);
     let mut updated = false;
     if lacks.libclang {
         if newest_libclang(&search_libclang()?).is_none() {
@@ -326,18 +336,53 @@ mod tests {
         assert!(!Probe::Archive("libno-such.a").found());
     }
 
+    /// A machine that lacks everything.
+    fn nothing() -> Missing {
+        Missing {
+            needs: NEEDED.iter().chain(NEEDED_BY_TESTS).collect(),
+            libclang: true,
+        }
+    }
+
     #[test]
     fn a_package_is_named_once_and_as_each_distribution_does() {
-        let missing = Missing {
-            needs: NEEDED.iter().collect(),
-            libclang: true,
-        };
-        let [debian, fedora, arch, suse] = [0, 1, 2, 3].map(|column| missing.packages(column));
+        let missing = nothing();
+        let [debian, fedora, arch, suse] = Manager::ALL.map(|manager| missing.packages(manager));
         assert_eq!(debian.iter().filter(|name| *name == "libc6-dev").count(), 1);
         assert!(fedora.contains(&"glibc-static".to_owned()), "{fedora:?}");
         assert!(arch.contains(&"clang".to_owned()), "{arch:?}");
         assert!(suse.contains(&"libopenssl-devel".to_owned()), "{suse:?}");
-        assert!(missing.elsewhere().contains("bison"));
+    }
+
+    #[test]
+    fn other_distributions_are_given_their_managers_line() {
+        for (manager, line) in [
+            (Some(Manager::Dnf), "sudo dnf install gcc glibc-devel"),
+            (Some(Manager::Pacman), "sudo pacman -S --needed gcc glibc"),
+            (Some(Manager::Zypper), "sudo zypper install gcc glibc-devel"),
+            (None, "no package manager that nobounce knows"),
+        ] {
+            let distribution = Distribution {
+                name: "Other".to_owned(),
+                manager,
+                debian: None,
+            };
+            let text = nothing().way_out(&distribution).unwrap();
+            for part in [line, "bison"] {
+                assert!(text.contains(part), "no `{part}` in: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_container_has_what_is_needed() {
+        let file = include_str!("../../Containerfile");
+        for package in nothing().packages(Manager::Apt) {
+            let named = file
+                .split(|c: char| c.is_whitespace() || c == ';')
+                .any(|word| word == package);
+            assert!(named, "{package} is not in the Containerfile");
+        }
     }
 
     #[test]

@@ -145,6 +145,42 @@ fn the_doctor_says_what_must_be_mended_and_changes_nothing() {
 }
 
 #[test]
+fn where_there_is_no_apt_the_managers_line_and_the_container_are_named() {
+    for (manager, line) in [
+        ("dnf", "sudo dnf install gcc "),
+        ("pacman", "sudo pacman -S --needed gcc "),
+        ("zypper", "sudo zypper install gcc "),
+    ] {
+        let trouble = Trouble::new().program(manager, "echo it was run >&2; exit 1");
+        let alone = |args| {
+            let mut command = trouble.xtask(args);
+            command.env("PATH", trouble.dir.path().join("bin"));
+            command
+        };
+        let wanted = [line, " flex bison ", "podman build -t nobounce ."];
+        fails_saying(alone(&["setup"]), &wanted);
+
+        let output = alone(&["doctor"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains(line), "{said}");
+        for what in ["core library", "QEMU", "kernel"] {
+            let lacks = format!("LACKS  {what} ");
+            assert!(said.contains(&lacks), "{what}: {said}");
+        }
+        fails_saying(alone(&["doctor"]), &["podman build -t nobounce ."]);
+
+        fails_saying(
+            alone(&["source"]),
+            &["isn't Debian", "KDIR=", "podman build -t nobounce ."],
+        );
+    }
+    // Nobody has to read of containers on Debian.
+    let output = Trouble::new().xtask(&["doctor"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!said.contains("podman"), "{said}");
+}
+
+#[test]
 fn a_kernel_that_is_none_or_lacks_options_is_named_with_them() {
     let trouble = Trouble::new();
     fails_saying(
