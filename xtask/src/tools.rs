@@ -54,8 +54,8 @@ fn installed(project: &Project, program: &str, version: &str) -> Option<PathBuf>
     place.is_dir().then(|| place.join("bin").join(program))
 }
 
-/// The oldest cargo-nextest that reads `.config/nextest.toml`.
-const MIN_NEXTEST: Version = Version::new(0, 9, 100);
+/// The oldest cargo-nextest that tells a test its name, which skipped cases report.
+const MIN_NEXTEST: Version = Version::new(0, 9, 116);
 /// What is installed where there is none.
 const NEXTEST: &str = "0.9.143";
 
