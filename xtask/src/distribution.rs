@@ -7,8 +7,8 @@ use std::fs;
 
 use crate::cmd::on_path;
 
-/// What surely works where Debian's packages can't be had.
-pub(crate) const CONTAINER: &str = "What surely works is the container, in the checkout:
+/// What there is where Debian's packages can't be had.
+pub(crate) const CONTAINER: &str = "The container has all that is needed. In the checkout:
 
   podman build -t nobounce .
   podman run --rm -it --userns=keep-id:uid=1000,gid=1000 --security-opt label=disable \\
@@ -109,7 +109,7 @@ impl Distribution {
         }
     }
 
-    /// What was said, and what surely works where this isn't Debian.
+    /// What was said, and the container where this isn't Debian.
     pub(crate) fn with_container(&self, text: String) -> String {
         match self.debian {
             Some(_) => text,

@@ -371,36 +371,32 @@ impl Testbed {
 
     /// Turns header split on or off.
     pub fn set_header_split(&self, station: Station, split: DataSplit) -> Result {
-        Ok(self.guest.call(SetRings {
-            ns: station.ns,
-            interface: station.name(),
-            rx: None,
-            tx: None,
-            data_split: Some(split),
-            hds_thresh: None,
-        })?)
+        self.set_rings(station, None, None, Some(split))
     }
 
     /// Changes the number of receive descriptors.
     pub fn set_receive_ring(&self, station: Station, descriptors: u32) -> Result {
-        Ok(self.guest.call(SetRings {
-            ns: station.ns,
-            interface: station.name(),
-            rx: Some(descriptors),
-            tx: None,
-            data_split: None,
-            hds_thresh: None,
-        })?)
+        self.set_rings(station, Some(descriptors), None, None)
     }
 
     /// Changes the number of transmit descriptors.
     pub fn set_transmit_ring(&self, station: Station, descriptors: u32) -> Result {
+        self.set_rings(station, None, Some(descriptors), None)
+    }
+
+    fn set_rings(
+        &self,
+        station: Station,
+        rx: Option<u32>,
+        tx: Option<u32>,
+        data_split: Option<DataSplit>,
+    ) -> Result {
         Ok(self.guest.call(SetRings {
             ns: station.ns,
             interface: station.name(),
-            rx: None,
-            tx: Some(descriptors),
-            data_split: None,
+            rx,
+            tx,
+            data_split,
             hds_thresh: None,
         })?)
     }
