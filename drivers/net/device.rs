@@ -21,7 +21,10 @@ use net_bindings as bindings;
 use crate::{
     features::Features,
     napi::Instance,
-    tx::TxSlot, //
+    tx::{
+        Kept,
+        TxSlot, //
+    }, //
 };
 
 pub use self::reference::DeviceRef;
@@ -101,6 +104,12 @@ impl<T: Driver> NetDevice<T> {
     #[inline]
     pub(crate) fn tx(&self, index: u32) -> Option<&TxSlot<T>> {
         self.allocation().tx(index)
+    }
+
+    /// How many TX queues the core may choose from.
+    #[inline]
+    pub(crate) fn kept_tx(&self) -> &Kept {
+        self.allocation().kept_tx()
     }
 
     /// NAPI `index`.

@@ -66,6 +66,7 @@ impl<T: Driver> Table<T> {
         ndo_open: Some(Self::open),
         ndo_stop: Some(Self::stop),
         ndo_start_xmit: Some(Self::start_xmit),
+        ndo_select_queue: Some(Self::select_queue),
         ndo_set_mac_address: Some(Self::set_mac_address),
         ndo_validate_addr: Some(bindings::eth_validate_addr),
         ndo_hwtstamp_get: Some(Self::hwtstamp_get),

@@ -14,6 +14,8 @@
 //!
 //! C header: `include/net/netdev_queues.h`
 
+mod drain;
+
 use core::{
     cell::UnsafeCell,
     marker::PhantomData, //
@@ -37,6 +39,7 @@ use kernel::{
 };
 use net_bindings as bindings;
 
+pub(crate) use self::drain::Kept;
 use crate::{
     device::{
         DeviceRef,

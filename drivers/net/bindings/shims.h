@@ -31,6 +31,7 @@ void net_shim_tx_stop_queue(struct netdev_queue *txq);
 bool net_shim_tx_sent(struct netdev_queue *txq, unsigned int bytes, bool xmit_more);
 void net_shim_tx_completed(struct netdev_queue *txq, unsigned int pkts, unsigned int bytes);
 bool net_shim_xmit_more(void);
+bool net_shim_tx_drained(struct netdev_queue *txq);
 
 /* NAPI */
 void net_shim_napi_add(struct net_device *dev, struct napi_struct *napi,

@@ -27,7 +27,10 @@ use crate::{
         Poll,
         Scheduler, //
     },
-    tx::TxSlot, //
+    tx::{
+        Kept,
+        TxSlot, //
+    }, //
 };
 
 /// The NAPIs of a device.
@@ -44,6 +47,7 @@ type Napis<T> = KVec<Pin<KBox<Instance<<T as Driver>::Napi>>>>;
 pub(crate) struct Allocation<T: Driver> {
     dev: NonNull<bindings::net_device>,
     tx: KVec<TxSlot<T>>,
+    kept_tx: Kept,
     napis: UnsafeCell<Napis<T>>,
     _driver: PhantomData<T>,
 }
@@ -69,6 +73,7 @@ impl<T: Driver> Allocation<T> {
         let mut this = Self {
             dev,
             tx: KVec::new(),
+            kept_tx: Kept::all(),
             napis: UnsafeCell::new(KVec::new()),
             _driver: PhantomData,
         };
@@ -84,6 +89,12 @@ impl<T: Driver> Allocation<T> {
     #[inline]
     pub(crate) fn tx(&self, index: u32) -> Option<&TxSlot<T>> {
         self.tx.get(index as usize)
+    }
+
+    /// How many TX queues the core may choose from.
+    #[inline]
+    pub(crate) fn kept_tx(&self) -> &Kept {
+        &self.kept_tx
     }
 
     fn napis(&self) -> &Napis<T> {

@@ -65,17 +65,20 @@ pub trait Channels: Driver {
 impl<T: Driver> Locked<'_, T> {
     /// Has the core use the first `rx` RX queues and the first `tx` TX queues, and no others.
     ///
-    /// On return the core gives the driver no frame for another TX queue. To use fewer queues of
-    /// both kinds cannot fail.
+    /// On return the core gives the driver no frame for another TX queue, and what waited for one
+    /// is sent, as far as the device does so within half a second. To use fewer queues of both
+    /// kinds cannot fail.
     ///
     /// # Errors
     ///
     /// `EINVAL` for 0 or more than are registered, `ENOMEM`; nothing is changed.
     pub fn set_queues(&self, rtnl: Rtnl<'_>, rx: u32, tx: u32) -> Result {
         let _ = rtnl;
-        // SAFETY: The device is valid, its lock and rtnl are held.
-        kernel::error::to_result(unsafe {
-            bindings::netif_set_real_num_queues(self.device().as_raw(), tx, rx)
+        self.when_drained(tx, || {
+            // SAFETY: The device is valid, its lock and rtnl are held.
+            kernel::error::to_result(unsafe {
+                bindings::netif_set_real_num_queues(self.device().as_raw(), tx, rx)
+            })
         })
     }
 

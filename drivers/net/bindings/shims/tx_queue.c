@@ -2,6 +2,7 @@
 
 #include <linux/netdevice.h>
 #include <net/netdev_queues.h>
+#include <net/sch_generic.h>
 
 void net_shim_tx_lock_bh(struct netdev_queue *txq)
 {
@@ -38,4 +39,23 @@ void net_shim_tx_completed(struct netdev_queue *txq, unsigned int pkts, unsigned
 bool net_shim_xmit_more(void)
 {
 	return netdev_xmit_more();
+}
+
+/* Nobody may enqueue meanwhile. */
+bool net_shim_tx_drained(struct netdev_queue *txq)
+{
+	struct Qdisc *qdisc;
+	bool drained;
+
+	rcu_read_lock();
+	qdisc = rcu_dereference(txq->qdisc);
+	if (qdisc_is_running(qdisc)) {
+		drained = false;
+	} else {
+		/* Whoever ran it has put back what could not be sent. */
+		smp_rmb();
+		drained = qdisc_is_empty(qdisc);
+	}
+	rcu_read_unlock();
+	return drained;
 }
