@@ -3,7 +3,9 @@
 //! Packages of the machine itself: finds out what is missing without asking a package manager, and
 //! installs Debian's where the user may do that.
 
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::{fs, iter};
 
 use anyhow::{Context, Result, bail};
 
@@ -21,6 +23,8 @@ enum Probe {
     Header(&'static str),
     /// A library to link statically with, in whatever folder libraries are in.
     Archive(&'static str),
+    /// A package of the distribution's Python.
+    Python(&'static str),
 }
 
 /// Something that is needed, and each manager's package that has it.
@@ -69,6 +73,38 @@ const NEEDED_BY_TESTS: &[Need] = &[
     Need(Probe::Program("gdb"), ["gdb"; 4]),
     Need(Probe::Program("kmod"), ["kmod"; 4]),
     Need(Probe::Program("trace-cmd"), ["trace-cmd"; 4]),
+    Need(
+        Probe::Program("ip"),
+        ["iproute2", "iproute", "iproute2", "iproute2"],
+    ),
+    Need(Probe::Program("curl"), ["curl"; 4]),
+    Need(Probe::Program("ethtool"), ["ethtool"; 4]),
+    Need(
+        Probe::Program("iperf3"),
+        ["iperf3", "iperf3", "iperf3", "iperf"],
+    ),
+    Need(
+        Probe::Program("perf"),
+        ["linux-perf", "perf", "perf", "perf"],
+    ),
+    Need(
+        Probe::Python("yaml"),
+        [
+            "python3-yaml",
+            "python3-pyyaml",
+            "python-yaml",
+            "python3-PyYAML",
+        ],
+    ),
+    Need(
+        Probe::Python("jsonschema"),
+        [
+            "python3-jsonschema",
+            "python3-jsonschema",
+            "python-jsonschema",
+            "python3-jsonschema",
+        ],
+    ),
 ];
 
 /// The packages that have libclang; Debian's is named by its version.
@@ -85,8 +121,20 @@ impl Probe {
             Self::Archive(name) => LIBRARIES
                 .iter()
                 .any(|folder| Path::new(folder).join(name).is_file()),
+            Self::Python(name) => python_folders().any(|folder| folder.join(name).is_dir()),
         }
     }
+}
+
+/// Folders of the distribution's Python packages: Debian has one, others have one a version.
+fn python_folders() -> impl Iterator<Item = PathBuf> {
+    let versions = ["/usr/lib", "/usr/lib64"]
+        .into_iter()
+        .filter_map(|folder| fs::read_dir(folder).ok())
+        .flat_map(|entries| entries.flatten())
+        .filter(|entry| entry.file_name().as_bytes().starts_with(b"python3."))
+        .map(|entry| entry.path().join("site-packages"));
+    iter::once("/usr/lib/python3/dist-packages".into()).chain(versions)
 }
 
 /// What the machine lacks.

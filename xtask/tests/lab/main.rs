@@ -6,6 +6,7 @@ mod enter;
 mod gdb;
 mod inside;
 mod new_driver;
+mod recipes;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -269,31 +270,6 @@ fn a_client_starts_when_its_server_listens_and_both_must_succeed() {
         .unwrap();
     assert_status(&output, 125);
     assert_eq!(stdout(&output), "");
-}
-
-#[test]
-fn a_program_in_python_receives_into_memory_that_it_has_bound() {
-    let payload = tempfile::NamedTempFile::new().unwrap();
-    let bytes: Vec<u8> = (0..5_000_000_u32)
-        .map(|i| (i * 3 + i / 1000) as u8)
-        .collect();
-    fs::write(payload.path(), &bytes).unwrap();
-    let send = format!(
-        "exec bash -c 'cat {} > /dev/tcp/192.0.2.1/5000'",
-        payload.path().display()
-    );
-    let program = recipe("receive.py");
-    let output = exec(&["--serve", "--peer", &send], &["python3", &program])
-        .output()
-        .unwrap();
-    assert_status(&output, 0);
-    let sum = Command::new("sha256sum")
-        .arg(payload.path())
-        .output()
-        .unwrap();
-    let sum = stdout(&sum);
-    let sum = sum.split_whitespace().next().unwrap();
-    assert_eq!(stdout(&output), format!("{} {sum}\n", bytes.len()));
 }
 
 #[test]

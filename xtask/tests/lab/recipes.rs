@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Recipes of Documentation/recipes.md, as a user would paste them.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+use crate::{assert_status, stderr, stdout};
+
+const PAGE: &str = include_str!("../../../Documentation/recipes.md");
+
+/// A terminal of somebody who pastes recipes.
+struct Terminal {
+    /// Stands for /tmp.
+    tmp: TempDir,
+}
+
+impl Terminal {
+    fn open() -> Self {
+        let tmp = tempfile::tempdir().unwrap();
+        Self { tmp }
+    }
+
+    /// Pastes the page's blocks that contain each of `needles`.
+    #[track_caller]
+    fn paste(&self, needles: &[&str]) -> Output {
+        // The distribution's programs come first: their packages are those that tests install.
+        let mut script = format!(
+            "set -eo pipefail\nPATH=/usr/bin:/usr/sbin:$PATH\nnobounce() {{ '{}' \"$@\"; }}\n",
+            env!("CARGO_BIN_EXE_nobounce")
+        );
+        for needle in needles {
+            let mut blocks = PAGE.split("```").skip(1).step_by(2);
+            let block = blocks.find(|block| block.contains(needle));
+            script += block.unwrap_or_else(|| panic!("no recipe has {needle}"));
+        }
+        let script = script.replace("/tmp/", &format!("{}/", self.tmp.path().display()));
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let output = Command::new("bash")
+            .args(["-c", &script])
+            .current_dir(root)
+            .output()
+            .unwrap();
+        assert_status(&output, 0);
+        output
+    }
+
+    /// A file that a recipe made.
+    fn file(&self, name: &str) -> Vec<u8> {
+        fs::read(self.tmp.path().join(name)).unwrap()
+    }
+}
+
+/// The first words of lines.
+fn words(text: &str) -> Vec<&str> {
+    let words = text.lines().map(|line| line.split(' ').next());
+    words.map(Option::unwrap_or_default).collect()
+}
+
+#[test]
+fn iperf3_and_curl_reach_servers_at_the_other_end() {
+    let output = Terminal::open().paste(&["iperf3 -s -1' -- sh -c 'iperf3"]);
+    let text = stdout(&output);
+    assert!(
+        text.contains("iperf Done.") && text.contains("</html>"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_program_in_python_receives_into_a_dma_buf() {
+    let terminal = Terminal::open();
+    let text = stdout(&terminal.paste(&["python3 Documentation/recipes/receive.py\n"]));
+    let [sent, received] = text.lines().collect::<Vec<_>>()[..] else {
+        panic!("{text}");
+    };
+    let bytes = terminal.file("payload").len();
+    assert_eq!(received, format!("{bytes} {}", words(sent)[0]));
+}
+
+#[test]
+fn a_program_in_c_receives_by_io_uring_into_its_own_memory() {
+    let terminal = Terminal::open();
+    let output = terminal.paste(&["-o /tmp/zcrx"]);
+    let text = stdout(&output);
+    // What `make` says comes before.
+    let sums: Vec<_> = words(&text)
+        .into_iter()
+        .filter(|word| word.len() == 64)
+        .collect();
+    assert!(sums.len() == 2 && sums[0] == sums[1], "{text}");
+    let count = format!("{} bytes\n", terminal.file("payload").len());
+    assert!(stderr(&output).contains(&count), "{}", stderr(&output));
+}
+
+#[test]
+fn ncdevmem_sends_out_of_one_dma_buf_and_receives_into_another() {
+    let text = stdout(&Terminal::open().paste(&["ncdevmem.sh \"$LINUX\""]));
+    let lines: String = (1..=200).map(|line| format!("{line}\n")).collect();
+    assert!(text.ends_with(&lines), "{text}");
+}
+
+#[test]
+fn ip_tc_ethtool_and_ynl_of_this_machine_show_the_nic() {
+    let terminal = Terminal::open();
+    // The first line is about a program of the user's.
+    let text = stdout(&terminal.paste(&["--dump queue-get"]));
+    assert!(
+        text.contains("'napi-id'") && text.contains("'type': 'tx'"),
+        "{text}"
+    );
+    let page = PAGE.lines().filter(|line| line.contains(" nic0"));
+    let commands: Vec<_> = page
+        .filter_map(|line| line.split_once("nobounce exec -- "))
+        .collect();
+    assert_eq!(commands.len(), 3, "{commands:?}");
+    let script: Vec<_> = commands.iter().map(|(_, command)| *command).collect();
+    let output = crate::run(&[], &script.join(" && "));
+    assert_status(&output, 0);
+    let text = stdout(&output);
+    for part in ["mtu 9000", "qdisc mq", "rx_split:"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn perf_traces_the_kernel_while_a_program_runs() {
+    let output = Terminal::open().paste(&["perf trace"]);
+    let text = stderr(&output);
+    assert!(
+        text.contains("napi:napi_poll(") && text.contains("\"nic0\""),
+        "{text}"
+    );
+    assert!(
+        stdout(&output).contains("iperf Done."),
+        "{}",
+        stdout(&output)
+    );
+}
