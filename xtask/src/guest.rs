@@ -33,14 +33,6 @@ const KASAN_MIB: u64 = 512;
 /// addresses of five levels of page tables for wild ones, when an interrupt comes.
 const KASAN_PARAMETER: &str = "no5lvl";
 
-/// Options of a kernel that can fail an allocation of ours.
-const FAULT_INJECTION: &[&str] = &[
-    "FAILSLAB",
-    "FAIL_PAGE_ALLOC",
-    "FAULT_INJECTION_DEBUG_FS",
-    "FAULT_INJECTION_STACKTRACE_FILTER",
-];
-
 /// Does all that is needed to boot a guest, and writes the manifest.
 ///
 /// # Errors
@@ -227,9 +219,7 @@ fn images(
             .then(|| KASAN_PARAMETER.to_owned())
             .into_iter()
             .collect(),
-        fault_injection: FAULT_INJECTION
-            .iter()
-            .all(|option| kernel.config.get(option) == "y"),
+        config: Some(kernel.build.join(".config")),
         qemu,
         counter: None,
         symbols,

@@ -55,7 +55,7 @@ impl Project {
     /// A file or folder that is made for the kernel in question.
     pub(crate) fn out(&self, name: &str) -> PathBuf {
         let ours = self.target.join("nobounce");
-        ours.join(self.kernel.flavour().folder()).join(name)
+        ours.join(self.kernel.folder()).join(name)
     }
 
     /// The cargo that runs us, for the packages of the checkout.

@@ -92,6 +92,36 @@ const OPTIONS: [&str; 6] = [
 ];
 
 #[test]
+fn a_kernel_that_lacks_what_the_driver_uses_has_a_line_in_the_table() {
+    let trouble = Trouble::new();
+    let tree = trouble.dir.path().join("linux");
+    fs::create_dir(&tree).unwrap();
+    fs::write(tree.join("Kbuild"), "").unwrap();
+    fs::write(tree.join("Makefile"), "VERSION = 7\nPATCHLEVEL = 2\n").unwrap();
+    let tree = tree.display().to_string();
+    let output = trouble
+        .xtask(&["test", "--kernel", &tree])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[0].starts_with("kernel  release"), "{text}");
+    assert!(
+        lines[1].starts_with("linux   -        not tested: ") && lines[1].contains("is 7.2.0"),
+        "{text}"
+    );
+    assert_eq!(
+        lines[2].trim(),
+        "SpinLockIrq in rust/kernel/sync/lock/spinlock.rs"
+    );
+    fails_saying(
+        trouble.xtask(&["test", "--kernel", "/no/such"]),
+        &["/no/such", "7.3"],
+    );
+}
+
+#[test]
 fn wrong_arguments_are_named() {
     let trouble = Trouble::new();
     for (args, expected) in [

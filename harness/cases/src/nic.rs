@@ -74,6 +74,8 @@ pub enum Ability {
     XdpJumbo,
     /// AF_XDP without copies.
     Xsk,
+    /// An io_uring may receive from a queue: what [`Self::DevmemRx`] takes.
+    Zcrx,
 }
 
 /// What a case needs of the NIC under test.
@@ -82,6 +84,25 @@ pub(crate) struct Needs {
     pub(crate) mtu: u32,
     pub(crate) abilities: BTreeSet<Ability>,
     pub(crate) counters: Vec<&'static str>,
+    /// Of the kernel, as Kconfig names them.
+    pub(crate) kernel_options: Vec<&'static str>,
+}
+
+impl Needs {
+    /// What the kernel must be built with for these abilities, beyond what each guest needs.
+    pub(crate) fn of_kernel(&self) -> impl Iterator<Item = &'static str> {
+        let implied = self.abilities.iter().filter_map(|ability| match ability {
+            Ability::ByteQueueLimits => Some("BQL"),
+            Ability::Timestamps => Some("PTP_1588_CLOCK"),
+            Ability::Unplug => Some("HOTPLUG_PCI_PCIE"),
+            Ability::VlanOffload => Some("VLAN_8021Q"),
+            Ability::Xdp | Ability::XdpJumbo => Some("BPF_SYSCALL"),
+            Ability::Xsk => Some("XDP_SOCKETS"),
+            Ability::Zcrx => Some("IO_URING_ZCRX"),
+            _ => None,
+        });
+        implied.chain(self.kernel_options.iter().copied())
+    }
 }
 
 /// A NIC under test, and its driver.
@@ -211,6 +232,7 @@ mod tests {
             mtu,
             abilities: [ability].into(),
             counters: vec![counter],
+            kernel_options: Vec::new(),
         };
         let lacks = |needs: Needs| nic.lacks(&needs).unwrap_or_default();
         assert_eq!(lacks(needs(1500, Ability::Rss, "tx_tso")), "");

@@ -149,6 +149,14 @@ impl Options {
         self
     }
 
+    /// As [`Self::needs`], for options that the kernel must be built with, as Kconfig names them,
+    /// beyond what each guest needs.
+    #[must_use]
+    pub fn needs_kernel(mut self, options: impl IntoIterator<Item = &'static str>) -> Self {
+        self.needs.kernel_options.extend(options);
+        self
+    }
+
     /// One processor, and the counter: see [`vm::counter`].
     #[must_use]
     pub fn counted(mut self) -> Self {
@@ -212,7 +220,7 @@ impl Options {
     #[must_use]
     pub fn accelerator(mut self, topology: Topology) -> Self {
         self.accelerator = Some(topology);
-        self.needs([Ability::Dma])
+        self.needs([Ability::Dma]).needs_kernel(["PCI_P2PDMA"])
     }
 
     /// Puts the stations on two wires, each with another NIC for an XDP program that connects the
@@ -236,7 +244,7 @@ impl Options {
     #[must_use]
     pub fn bounce_buffers(mut self) -> Self {
         self.bounce_buffers = true;
-        self.needs([Ability::Dma])
+        self.needs([Ability::Dma]).needs_kernel(["SWIOTLB"])
     }
 
     /// Turns off DMA debugging, and only that, in the debug kernel because of
@@ -310,8 +318,19 @@ impl Options {
         if let Some(lacking) = Nic::from_env()?.lacks(&self.needs) {
             skip::skip(&lacking)?;
         }
-        let mut bed = self.snapshot().boot_images(Images::from_env()?, name)?;
+        let images = Images::from_env()?;
+        if let Some(option) = images.lacks(self.needs.of_kernel())? {
+            skip::skip(&format!("the kernel lacks CONFIG_{option}"))?;
+        }
+        let mut bed = self.snapshot().boot_images(images, name)?;
         bed.unfinished = Some(Unfinished::new());
+        Ok(bed)
+    }
+
+    /// As [`Options::boot`], with all TCP steered to queue 1.
+    pub fn boot_steered(self, name: &str) -> Result<Testbed> {
+        let bed = self.boot(name)?;
+        bed.steer(bed.local, &[1])?;
         Ok(bed)
     }
 

@@ -59,9 +59,13 @@ impl Testbed {
 
     /// A guest for device memory: MTU 9000, header split on, all TCP steered to queue 1.
     pub fn devmem(name: &str) -> Result<Self> {
-        let bed = Self::devmem_options().boot(name)?;
-        bed.steer(bed.local, &[1])?;
-        Ok(bed)
+        Self::devmem_options().boot_steered(name)
+    }
+
+    /// As [`Testbed::devmem`], for an io_uring that receives.
+    pub fn zcrx(name: &str) -> Result<Self> {
+        let options = Self::devmem_options().needs([Ability::Zcrx]);
+        options.boot_steered(name)
     }
 
     /// What [`Testbed::devmem`] boots.
@@ -74,9 +78,7 @@ impl Testbed {
     /// As [`Testbed::devmem`], with an accelerator.
     pub fn accelerator(topology: Topology, name: &str) -> Result<Self> {
         let options = Self::devmem_options().accelerator(topology);
-        let bed = options.boot(name)?;
-        bed.steer(bed.local, &[1])?;
-        Ok(bed)
+        options.boot_steered(name)
     }
 
     /// Whether the NIC under test can do this, for what a case looks at by the way. What it is about

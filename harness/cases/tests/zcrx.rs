@@ -44,7 +44,7 @@ fn assert_zero_copy(received: &ReceivedByRing, bytes: u64) {
 fn payload_is_received(memory: ZcrxMemory, mtu: u32, family: Family, name: &str) -> Result {
     let bytes = 16 * MIB;
     let bed = Testbed::options()
-        .needs([Ability::DevmemRx])
+        .needs([Ability::Zcrx])
         .needs_counters(["rx_unsplit_dropped"])
         .mtu(mtu)
         .header_split()
@@ -94,7 +94,7 @@ fn payload_goes_to_the_accelerator_through_a_ring_and_leaves_no_trace_in_ram() -
     let accelerator = ZcrxMemory::DmaBuf(ACCELERATOR);
     for rx_buf_len in [None, Some(32 << 10)] {
         let bed = Testbed::options()
-            .needs([Ability::DevmemRx])
+            .needs([Ability::Zcrx])
             .mtu(9000)
             .header_split()
             .accelerator(Topology::Switch)
@@ -129,7 +129,10 @@ fn payload_goes_to_the_accelerator_through_a_ring_and_leaves_no_trace_in_ram() -
 #[test]
 #[ignore = "needs a kernel with DMA debugging"]
 fn the_kernel_syncs_an_accelerators_memory_that_nobody_mapped_for_a_ring() -> Result {
-    let bed = Testbed::accelerator(Topology::Switch, "zcrx-sync")?;
+    let bed = Testbed::devmem_options()
+        .needs([Ability::Zcrx])
+        .accelerator(Topology::Switch)
+        .boot_steered("zcrx-sync")?;
     for parts in KernelFault::SyncOfBusAddresses.complaints() {
         bed.guest.expect_log(parts);
     }
@@ -147,14 +150,20 @@ fn the_kernel_syncs_an_accelerators_memory_that_nobody_mapped_for_a_ring() -> Re
 fn a_ring_gets_an_accelerators_memory_only_where_pci_lets_the_nic_reach_it() -> Result {
     let bytes = 8 * MIB;
     let accelerator = ZcrxMemory::DmaBuf(ACCELERATOR);
-    let bed = Testbed::accelerator(Topology::RootComplex, "zcrx-root-complex")?;
+    let bed = Testbed::devmem_options()
+        .needs([Ability::Zcrx])
+        .accelerator(Topology::RootComplex)
+        .boot_steered("zcrx-root-complex")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V6);
     let received = stream.receive_zcrx(&bed, 1, accelerator, bytes, 16 * MIB)?;
     assert_zero_copy(&received, bytes);
     bed.assert_no_ring_left()?;
     bed.finish()?;
 
-    let bed = Testbed::accelerator(Topology::RootPorts, "zcrx-no-path")?;
+    let bed = Testbed::devmem_options()
+        .needs([Ability::Zcrx])
+        .accelerator(Topology::RootPorts)
+        .boot_steered("zcrx-no-path")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let ring = stream.zcrx_sink_spec(1, accelerator, 4 * MIB, Release::Immediate);
     let Err(error) = bed.guest.start(ring) else {
@@ -173,7 +182,7 @@ fn a_ring_gets_an_accelerators_memory_only_where_pci_lets_the_nic_reach_it() -> 
 #[test]
 fn a_jumbo_frame_is_one_fragment_of_a_buffer_that_holds_it() -> Result {
     let bytes = 16 * MIB;
-    let bed = Testbed::devmem("zcrx-large")?;
+    let bed = Testbed::zcrx("zcrx-large")?;
     // An area's pages are freed in the background, some time after its ring.
     bed.reserve_huge_pages(4 * bytes)?;
     let heap = [(4, 3), (8, 2), (16, 1), (32, 1), (64, 1)].map(|size| (HEAP, size));
@@ -212,7 +221,7 @@ fn a_jumbo_frame_is_one_fragment_of_a_buffer_that_holds_it() -> Result {
 #[test]
 fn payload_that_comes_in_on_another_queue_is_copied_and_counted() -> Result {
     let bytes = 4 * MIB;
-    let bed = Testbed::devmem("zcrx-copied")?;
+    let bed = Testbed::zcrx("zcrx-copied")?;
     bed.steer(bed.local, &[0])?;
 
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
@@ -244,7 +253,7 @@ fn payload_that_comes_in_on_another_queue_is_copied_and_counted() -> Result {
 #[test]
 fn a_receiver_that_keeps_its_buffers_stalls_and_goes_on_when_it_gives_them_back() -> Result {
     let bytes = 24 * MIB;
-    let bed = Testbed::devmem("zcrx-kept")?;
+    let bed = Testbed::zcrx("zcrx-kept")?;
 
     // More payload than the area has room for.
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
@@ -275,7 +284,7 @@ fn a_receiver_that_keeps_its_buffers_stalls_and_goes_on_when_it_gives_them_back(
 #[test]
 fn rings_that_are_always_full_lose_nothing() -> Result {
     let bytes = 16 * MIB;
-    let bed = Testbed::devmem("zcrx-small")?;
+    let bed = Testbed::zcrx("zcrx-small")?;
     for memory in MEMORY {
         let stream = bed.stream(bed.peer, bed.local, Family::V4);
         // A receive request ends whenever the completion queue is full, and is submitted again.
@@ -296,7 +305,7 @@ fn rings_that_are_always_full_lose_nothing() -> Result {
 fn two_rings_receive_on_two_queues_at_once() -> Result {
     let bytes = 16 * MIB;
     let bed = Testbed::options()
-        .needs([Ability::DevmemRx])
+        .needs([Ability::Zcrx])
         .cpus(3)
         .mtu(9000)
         .header_split()

@@ -23,7 +23,7 @@ const MEMORY: [ZcrxMemory; 2] = [ZcrxMemory::User, DMABUF];
 
 #[test]
 fn buffers_that_are_never_given_back_come_back_when_the_ring_closes() -> Result {
-    let bed = Testbed::devmem("zcrx-closed")?;
+    let bed = Testbed::zcrx("zcrx-closed")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.zcrx_sink(&bed, 1, DMABUF, 8 * MIB, Release::Never)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
@@ -40,7 +40,7 @@ fn buffers_that_are_never_given_back_come_back_when_the_ring_closes() -> Result 
 
 #[test]
 fn a_queue_returns_to_host_memory_when_its_ring_closes_under_traffic() -> Result {
-    let bed = Testbed::devmem("zcrx-closes")?;
+    let bed = Testbed::zcrx("zcrx-closes")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.zcrx_sink(&bed, 1, ZcrxMemory::User, 8 * MIB, Release::Immediate)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
@@ -64,7 +64,7 @@ fn a_queue_returns_to_host_memory_when_its_ring_closes_under_traffic() -> Result
 
 #[test]
 fn a_queue_returns_to_host_memory_when_the_rings_owner_is_killed_under_traffic() -> Result {
-    let bed = Testbed::devmem("zcrx-killed")?;
+    let bed = Testbed::zcrx("zcrx-killed")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let ring = stream.zcrx_sink_spec(1, ZcrxMemory::User, 8 * MIB, Release::Immediate);
     let mut sink = bed.guest.start_process(ring)?;
@@ -81,7 +81,7 @@ fn a_queue_returns_to_host_memory_when_the_rings_owner_is_killed_under_traffic()
 
 #[test]
 fn the_memory_of_a_starved_ring_comes_back_when_its_owner_is_killed() -> Result {
-    let bed = Testbed::devmem("zcrx-killed-starved")?;
+    let bed = Testbed::zcrx("zcrx-killed-starved")?;
     for memory in MEMORY {
         let stream = bed.stream(bed.peer, bed.local, Family::V6);
         let ring = stream.zcrx_sink_spec(1, memory, 4 * MIB, Release::Never);
@@ -103,7 +103,7 @@ fn the_memory_of_a_starved_ring_comes_back_when_its_owner_is_killed() -> Result 
 #[test]
 fn a_ring_may_come_and_go_while_the_interface_is_down() -> Result {
     let bytes = 8 * MIB;
-    let bed = Testbed::devmem("zcrx-down")?;
+    let bed = Testbed::zcrx("zcrx-down")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
 
     bed.set_interface(bed.local, false)?;
@@ -131,7 +131,7 @@ fn a_ring_may_come_and_go_while_the_interface_is_down() -> Result {
 
 #[test]
 fn the_driver_unloads_with_a_ring_on_a_queue() -> Result {
-    let bed = Testbed::devmem("zcrx-unload")?;
+    let bed = Testbed::zcrx("zcrx-unload")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.zcrx_sink(&bed, 1, ZcrxMemory::User, 8 * MIB, Release::Immediate)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
@@ -156,7 +156,7 @@ fn the_driver_unloads_with_a_ring_on_a_queue() -> Result {
 #[test]
 fn a_ring_goes_on_after_the_interface_was_down() -> Result {
     let bytes = 16 * MIB;
-    let bed = Testbed::devmem("zcrx-down-up")?;
+    let bed = Testbed::zcrx("zcrx-down-up")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.zcrx_sink(&bed, 1, ZcrxMemory::User, 8 * MIB, Release::Immediate)?;
     let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?;

@@ -42,7 +42,7 @@ fn assert_refused(bed: &Testbed, queue: u32, errno: i32, words: &str) {
 #[test]
 fn a_ring_is_refused_while_header_split_is_off() -> Result {
     let bed = Testbed::options()
-        .needs([Ability::DevmemRx])
+        .needs([Ability::Zcrx])
         .boot("zcrx-no-split")?;
     assert_refused(&bed, 1, EINVAL, "header split is off");
     bed.assert_no_ring_left()?;
@@ -53,7 +53,7 @@ fn a_ring_is_refused_while_header_split_is_off() -> Result {
 #[test]
 fn a_ring_is_refused_a_queue_that_does_not_exist_or_takes_unsplit_packets() -> Result {
     let bed = Testbed::options()
-        .needs([Ability::DevmemRx])
+        .needs([Ability::Zcrx])
         .header_split()
         .boot("zcrx-no-queue")?;
     assert_refused(&bed, 2, ERANGE, "there is no RX queue 2");
@@ -65,7 +65,7 @@ fn a_ring_is_refused_a_queue_that_does_not_exist_or_takes_unsplit_packets() -> R
 
 #[test]
 fn a_ring_is_refused_buffers_that_the_driver_or_the_area_does_not_have() -> Result {
-    let bed = Testbed::devmem("zcrx-no-large")?;
+    let bed = Testbed::zcrx("zcrx-no-large")?;
     // More than the driver supports, not a power of two, less than a page, and an area whose last
     // chunk is a single page.
     for (rx_buf_len, area_bytes, errno, words) in [
@@ -96,7 +96,7 @@ fn a_ring_is_refused_buffers_that_the_driver_or_the_area_does_not_have() -> Resu
 #[test]
 fn a_queue_has_one_provider_be_it_a_ring_or_a_binding() -> Result {
     let bed = Testbed::options()
-        .needs([Ability::DevmemRx])
+        .needs([Ability::Zcrx])
         .header_split()
         .boot("zcrx-twice")?;
     let binding = Binding {

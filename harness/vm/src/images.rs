@@ -35,9 +35,9 @@ pub struct Images {
     /// What this kernel wants on its command line, besides what a machine has there.
     #[serde(default)]
     pub kernel_parameters: Vec<String>,
-    /// The kernel can fail an allocation on request.
+    /// The kernel's `.config`.
     #[serde(default)]
-    pub fault_injection: bool,
+    pub config: Option<PathBuf>,
     /// How to start QEMU.
     pub qemu: QemuCommand,
     /// The counter, a plugin for this QEMU; only measurements need it.
@@ -76,6 +76,29 @@ impl Images {
     pub fn has_module(&self, name: &str) -> bool {
         let mut names = self.modules.iter().filter_map(|path| path.file_stem());
         names.any(|found| found == name)
+    }
+
+    /// The first of `options`, named as in Kconfig, that the kernel is built without: they are
+    /// neither `y` nor `m`. None where the manifest names no `.config`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ManifestUnreadable`] when the `.config` can't be read.
+    pub fn lacks<'a>(&self, options: impl IntoIterator<Item = &'a str>) -> Result<Option<&'a str>> {
+        let Some(path) = &self.config else {
+            return Ok(None);
+        };
+        let config = fs::read_to_string(path).map_err(|error| Error::ManifestUnreadable {
+            path: path.clone(),
+            error,
+        })?;
+        let set = |option: &str| {
+            let lines = ["y", "m"].map(|value| format!("CONFIG_{option}={value}"));
+            config
+                .lines()
+                .any(|line| lines.iter().any(|set| set == line))
+        };
+        Ok(options.into_iter().find(|option| !set(option)))
     }
 
     /// Reads the manifest that the environment names.

@@ -338,7 +338,7 @@ mod tests {
             kernel_release: String::new(),
             extra_memory_mib: 0,
             kernel_parameters: Vec::new(),
-            fault_injection: false,
+            config: None,
             qemu: crate::QemuCommand {
                 argv: vec!["/nonexistent".to_owned()],
                 env: Default::default(),

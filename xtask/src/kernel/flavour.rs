@@ -45,9 +45,8 @@ impl Flavour {
         }
     }
 
-    /// The folder, in `target/nobounce`, of what is made for it: modules of one kernel don't suit
-    /// another.
-    pub(crate) fn folder(self) -> &'static str {
+    /// The folder, in `target/nobounce`, of what is made for it.
+    pub(super) fn folder(self) -> &'static str {
         match self {
             Self::Plain => "",
             Self::Debug => "debug",

@@ -11,7 +11,7 @@ mod source;
 mod toolchain;
 mod tree;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -52,6 +52,18 @@ pub(crate) struct KernelArgs {
     /// target/nobounce/clang
     #[arg(long, global = true, conflicts_with_all = ["debug", "lab"])]
     pub(crate) clang: bool,
+    /// One of several kernels, which has a folder of its own in target/nobounce.
+    #[arg(skip)]
+    pub(crate) of_several: Option<OfSeveral>,
+}
+
+/// One of the kernels of `test --kernel`.
+#[derive(Debug, Clone)]
+pub(crate) struct OfSeveral {
+    /// What it is called.
+    pub(crate) name: String,
+    /// Major and minor version of a kernel whose source the distribution has, instead of a tree.
+    pub(crate) version: Option<String>,
 }
 
 impl KernelArgs {
@@ -62,6 +74,15 @@ impl KernelArgs {
             (_, true, _) => Flavour::Lab,
             (.., true) => Flavour::Clang,
             _ => Flavour::Plain,
+        }
+    }
+
+    /// The folder, in `target/nobounce`, of what is made for it: modules of one kernel don't suit
+    /// another.
+    pub(crate) fn folder(&self) -> PathBuf {
+        match &self.of_several {
+            Some(kernel) => Path::new("kernels").join(&kernel.name),
+            None => self.flavour().folder().into(),
         }
     }
 }
@@ -136,6 +157,7 @@ pub(crate) fn prepare(project: &Project, wanted: Use) -> Result<Kernel> {
         tree::Found::Source(source) => build::build(project, &source, None),
         tree::Found::None => {
             let source = source::fetch(project)?;
+            tree::check_source(&source.version, &source.dir)?;
             build::build(project, &source.dir, Some(&source.version))
         }
     }

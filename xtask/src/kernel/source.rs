@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Linux 7.3 from Debian's source package, unpacked into the cache.
+//! Linux from Debian's source package, unpacked into the cache.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,8 +12,8 @@ use crate::cmd::Cmd;
 use crate::project::Project;
 use crate::ui::Step;
 
-/// Debian's package: `/usr/src/<name>.tar.xz` with a folder of the same name.
-const PACKAGE: &str = "linux-source-7.3";
+/// The version that is taken unless the user names one.
+const VERSION: &str = "7.3";
 /// A package, its archive and the tree: 2.1 GB at the fullest moment.
 const SPACE: u64 = 2_300_000_000;
 
@@ -32,7 +32,11 @@ pub(crate) struct Source {
 ///
 /// No apt, no network, no space: see [`Apt`].
 pub(crate) fn fetch(project: &Project) -> Result<Source> {
-    let prefix = format!("{PACKAGE}_");
+    let asked = project.kernel.of_several.as_ref();
+    let version = asked.and_then(|kernel| kernel.version.as_deref());
+    // Debian's package: `/usr/src/<name>.tar.xz` with a folder of the same name.
+    let name = format!("linux-source-{}", version.unwrap_or(VERSION));
+    let prefix = format!("{name}_");
     let have = project.cache.list("source").into_iter().find_map(|dir| {
         let version = dir.file_name()?.to_str()?.strip_prefix(&prefix)?.to_owned();
         Some(Source { dir, version })
@@ -41,17 +45,17 @@ pub(crate) fn fetch(project: &Project) -> Result<Source> {
         return Ok(source);
     }
     project.cache.require_space(SPACE, "the kernel source")?;
-    let step = Step::begin("source", &format!("getting {PACKAGE}"));
+    let step = Step::begin("source", &format!("getting {name}"));
     let apt = Apt::new(project);
     let package = project.cache.scratch("source-package")?;
-    let version = apt.unpack(&step, &project.cache, PACKAGE, None, &package)?;
+    let version = apt.unpack(&step, &project.cache, &name, None, &package)?;
     let dir = project
         .cache
         .once(&format!("source/{prefix}{version}"), |work| {
             step.detail(&format!("unpacking the source of {version}"));
             Cmd::new("tar")
                 .args(["--extract", "--strip-components=1", "--file"])
-                .arg(package.join(format!("usr/src/{PACKAGE}.tar.xz")))
+                .arg(package.join(format!("usr/src/{name}.tar.xz")))
                 .arg("--directory")
                 .arg(work)
                 .step(&step, &project.log("source"))

@@ -14,11 +14,21 @@ use super::{Kernel, KernelArgs, Use};
 use crate::cmd::Cmd;
 use crate::project::Project;
 use crate::tools::{self, Rustc};
-use crate::version::Version;
 
-/// The kernel crate and the net core change with every release: older ones
-/// have neither the abstractions nor the queue management that rigb uses.
-const MIN_KERNEL: Version = Version::new(7, 3, 0);
+/// What the drivers use that came last, and where in a source tree it is. The kernel crate and the net
+/// core change with every release: a kernel that lacks one of these can't have rigb.
+const USED: &[(&str, &str)] = &[
+    ("rust/kernel/sync/lock/spinlock.rs", "SpinLockIrq"),
+    ("rust/kernel/sync/barrier.rs", "dma_mb"),
+    ("rust/kernel/error.rs", "ENETDOWN"),
+    ("rust/macros/vtable.rs", "OwnerModule"),
+    ("include/linux/netdevice.h", "ndo_work"),
+    ("include/linux/netdevice.h", "ndo_set_rx_mode_async"),
+    ("include/linux/ethtool.h", "op_needs_rtnl"),
+    ("include/net/netdev_queues.h", "rx_page_size"),
+];
+/// The first release that has them.
+const FIRST: &str = "7.3";
 
 /// Which kernel was asked for.
 pub(super) enum Found {
@@ -61,7 +71,7 @@ pub(super) fn find(args: &KernelArgs) -> Result<Found> {
             kdir.display()
         );
     }
-    check_version(&source_version(&kdir)?, &kdir)?;
+    check_source(&source_version(&kdir)?, &kdir)?;
     Ok(Found::Source(kdir))
 }
 
@@ -100,7 +110,7 @@ pub(super) fn open(project: &Project, build: &Path, wanted: Use) -> Result<Kerne
     check_rustc(config.get("RUSTC_VERSION_TEXT"), &rustc, build)?;
     let toolchain = Toolchain::of(project, &config)?;
     let kernel = describe(build, config, toolchain)?;
-    check_version(&kernel.release, build)?;
+    check_source(&kernel.release, &kernel.source)?;
     Ok(kernel)
 }
 
@@ -146,14 +156,28 @@ fn makefile_version(makefile: &str) -> Option<String> {
     ))
 }
 
-fn check_version(release: &str, tree: &Path) -> Result<()> {
-    if Version::find(release).is_none_or(|version| version < MIN_KERNEL) {
-        bail!(
-            "the kernel in {} is {release}: rigb needs {MIN_KERNEL} or newer",
-            tree.display()
-        );
+/// Sees to it that the kernel in `source`, of this version, has what the drivers use.
+///
+/// # Errors
+///
+/// What it lacks.
+pub(super) fn check_source(version: &str, source: &Path) -> Result<()> {
+    let has = |file: &str, word: &str| {
+        fs::read_to_string(source.join(file)).is_ok_and(|text| text.contains(word))
+    };
+    let lacks: Vec<_> = USED
+        .iter()
+        .filter(|(file, word)| !has(file, word))
+        .map(|(file, word)| format!("{word} in {file}"))
+        .collect();
+    if lacks.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    bail!(
+        "the kernel in {} is {version}: it lacks what rigb uses, and Linux {FIRST} or newer has:\n  {}",
+        source.display(),
+        lacks.join("\n  ")
+    );
 }
 
 fn check_rustc(built_with: &str, rustc: &Rustc, build: &Path) -> Result<()> {
@@ -206,6 +230,7 @@ fn folder(name: &str, given: &Path) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::version::Version;
 
     fn args(kdir: Option<&Path>, output: Option<&Path>) -> KernelArgs {
         KernelArgs {
@@ -229,12 +254,27 @@ mod tests {
         assert_eq!(makefile_version("all:\n\techo x=y\n"), None);
     }
 
+    /// A source tree that has all that is used but `without`.
+    fn tree(without: &str) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (file, word) in USED.iter().filter(|(_, word)| *word != without) {
+            let path = dir.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            fs::write(&path, format!("{text}{word}\n")).unwrap();
+        }
+        dir
+    }
+
     #[test]
-    fn an_old_kernel_is_refused_by_version() {
-        let text = message(check_version("6.12.3-amd64", Path::new("/k")));
-        assert!(text.contains("6.12.3") && text.contains("7.3.0"), "{text}");
-        check_version("7.3.4", Path::new("/k")).unwrap();
-        check_version("8.0.0-rc1", Path::new("/k")).unwrap();
+    fn an_old_kernel_is_refused_with_what_it_lacks() {
+        check_source("7.3.4", tree("").path()).unwrap();
+        let text = message(check_source("7.2.12", tree("SpinLockIrq").path()));
+        assert!(text.contains("7.2.12") && text.contains("7.3"), "{text}");
+        assert!(
+            text.ends_with("SpinLockIrq in rust/kernel/sync/lock/spinlock.rs"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -256,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_tree_is_told_apart_by_what_is_in_it() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = tree("");
         let tree = dir.path();
         assert!(message(find(&args(Some(tree), None))).contains("no kernel tree"));
         assert!(message(find(&args(None, Some(tree)))).contains("no .config"));

@@ -2,9 +2,11 @@
 
 //! Runs the host tests and the end-to-end cases with cargo-nextest.
 
+mod matrix;
 mod nic;
 mod part;
 mod retries;
+mod skipped;
 
 use std::ffi::OsString;
 use std::fs;
@@ -53,10 +55,30 @@ pub(crate) struct Options {
     /// what it lacks is skipped, with the reason
     #[arg(long, value_name = "FILE", conflicts_with = "part")]
     nic: Option<PathBuf>,
+    /// Run the cases on this kernel: a source tree, a folder that a kernel was built in, or a
+    /// version of which the distribution has the source. Of several a table is printed. What a
+    /// kernel lacks is said, and cases that need it are skipped
+    #[arg(long = "kernel", value_name = "KERNEL", conflicts_with_all = ["part", "nic"])]
+    kernels: Vec<String>,
+    /// Run one of several parts, such as hash:1/4, the first of four: nextest's
+    /// option, for each of its runs
+    #[arg(long, value_name = "PART")]
+    partition: Option<String>,
     /// Run only tests whose names contain one of these; words after `--`
     /// go to cargo-nextest (`-- -E 'package(cases)'`)
     #[arg(value_name = "FILTER", allow_hyphen_values = true)]
     filters: Vec<String>,
+}
+
+impl Options {
+    /// What says to nextest which tests run. A part of few may have none.
+    fn chosen(&self) -> Vec<String> {
+        let part = self
+            .partition
+            .iter()
+            .flat_map(|part| ["--no-tests", "pass", "--partition", part].map(str::to_owned));
+        part.chain(self.filters.iter().cloned()).collect()
+    }
 }
 
 /// Runs the tests whose names contain one of the filters (all, without any).
@@ -68,6 +90,9 @@ pub(crate) struct Options {
 /// When a test fails or passes only on a retry, none matches, or the guest can't be prepared.
 pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Result<()> {
     let flavour = project.kernel.flavour();
+    if !options.kernels.is_empty() {
+        return matrix::run(project, lock, &options.kernels, &options.chosen());
+    }
     if options.part && flavour != Flavour::Debug {
         bail!("--part is a part of the debug kernel's cases: it wants --debug");
     }
@@ -94,7 +119,7 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
         let nics = [nic::prepare(project, file)?];
         let nextest = tools::nextest(project)?;
         drop(lock);
-        return on_nics(project, &nextest, &nics, &options.filters);
+        return on_nics(project, &nextest, &nics, options);
     }
     let nics = match (flavour, options.filters.is_empty()) {
         (Flavour::Plain, true) => committed_nics(project)?,
@@ -116,7 +141,7 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
             .env(kselftest::ENV, guest)
             .env(THREADS, threads()),
     };
-    let status = command.args(&options.filters).shown_to_user()?;
+    let status = command.args(options.chosen()).shown_to_user()?;
     let retries = match junit.exists() {
         true => Some(Retries::read(&junit)?),
         false => None,
@@ -130,7 +155,7 @@ pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Resu
         project.out("vm").display()
     ));
     // These run whatever became of the others: each has something to say.
-    let others = on_nics(project, &nextest, &nics, &[]);
+    let others = on_nics(project, &nextest, &nics, options);
     if !status.success() {
         bail!("tests failed ({status})");
     }
@@ -162,7 +187,7 @@ fn on_nics(
     project: &Project,
     nextest: &Path,
     nics: &[nic::Prepared],
-    filters: &[String],
+    options: &Options,
 ) -> Result<()> {
     let folder = project.root.join("target/nextest").join(nic::PROFILE);
     let mut failed = Vec::new();
@@ -171,12 +196,15 @@ fn on_nics(
             .built_here(Cmd::new(nextest))
             .args(["nextest", "run", "--profile", nic::PROFILE])
             .env(THREADS, threads());
-        let status = nic.command(command, filters)?.shown_to_user()?;
+        let (skipped, command) = nic.command(command, &options.chosen())?;
+        let status = command.shown_to_user()?;
         let junit = folder.join(format!("{}.xml", nic.name()));
         fs::rename(folder.join("junit.xml"), &junit)
             .with_context(|| format!("cargo-nextest left no report in {}", folder.display()))?;
-        nic.report(&junit)?;
-        ui::note(&format!("JUnit XML: {}", junit.display()));
+        let ran = nic.report(&skipped, &junit)?;
+        if ran == 0 && options.partition.is_none() {
+            bail!("no case ran on {}", nic.name());
+        }
         if !status.success() {
             failed.push(nic.name());
         }

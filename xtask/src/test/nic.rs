@@ -2,14 +2,13 @@
 
 //! The cases on another NIC or driver than rigb: what it lacks is skipped, with the reason.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use cases::Nic;
-use quick_junit::{Report, TestCaseStatus};
 
+use super::skipped::Skipped;
 use crate::cmd::Cmd;
 use crate::guest;
 use crate::project::Project;
@@ -40,7 +39,7 @@ pub(super) struct Prepared {
     file: PathBuf,
     nic: Nic,
     manifest: PathBuf,
-    skipped: PathBuf,
+    out: PathBuf,
 }
 
 /// Builds what a description names, and packs a guest's initramfs with it.
@@ -58,7 +57,7 @@ pub(super) fn prepare(project: &Project, file: &Path) -> Result<Prepared> {
         file: fs::canonicalize(file)?,
         nic,
         manifest,
-        skipped: out.join("skipped"),
+        out,
     })
 }
 
@@ -69,104 +68,28 @@ impl Prepared {
     }
 
     /// Has `nextest` run the cases on the NIC, or those that `filters` choose.
-    pub(super) fn command(&self, nextest: Cmd, filters: &[String]) -> Result<Cmd> {
-        if self.skipped.exists() {
-            fs::remove_file(&self.skipped)?;
-        }
-        Ok(nextest
+    pub(super) fn command(&self, nextest: Cmd, filters: &[String]) -> Result<(Skipped, Cmd)> {
+        let command = nextest
             .args(CASES)
             .args(filters)
             .env(vm::ENV, &self.manifest)
-            .env(cases::NIC_ENV, &self.file)
-            .env(cases::SKIPPED_ENV, &self.skipped))
+            .env(cases::NIC_ENV, &self.file);
+        Skipped::of(command, &self.out)
     }
 
-    /// Says what was skipped and why, also in nextest's JUnit XML, for which it has passed.
+    /// Says what became of the cases; returns how many ran.
     ///
     /// # Errors
     ///
-    /// When a file can't be read or written, or each case was skipped.
-    pub(super) fn report(&self, junit: &Path) -> Result<()> {
-        let text = match self.skipped.exists() {
-            true => fs::read_to_string(&self.skipped)?,
-            false => String::new(),
-        };
-        let skipped = parse(&text);
-        let read =
-            fs::read_to_string(junit).with_context(|| format!("can't read {}", junit.display()))?;
-        let mut report = Report::deserialize_from_str(&read)?;
-        let ran = mark(&mut report, &skipped);
-        report.serialize(File::create(junit)?)?;
-
-        let mut reasons = BTreeMap::<&str, usize>::new();
-        for reason in skipped.values() {
-            *reasons.entry(reason).or_default() += 1;
-        }
-        for (reason, count) in reasons {
-            ui::note(&format!("{count} cases skipped: {reason}"));
-        }
+    /// When a file can't be read or written.
+    pub(super) fn report(&self, skipped: &Skipped, junit: &Path) -> Result<usize> {
+        let counts = skipped.report(junit)?;
+        let ran = counts.passed + counts.failed;
         ui::note(&format!(
-            "{}: {ran} cases ran, {} were skipped ({})",
-            self.nic.name,
-            skipped.len(),
-            self.skipped.display()
+            "{}: {ran} cases ran, {} were skipped",
+            self.name(),
+            counts.skipped
         ));
-        if ran == 0 {
-            bail!("no case ran on {}", self.nic.name);
-        }
-        Ok(())
-    }
-}
-
-/// The skipped cases, as nextest names suite and case, with the reasons.
-fn parse(text: &str) -> BTreeMap<&str, &str> {
-    text.lines()
-        .filter_map(|line| line.split_once('\t'))
-        .collect()
-}
-
-/// Marks the skipped cases of a report; returns how many others there are.
-fn mark(report: &mut Report, skipped: &BTreeMap<&str, &str>) -> usize {
-    let mut ran = 0;
-    for suite in &mut report.test_suites {
-        let mut count = 0;
-        for case in &mut suite.test_cases {
-            let name = format!("{} {}", &*suite.name, &*case.name);
-            let Some(reason) = skipped.get(name.as_str()) else {
-                ran += 1;
-                continue;
-            };
-            let mut status = TestCaseStatus::skipped();
-            status.set_message(*reason);
-            case.status = status;
-            count += 1;
-        }
-        suite.skipped += count;
-    }
-    ran
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_skipped_is_marked_with_the_reason_and_not_counted_as_run() {
-        let junit = r#"<?xml version="1.0" encoding="UTF-8"?>
-<testsuites name="nobounce" tests="2" failures="0" errors="0" time="3.1">
-    <testsuite name="cases::mtu" tests="2" disabled="0" errors="0" failures="0">
-        <testcase name="a" classname="cases::mtu" time="1.0"/>
-        <testcase name="b" classname="cases::mtu" time="1.0"/>
-    </testsuite>
-</testsuites>"#;
-        let skipped = parse("cases::mtu b\tigb lacks HeaderSplit\ncut off");
-        let mut report = Report::deserialize_from_str(junit).unwrap();
-        assert_eq!(mark(&mut report, &skipped), 1);
-        let text = report.to_string().unwrap();
-        assert!(
-            text.contains(r#"<skipped message="igb lacks HeaderSplit"/>"#),
-            "{text}"
-        );
-        assert_eq!(text.matches("<skipped").count(), 1, "{text}");
+        Ok(ran)
     }
 }

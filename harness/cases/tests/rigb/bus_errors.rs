@@ -13,7 +13,10 @@ const EITR_1: u32 = 0x1684;
 
 /// Injects an error under traffic with a bound queue.
 fn recovers_from(error: &str, name: &str) -> Result {
-    let options = Testbed::options().mtu(9000).header_split();
+    let options = Testbed::options()
+        .needs_kernel(["PCIEAER"])
+        .mtu(9000)
+        .header_split();
     let bed = options.hot_plug().boot(name)?;
     bed.steer(bed.local, &[1])?;
     bed.show_whole_log()?;
@@ -65,7 +68,10 @@ fn a_nic_goes_on_with_a_bound_queue_after_a_fatal_bus_error() -> Result {
 
 #[test]
 fn a_correctable_bus_error_changes_nothing() -> Result {
-    let options = Testbed::options().mtu(9000).header_split();
+    let options = Testbed::options()
+        .needs_kernel(["PCIEAER"])
+        .mtu(9000)
+        .header_split();
     let bed = options.hot_plug().boot("bus-error-correctable")?;
     bed.steer(bed.local, &[1])?;
     bed.show_whole_log()?;

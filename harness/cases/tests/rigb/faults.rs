@@ -15,7 +15,6 @@ use protocol::{
     traffic::Ping,
     xdp::{AttachXdp, DetachXdp},
 };
-use vm::Images;
 
 const MIB: u64 = 1 << 20;
 
@@ -30,11 +29,13 @@ const MANY: u32 = 5000;
 
 /// A testbed on which only allocations of the driver can fail.
 fn testbed(name: &str) -> Result<Testbed> {
-    assert!(
-        Images::from_env()?.fault_injection,
-        "this kernel has no fault injection: `make test-debug` builds one that has"
-    );
-    let bed = Testbed::options().header_split().boot(name)?;
+    let options = Testbed::options().needs_kernel([
+        "FAILSLAB",
+        "FAIL_PAGE_ALLOC",
+        "FAULT_INJECTION_DEBUG_FS",
+        "FAULT_INJECTION_STACKTRACE_FILTER",
+    ]);
+    let bed = options.header_split().boot(name)?;
     bed.set_receive_ring(bed.local, SMALL)?;
     let symbols = bed.guest.call(ListModuleSymbols {})?;
     let text = symbols

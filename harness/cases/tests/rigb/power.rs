@@ -17,7 +17,9 @@ const QUEUE_ENABLE: u32 = 1 << 25;
 
 #[test]
 fn a_guest_that_slept_goes_on_with_a_bound_queue_and_its_traffic() -> Result {
-    let bed = Testbed::devmem("sleep")?;
+    let bed = Testbed::devmem_options()
+        .needs_kernel(["SUSPEND"])
+        .boot_steered("sleep")?;
     let flows = bed.both_ways(MIB)?;
     let before = bed.link_stats(bed.local)?;
 
@@ -42,7 +44,9 @@ fn a_guest_that_slept_goes_on_with_a_bound_queue_and_its_traffic() -> Result {
 
 #[test]
 fn an_interface_that_was_down_while_the_guest_slept_can_be_brought_up() -> Result {
-    let bed = Testbed::devmem("sleep-down")?;
+    let bed = Testbed::devmem_options()
+        .needs_kernel(["SUSPEND"])
+        .boot_steered("sleep-down")?;
     bed.set_interface(bed.local, false)?;
     bed.sleep_and_wake()?;
     bed.set_interface(bed.local, true)?;

@@ -36,8 +36,12 @@ fn main() -> ExitCode {
 }
 
 fn pair(state: State, event: Event) -> Result {
+    let ability = match state {
+        State::Zcrx => Ability::Zcrx,
+        _ => Ability::DevmemRx,
+    };
     let options = Testbed::options()
-        .needs([Ability::DevmemRx])
+        .needs([ability])
         .mtu(9000)
         .header_split()
         .cpus(PAIRS);
