@@ -6,6 +6,7 @@ mod enter;
 mod gdb;
 mod inside;
 mod new_driver;
+mod nic;
 mod recipes;
 
 use std::ffi::OsStr;
