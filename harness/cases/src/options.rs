@@ -5,7 +5,7 @@
 use std::{path::PathBuf, sync::atomic::AtomicU16, time::Duration};
 
 use protocol::rings::DataSplit;
-use vm::{Export, Hypervisor, Images, Machine, Topology};
+use vm::{Cables, Export, Hypervisor, Images, Machine, Topology};
 
 use crate::{
     Ability, Nic, Result, Testbed,
@@ -85,6 +85,7 @@ pub struct Options {
     qemu_arguments: Vec<String>,
     call_timeout: Option<Duration>,
     control_wire: bool,
+    cables: Option<Cables>,
     bare: bool,
 }
 
@@ -114,6 +115,7 @@ impl Default for Options {
             qemu_arguments: Vec::new(),
             call_timeout: None,
             control_wire: false,
+            cables: None,
             bare: false,
         }
     }
@@ -305,6 +307,13 @@ impl Options {
         self
     }
 
+    /// Has the wires lead to another testbed: of each pair of stations one is here.
+    #[must_use]
+    pub fn cables(mut self, cables: Cables) -> Self {
+        self.cables = Some(cables);
+        self
+    }
+
     /// Leaves the NICs without a driver.
     #[must_use]
     pub fn bare(mut self) -> Self {
@@ -350,6 +359,10 @@ impl Options {
         }
         if self.two_wires || self.control_wire {
             machine = machine.wire_count(2);
+        }
+        let end = self.cables.as_ref().map(Cables::end);
+        if let Some(cables) = self.cables {
+            machine = machine.cables(cables);
         }
         if let Some(device) = &nic.device {
             machine = machine.nic(device);
@@ -409,6 +422,7 @@ impl Options {
             guest,
             local: Station::LOCAL,
             peer,
+            end,
             mtu: self.mtu,
             ports: AtomicU16::default(),
         };

@@ -47,6 +47,8 @@ pub struct Testbed {
     pub(crate) nic: Nic,
     pub(crate) transmit_queue: Option<u32>,
     pub(crate) mtu: u32,
+    /// The end of the wires that this guest has, if the other one is another guest's.
+    pub(crate) end: Option<End>,
     pub(crate) ports: AtomicU16,
 }
 
@@ -100,6 +102,17 @@ impl Testbed {
         [self.local, self.peer]
     }
 
+    /// Whether a station is in this guest.
+    #[must_use]
+    pub fn has(&self, station: Station) -> bool {
+        self.end.is_none_or(|end| station.end == end)
+    }
+
+    /// Those of `stations` that are in this guest.
+    fn here(&self, stations: [Station; 2]) -> impl Iterator<Item = Station> {
+        stations.into_iter().filter(|station| self.has(*station))
+    }
+
     /// A port that no flow of this guest has used, below those that the kernel chooses.
     ///
     /// All 14 low bits vary, and not by counting: a hash of RSS is linear in them.
@@ -119,7 +132,7 @@ impl Testbed {
                 parameters: String::new(),
             })?;
         }
-        for station in self.stations() {
+        for station in self.here(self.stations()) {
             self.take_in(station)?;
         }
         Ok(())
@@ -170,11 +183,11 @@ impl Testbed {
     /// Brings up the NICs of the control wire.
     pub(crate) fn set_up_control(&self) -> Result {
         let stations = [Station::CONTROL, Station::CONTROL_PEER];
-        for station in stations {
+        for station in self.here(stations) {
             self.take_in(station)?;
             self.set_up_station(station)?;
         }
-        for station in stations {
+        for station in self.here(stations) {
             self.wait_carrier_of(station, true)?;
         }
         Ok(())
@@ -248,7 +261,7 @@ impl Testbed {
 
     /// Brings both interfaces up, with their addresses, and waits for the link.
     pub fn set_up(&self) -> Result {
-        for station in self.stations() {
+        for station in self.here(self.stations()) {
             self.set_up_station(station)?;
         }
         self.wait_carrier(true)
@@ -288,7 +301,7 @@ impl Testbed {
 
     /// Waits until both NICs see the link, or until neither does.
     pub fn wait_carrier(&self, carrier: bool) -> Result {
-        for station in self.stations() {
+        for station in self.here(self.stations()) {
             self.wait_carrier_of(station, carrier)?;
         }
         Ok(())

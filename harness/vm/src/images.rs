@@ -130,6 +130,30 @@ impl Images {
         Ok(images)
     }
 
+    /// Files that are there, and that nothing boots from.
+    #[cfg(test)]
+    pub(crate) fn of_nothing() -> Self {
+        Self {
+            kernel: "/proc/self/exe".into(),
+            initramfs: "/proc/self/exe".into(),
+            modules: Vec::new(),
+            kernel_release: String::new(),
+            extra_memory_mib: 0,
+            kernel_parameters: Vec::new(),
+            config: None,
+            qemu: QemuCommand {
+                argv: vec!["/nonexistent".to_owned()],
+                env: BTreeMap::new(),
+                version: String::new(),
+            },
+            counter: None,
+            symbols: None,
+            disk: None,
+            snapshots: None,
+            logs: "/nonexistent".into(),
+        }
+    }
+
     /// Looks whether the files are there.
     pub(crate) fn check(&self) -> Result<()> {
         let files = [("kernel", &self.kernel), ("initramfs", &self.initramfs)];

@@ -22,6 +22,7 @@
 //! # }
 //! ```
 
+mod cables;
 mod channel;
 pub mod counter;
 mod dmabuf;
@@ -44,6 +45,7 @@ pub mod traces;
 mod tsc;
 mod wire;
 
+pub use cables::Cables;
 pub use dmabuf::DmaBufView;
 pub use error::{Error, Logs, Result};
 pub use guest::{Guest, Verdict};

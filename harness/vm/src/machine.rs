@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Error, Guest, Images, Result, Topology, Wire};
+use crate::{Cables, Error, Guest, Images, Result, Topology, Wire};
 
 /// Environment variable that overrides [`Machine::hypervisor`]: `kvm` or `tcg`.
 const HYPERVISOR_ENV: &str = "NOBOUNCE_ACCEL";
@@ -98,6 +98,7 @@ pub struct Machine {
     pub(crate) memory_mib: u64,
     pub(crate) cpus: u32,
     pub(crate) wires: u8,
+    pub(crate) cables: Option<Cables>,
     pub(crate) nic: String,
     pub(crate) accelerator_mib: Option<u64>,
     pub(crate) disk: Option<PathBuf>,
@@ -123,6 +124,7 @@ impl Machine {
             memory_mib: 1024,
             cpus: 2,
             wires: 1,
+            cables: None,
             nic: NIC.to_owned(),
             accelerator_mib: None,
             disk: None,
@@ -156,6 +158,14 @@ impl Machine {
     #[must_use]
     pub fn wire_count(mut self, wires: u8) -> Self {
         self.wires = wires;
+        self
+    }
+
+    /// Has wires lead to another machine: of each, this one has one end.
+    #[must_use]
+    pub fn cables(mut self, cables: Cables) -> Self {
+        self.wires = u8::try_from(cables.count()).unwrap_or(u8::MAX);
+        self.cables = Some(cables);
         self
     }
 
@@ -331,25 +341,7 @@ mod tests {
 
     #[test]
     fn an_impossible_machine_is_refused_before_anything_is_started() {
-        let images = Images {
-            kernel: "/proc/self/exe".into(),
-            initramfs: "/proc/self/exe".into(),
-            modules: Vec::new(),
-            kernel_release: String::new(),
-            extra_memory_mib: 0,
-            kernel_parameters: Vec::new(),
-            config: None,
-            qemu: crate::QemuCommand {
-                argv: vec!["/nonexistent".to_owned()],
-                env: Default::default(),
-                version: String::new(),
-            },
-            counter: None,
-            symbols: None,
-            disk: None,
-            snapshots: None,
-            logs: "/nonexistent".into(),
-        };
+        let images = Images::of_nothing();
         let machine = || Machine::new(images.clone(), "impossible");
         let refused = [
             machine().memory_mib(16),

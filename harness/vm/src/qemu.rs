@@ -5,20 +5,22 @@
 use std::{ffi::OsString, os::fd::RawFd, path::Path};
 
 use crate::{
-    End, Export, Images, Machine, Wire,
+    Cables, End, Export, Images, Machine, Wire,
     run_dir::RunDir,
     topology::{ACCELERATOR, Ports},
     tsc,
 };
 
 /// Descriptors that QEMU inherits, by number.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Inherited {
     pub(crate) ram: RawFd,
     /// The accelerator's memory, where the machine has one.
     pub(crate) accelerator: Option<RawFd>,
     pub(crate) control: RawFd,
     pub(crate) monitor: RawFd,
+    /// One for each wire that leads to another machine.
+    pub(crate) cables: Vec<RawFd>,
 }
 
 impl Inherited {
@@ -28,6 +30,7 @@ impl Inherited {
         accelerator: None,
         control: -1,
         monitor: -1,
+        cables: Vec::new(),
     };
 }
 
@@ -58,7 +61,7 @@ pub(crate) fn arguments(
     images: &Images,
     run: &RunDir,
     hypervisors: &[&str],
-    fds: Inherited,
+    fds: &Inherited,
     resumed: bool,
 ) -> Vec<OsString> {
     let mut arguments = Arguments::default();
@@ -133,8 +136,7 @@ pub(crate) fn arguments(
 
     let mut ports = Ports::new(machine.topology, &mut arguments);
     for wire in machine.wires() {
-        let (device, snap_length) = (&machine.nic, machine.snap_length);
-        add_wire(&mut arguments, &mut ports, wire, run, device, snap_length);
+        add_wire(&mut arguments, &mut ports, wire, run, machine, fds);
     }
     if let Some((mib, fd)) = machine.accelerator_mib.zip(fds.accelerator) {
         arguments.add("-object", memory("accelerator-memory", mib, fd));
@@ -190,21 +192,29 @@ fn memory(id: &str, mib: u64, fd: RawFd) -> String {
     format!("memory-backend-file,id={id},size={mib}M,mem-path=/proc/self/fd/{fd},share=on")
 }
 
-/// Two NICs on a hub, each behind a port of its own, and a capture of what one of them sees.
+/// Two NICs on a hub, each behind a port of its own, and a capture of what one of them sees. Of a wire
+/// to another machine there is one end.
 fn add_wire(
     arguments: &mut Arguments,
     ports: &mut Ports,
     wire: Wire,
     run: &RunDir,
-    device: &str,
-    snap_length: u32,
+    machine: &Machine,
+    fds: &Inherited,
 ) {
-    let Wire(hub) = wire;
+    let Wire(number) = wire;
+    let cable = machine.cables.as_ref().map(Cables::end);
     for end in End::BOTH {
-        let (nic, netdev) = (wire.nic(end), wire.netdev(end));
-        arguments.add("-netdev", format!("hubport,id={netdev},hubid={hub}"));
+        // The other end's stays empty, so that ports have the same names.
         let port = ports.add(arguments);
-        let mac = wire.mac(end);
+        let (nic, netdev) = (wire.nic(end), wire.netdev(end));
+        let kind = match (cable, fds.cables.get(usize::from(number))) {
+            (Some(here), _) if here != end => continue,
+            (Some(_), Some(fd)) => format!("dgram,id={netdev},local.type=fd,local.str={fd}"),
+            _ => format!("hubport,id={netdev},hubid={number}"),
+        };
+        arguments.add("-netdev", kind);
+        let (device, mac) = (&machine.nic, wire.mac(end));
         arguments.add(
             "-device",
             format!("{device},id={nic},bus={port},netdev={netdev},mac={mac}"),
@@ -213,9 +223,10 @@ fn add_wire(
     arguments.add(
         "-object",
         format!(
-            "filter-dump,id=capture{hub},netdev={},file={},maxlen={snap_length}",
-            wire.netdev(End::Local),
-            path(&run.file(&wire.pcap()))
+            "filter-dump,id=capture{number},netdev={},file={},maxlen={}",
+            wire.netdev(cable.unwrap_or(End::Local)),
+            path(&run.file(&wire.pcap())),
+            machine.snap_length
         ),
     );
 }
@@ -268,20 +279,45 @@ mod tests {
         );
     }
 
-    #[test]
-    fn the_nics_of_a_wire_share_a_hub_and_nothing_else() {
-        let root = std::env::temp_dir().join(format!("nobounce-qemu-{}", std::process::id()));
-        let run = RunDir::create(&root, "arguments").unwrap();
+    /// A machine's arguments for its wires.
+    fn arguments_of(machine: Machine, cables: &[RawFd]) -> Vec<String> {
         let mut arguments = Arguments::default();
         let mut ports = Ports::new(Topology::RootPorts, &mut arguments);
-        add_wire(&mut arguments, &mut ports, Wire(0), &run, "igb", 128);
-        add_wire(&mut arguments, &mut ports, Wire(1), &run, "igb", 128);
-        std::fs::remove_dir_all(root).unwrap();
-        let all: Vec<_> = arguments
-            .0
-            .iter()
-            .map(|a| a.to_string_lossy().into_owned())
-            .collect();
+        let fds = Inherited {
+            cables: cables.to_vec(),
+            ..Inherited::NONE
+        };
+        for wire in machine.wires() {
+            let run = RunDir::nowhere();
+            add_wire(&mut arguments, &mut ports, wire, &run, &machine, &fds);
+        }
+        let words = arguments.0.iter().map(|word| word.to_string_lossy());
+        words.map(|word| word.into_owned()).collect()
+    }
+
+    #[test]
+    fn of_a_wire_to_another_machine_there_is_one_end_at_its_usual_port() {
+        let ends = Cables::lay(2).unwrap();
+        for cables in ends {
+            let end = cables.end();
+            let machine = Machine::new(Images::of_nothing(), "cables").cables(cables);
+            let text = arguments_of(machine, &[5, 6]).join(" ");
+            assert_eq!(text.matches("igb,id=").count(), 2, "{text}");
+            assert_eq!(text.matches("hubport").count(), 0, "{text}");
+            for (wire, fd) in [(Wire(0), 5), (Wire(1), 6)] {
+                let netdev = format!("dgram,id={},local.type=fd,local.str={fd}", wire.netdev(end));
+                let device = format!("igb,id={},bus={},", wire.nic(end), wire.port(end));
+                assert!(text.contains(&netdev) && text.contains(&device), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_nics_of_a_wire_share_a_hub_and_nothing_else() {
+        let all = arguments_of(
+            Machine::new(Images::of_nothing(), "wires").wire_count(2),
+            &[],
+        );
         let starting = |prefix: &str| {
             all.iter()
                 .filter(|a| a.starts_with(prefix))

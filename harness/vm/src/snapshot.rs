@@ -67,8 +67,10 @@ impl Place {
     /// find where it was before it restores the BAR, and one whose kernel has to find out how fast
     /// its clock is.
     pub(crate) fn of(machine: &Machine, hypervisors: &[&str]) -> Option<Self> {
-        let able =
-            qemu::is_emulated(hypervisors) && !machine.counted && machine.accelerator_mib.is_none();
+        let able = qemu::is_emulated(hypervisors)
+            && !machine.counted
+            && machine.accelerator_mib.is_none()
+            && machine.cables.is_none();
         let root = machine.images.snapshots.as_ref();
         let root = root.filter(|_| able && machine.snapshot)?;
         let khz = tsc::khz()?;
@@ -201,7 +203,7 @@ fn told(machine: &Machine, hypervisors: &[&str], khz: u64) -> Vec<String> {
         ..machine.clone()
     };
     let (run, fds) = (RunDir::nowhere(), Inherited::NONE);
-    let arguments = qemu::arguments(&alike, images, &run, hypervisors, fds, false);
+    let arguments = qemu::arguments(&alike, images, &run, hypervisors, &fds, false);
     let rate = format!(" {}", tsc::parameter(khz));
     let arguments = arguments.iter().map(|word| word.to_string_lossy());
     let environment = images

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::env;
 
 use anyhow::{Context, Result};
-use cases::{Family, Station, Testbed};
+use cases::{Family, Station};
 use protocol::link::ListInterfaces;
 
-use super::{PEER, QUEUE, Setup};
+use super::{Lab, PEER, QUEUE, Setup};
 
 /// The accelerator's memory, as its driver offers it.
 const ACCELERATOR: &str = "/dev/ivshmem_mem0";
@@ -31,8 +31,9 @@ pub(super) fn of_user() -> BTreeMap<String, String> {
 pub(super) fn add_lab(
     variables: &mut BTreeMap<String, String>,
     setup: &Setup,
-    bed: &Testbed,
+    lab: &Lab,
 ) -> Result<()> {
+    let bed = &lab.bed;
     let mut add = |name: &str, value: String| {
         variables.insert(format!("NOBOUNCE_{name}"), value);
     };
@@ -66,18 +67,20 @@ pub(super) fn add_lab(
 }
 
 /// The lab in one line.
-pub(super) fn summary(name: &str, setup: &Setup, bed: &Testbed) -> String {
+pub(super) fn summary(name: &str, setup: &Setup, lab: &Lab) -> String {
+    let bed = &lab.bed;
     let logs = bed.guest.directory().display();
     if setup.bare {
         return format!("{name}: the NICs have no driver; logs in {logs}");
     }
     format!(
-        "{name}: {} {} <-> {} {} in netns {PEER}, MTU 9000, header split, all TCP to queue {QUEUE}; \
+        "{name}: {} {} <-> {} {} in netns {PEER}{}, MTU 9000, header split, all TCP to queue {QUEUE}; \
          control {} <-> {}; accelerator {ACCELERATOR}; logs in {logs}",
         bed.local.name(),
         bed.local.address(Family::V4),
         bed.peer.name(),
         bed.peer.address(Family::V4),
+        lab.peer.as_ref().map_or("", |_| " of another guest"),
         Station::CONTROL.address(Family::V4),
         Station::CONTROL_PEER.address(Family::V4),
     )

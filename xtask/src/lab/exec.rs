@@ -19,9 +19,7 @@ use vm::{Images, Wire};
 use super::running::Running;
 use super::side::{Outcome, Side};
 use super::terminal::Raw;
-use super::{
-    ROOT, Setup, boot, counted, environment, memory_check, streams, trace, user, visitors,
-};
+use super::{Lab, ROOT, Setup, counted, environment, memory_check, streams, trace, user, visitors};
 
 /// What to run, and where.
 #[derive(Args)]
@@ -41,7 +39,7 @@ pub(crate) struct Options {
     /// Send so many MiB to the TCP port that CMD listens on, out of the accelerator's
     /// memory, and say how much of them is in the guest's RAM, and how much in the
     /// accelerator's memory, where CMD may receive them
-    #[arg(long, value_name = "MIB", conflicts_with_all = ["bare", "peer"],
+    #[arg(long, value_name = "MIB", conflicts_with_all = ["bare", "guests", "peer"],
           value_parser = clap::value_parser!(u64).range(1..=256))]
     memory_check: Option<u64>,
     /// The program and its arguments
@@ -66,12 +64,12 @@ pub(crate) struct ShellOptions {
 /// As [`exec`].
 pub(crate) fn shell(images: Images, options: &ShellOptions) -> Result<u8> {
     let shell = shell_of_user();
-    in_guest(images, &options.setup, &shell, |bed| {
-        let mut program = program(bed, &options.setup, slice::from_ref(&shell))?;
+    in_guest(images, &options.setup, &shell, |lab| {
+        let mut program = program(lab, &options.setup, slice::from_ref(&shell))?;
         if options.peer {
             program.ns = Ns::Peer;
         }
-        let outcome = run_here(&Side::new(&bed.guest, None), None, program)?;
+        let outcome = run_here(&Side::new(lab.guest(program.ns), None), None, program)?;
         complain(&outcome);
         Ok(outcome.status())
     })
@@ -87,40 +85,41 @@ fn in_guest(
     images: Images,
     setup: &Setup,
     command: &str,
-    work: impl FnOnce(&Testbed) -> Result<u8>,
+    work: impl FnOnce(&Lab) -> Result<u8>,
 ) -> Result<u8> {
     let running = Running::create(setup.name.as_deref(), command)?;
-    let bed = boot(setup, images, &running)?;
-    let status = visitors::with(&bed, setup, &running, || {
-        eprintln!("{}", environment::summary(&running.name(), setup, &bed));
+    let lab = Lab::boot(setup, images, &running)?;
+    let bed = &lab.bed;
+    let status = visitors::with(&lab, setup, &running, || {
+        eprintln!("{}", environment::summary(&running.name(), setup, &lab));
         if !setup.trace.is_empty() {
-            trace::begin(&bed, &setup.trace)?;
+            trace::begin(bed, &setup.trace)?;
         }
         if setup.counted {
-            counted::begin(&bed, setup)?;
+            counted::begin(bed, setup)?;
         }
-        let status = work(&bed)?;
+        let status = work(&lab)?;
         if setup.counted {
-            counted::end(&bed)?;
+            counted::end(bed)?;
         }
         if !setup.trace.is_empty() {
-            trace::end(&bed)?;
+            trace::end(bed)?;
         }
         Ok(status)
     })?;
-    finish(bed, setup)?;
+    finish(lab, setup)?;
     Ok(status)
 }
 
-/// Ends the guest, and keeps what the user asked for.
-fn finish(bed: Testbed, setup: &Setup) -> Result<()> {
-    let captured = bed.guest.pcap(Wire(0));
-    let ended = bed.finish().map_err(crate::error);
+/// Ends the lab, and keeps what the user asked for.
+fn finish(lab: Lab, setup: &Setup) -> Result<()> {
+    let captured = lab.bed.guest.pcap(Wire(0));
+    let ended = lab.finish();
     if let Some(file) = &setup.pcap {
         fs::copy(&captured, file)
             .with_context(|| format!("copying {} to {}", captured.display(), file.display()))?;
     }
-    ended.map(drop)
+    ended
 }
 
 /// Boots a guest and runs the program. Returns the exit status to pass on.
@@ -130,17 +129,17 @@ fn finish(bed: Testbed, setup: &Setup) -> Result<()> {
 /// Those of the guest, and when its kernel complained.
 pub(crate) fn exec(images: Images, options: &Options) -> Result<u8> {
     let command = options.command.join(" ");
-    in_guest(images, &options.setup, &command, |bed| run(bed, options))
+    in_guest(images, &options.setup, &command, |lab| run(lab, options))
 }
 
-fn run(bed: &Testbed, options: &Options) -> Result<u8> {
-    let program = program(bed, &options.setup, &options.command)?;
+fn run(lab: &Lab, options: &Options) -> Result<u8> {
+    let program = program(lab, &options.setup, &options.command)?;
     let timeout = options.timeout.map(Duration::from_secs);
     if let Some(mib) = options.memory_check {
-        return run_checked(bed, program, timeout, mib << 20);
+        return run_checked(&lab.bed, program, timeout, mib << 20);
     }
     let Some(peer) = &options.peer else {
-        let outcome = run_here(&Side::new(&bed.guest, timeout), None, program)?;
+        let outcome = run_here(&Side::new(lab.guest(program.ns), timeout), None, program)?;
         complain(&outcome);
         return Ok(outcome.status());
     };
@@ -150,16 +149,11 @@ fn run(bed: &Testbed, options: &Options) -> Result<u8> {
         streams: Streams::Merged,
         ..program.clone()
     };
+    let [ours, theirs] = [program.ns, peer.ns].map(|ns| lab.guest(ns));
     let (here, there) = if options.serve {
-        (
-            Side::server(&bed.guest, timeout),
-            Side::client(&bed.guest, timeout),
-        )
+        (Side::server(ours, timeout), Side::client(theirs, timeout))
     } else {
-        (
-            Side::client(&bed.guest, timeout),
-            Side::server(&bed.guest, timeout),
-        )
+        (Side::client(ours, timeout), Side::server(theirs, timeout))
     };
     let [ours, theirs] = thread::scope(|scope| {
         let peer = scope.spawn(|| run_there(&there, &here, peer));
@@ -217,10 +211,10 @@ fn complain(outcome: &Outcome) {
 }
 
 /// A program that has what the user has here.
-fn program(bed: &Testbed, setup: &Setup, command: &[String]) -> Result<Program> {
+fn program(lab: &Lab, setup: &Setup, command: &[String]) -> Result<Program> {
     let folder = std::env::current_dir().context("finding the working directory")?;
     let mut environment = environment::of_user();
-    environment::add_lab(&mut environment, setup, bed)?;
+    environment::add_lab(&mut environment, setup, lab)?;
     Ok(Program {
         ns: Ns::Local,
         root: ROOT.to_owned(),

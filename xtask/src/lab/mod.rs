@@ -19,11 +19,13 @@ mod visitors;
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use anyhow::{Context, Result, bail};
 use cases::Testbed;
+use protocol::Ns;
 use protocol::program::{MountRoot, RootSource, Share, User};
-use vm::{Export, Images, Topology};
+use vm::{Cables, Export, Guest, Images, Topology};
 
 pub(crate) use self::enter::{Options as EnterOptions, enter};
 pub(crate) use self::exec::{Options, ShellOptions, exec, shell};
@@ -43,6 +45,8 @@ const PEER: &str = "peer";
 const HOST: &str = "host";
 /// The RX queue that all TCP is steered to.
 const QUEUE: u32 = 1;
+/// The wire of the NIC, and the one for control.
+const WIRES: u8 = 2;
 
 /// A guest, and what its programs are given of the host.
 #[derive(clap::Args)]
@@ -59,6 +63,11 @@ pub(crate) struct Setup {
     /// Leave the NICs without a driver, and everything else as the kernel made it
     #[arg(long)]
     bare: bool,
+    /// With 2, the peer is in a machine of its own, at the other end of the same
+    /// wire, in a namespace of the same name
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "bare",
+          value_parser = clap::value_parser!(u8).range(1..=2))]
+    guests: u8,
     /// Count what the processor does, in windows that the program marks
     /// (nobounce.h, or the crate `marker`), or else in its whole run. The guest
     /// has one processor then, which does the peer's work, too
@@ -101,14 +110,67 @@ pub(crate) fn images(kernel: KernelArgs) -> Result<Images> {
     guest::prepare_lab(&project)
 }
 
-/// Boots a guest as the lab wants it.
-fn boot(setup: &Setup, images: Images, running: &Running) -> Result<Testbed> {
-    let mut shares = Vec::new();
+/// The lab's guest, or both of them.
+struct Lab {
+    /// The one with the NIC.
+    bed: Testbed,
+    /// The peer's, where it has one of its own.
+    peer: Option<Testbed>,
+}
+
+impl Lab {
+    /// Boots what the user wants.
+    fn boot(setup: &Setup, images: Images, running: &Running) -> Result<Self> {
+        let mut options = options(setup)?;
+        if setup.gdb {
+            options = gdb::attach(options, &images, running)?;
+        }
+        let options = options.header_split();
+        if setup.guests == 1 {
+            let bed = boot(options, setup, images, "lab")?;
+            return Ok(Self { bed, peer: None });
+        }
+        let [near, far] = Cables::lay(WIRES).context("laying cables")?;
+        let peers = self::options(setup)?.cables(far);
+        thread::scope(|scope| {
+            let theirs = images.clone();
+            let peer = scope.spawn(|| boot(peers, setup, theirs, "lab-peer"));
+            let bed = boot(options.cables(near), setup, images, "lab");
+            let peer = peer
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok(Self {
+                bed: bed?,
+                peer: Some(peer?),
+            })
+        })
+    }
+
+    /// The guest that a namespace is in.
+    fn guest(&self, ns: Ns) -> &Guest {
+        match (&self.peer, ns) {
+            (Some(peer), Ns::Peer) => &peer.guest,
+            _ => &self.bed.guest,
+        }
+    }
+
+    /// Ends the guests.
+    fn finish(self) -> Result<()> {
+        let beds = [Some(self.bed), self.peer];
+        // Each has something to say.
+        let ended = beds.map(|bed| bed.map_or(Ok(()), |bed| bed.finish().map(drop)));
+        ended
+            .into_iter()
+            .try_for_each(|ended| ended.map_err(crate::error))
+    }
+}
+
+/// What each guest of the lab has.
+fn options(setup: &Setup) -> Result<cases::Options> {
     let mut options = Testbed::options()
         .cpus(setup.cpus)
         .memory_mib(setup.memory)
         .mtu(9000)
-        .header_split()
         .control_wire()
         // No interfaces that nobody asked for.
         .kernel_parameter("fb_tunnels=none bonding.max_bonds=0 dummy.numdummies=0")
@@ -118,6 +180,25 @@ fn boot(setup: &Setup, images: Images, running: &Running) -> Result<Testbed> {
             path: PathBuf::from("/"),
             writable: false,
         });
+    for (share, path) in shares(setup)? {
+        options = options.export(Export {
+            tag: share.tag,
+            path,
+            writable: true,
+        });
+    }
+    if setup.bare {
+        options = options.bare();
+    }
+    if setup.counted {
+        options = options.counted();
+    }
+    Ok(options)
+}
+
+/// Folders of the host that programs may change.
+fn shares(setup: &Setup) -> Result<Vec<(Share, PathBuf)>> {
+    let mut shares = Vec::new();
     for (index, folder) in setup.rw.iter().enumerate() {
         let path = folder
             .canonicalize()
@@ -129,30 +210,22 @@ fn boot(setup: &Setup, images: Images, running: &Running) -> Result<Testbed> {
             tag: format!("rw{index}"),
             path: path.to_string_lossy().into_owned(),
         };
-        options = options.export(Export {
-            tag: share.tag.clone(),
-            path,
-            writable: true,
-        });
-        shares.push(share);
+        shares.push((share, path));
     }
-    if setup.bare {
-        options = options.bare();
-    }
-    if setup.counted {
-        options = options.counted();
-    }
-    if setup.gdb {
-        options = gdb::attach(options, &images, running)?;
-    }
-    let bed = options.boot_images(images, "lab").map_err(crate::error)?;
-    if !setup.bare {
+    Ok(shares)
+}
+
+/// Boots a guest and makes the host's files its programs'.
+fn boot(options: cases::Options, setup: &Setup, images: Images, name: &str) -> Result<Testbed> {
+    let bed = options.boot_images(images, name).map_err(crate::error)?;
+    if !setup.bare && bed.has(bed.local) {
         bed.steer(bed.local, &[QUEUE]).map_err(crate::error)?;
     }
+    let shares = shares(setup)?.into_iter().map(|(share, _)| share);
     bed.guest.call(MountRoot {
         source: RootSource::Host {
             tag: HOST.to_owned(),
-            shares,
+            shares: shares.collect(),
         },
         directory: ROOT.to_owned(),
         peer: PEER.to_owned(),

@@ -191,7 +191,7 @@ impl<'g> Side<'g> {
     pub(super) fn await_server(&self, server: &Self, ns: Ns) -> Result<Option<Vec<u16>>> {
         let (started, patience) = (Instant::now(), self.guest.call_timeout());
         loop {
-            let looked = self.guest.call(WaitListening {
+            let looked = server.guest.call(WaitListening {
                 ns,
                 except: Vec::new(),
                 timeout_ms: 200,

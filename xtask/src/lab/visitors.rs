@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result};
-use cases::Testbed;
 use protocol::bytes::Bytes;
 use protocol::frame::{self, FrameError};
 use protocol::program::{ProgramCommand, Stream};
@@ -23,7 +22,7 @@ use signal_hook::consts::SIGHUP;
 use super::running::Running;
 use super::side::Side;
 use super::streams::ready;
-use super::{ROOT, Setup, environment};
+use super::{Lab, ROOT, Setup, environment};
 
 /// What a visitor hears, after having sent a [`Program`].
 #[derive(Debug, Serialize, Deserialize)]
@@ -36,7 +35,7 @@ pub(super) enum Answer {
 
 /// Lets visitors in while `work` is done; then they must go.
 pub(super) fn with<T>(
-    bed: &Testbed,
+    lab: &Lab,
     setup: &Setup,
     running: &Running,
     work: impl FnOnce() -> Result<T>,
@@ -53,7 +52,7 @@ pub(super) fn with<T>(
                     return;
                 };
                 scope.spawn(move || {
-                    if let Err(error) = receive(bed, setup, closing, &visitor) {
+                    if let Err(error) = receive(lab, setup, closing, &visitor) {
                         let error = Some(format!("{error:#}"));
                         let status = super::FAILED;
                         let _ = frame::write(&mut &visitor, &Answer::Ended { status, error });
@@ -79,14 +78,15 @@ impl Drop for Closing<'_> {
 }
 
 /// Runs a visitor's program.
-fn receive(bed: &Testbed, setup: &Setup, closing: &AtomicBool, visitor: &UnixStream) -> Result<()> {
+fn receive(lab: &Lab, setup: &Setup, closing: &AtomicBool, visitor: &UnixStream) -> Result<()> {
     let mut reader = BufReader::new(visitor.try_clone().context("receiving a visitor")?);
     let Some(mut program) = next::<Program>(&mut reader)? else {
         return Ok(());
     };
     program.root = ROOT.to_owned();
-    environment::add_lab(&mut program.environment, setup, bed)?;
-    let side = Side::until(&bed.guest, closing);
+    environment::add_lab(&mut program.environment, setup, lab)?;
+    let guest = lab.guest(program.ns);
+    let side = Side::until(guest, closing);
     let outcome = side.run(None, program, |job| {
         let id = job.id();
         thread::scope(|scope| {
@@ -94,7 +94,7 @@ fn receive(bed: &Testbed, setup: &Setup, closing: &AtomicBool, visitor: &UnixStr
                 let tell = |command| {
                     let command = Command::Program(command);
                     // What fails here fails as the program has ended.
-                    let _ = bed.guest.call(Tell { job: id, command });
+                    let _ = guest.call(Tell { job: id, command });
                 };
                 while let Ok(Some(command)) = next::<ProgramCommand>(&mut reader) {
                     tell(command);

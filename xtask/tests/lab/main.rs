@@ -274,6 +274,53 @@ fn a_client_starts_when_its_server_listens_and_both_must_succeed() {
 }
 
 #[test]
+fn with_two_guests_the_peer_is_a_machine_of_its_own_and_payload_crosses_between_them() {
+    let bytes: Vec<u8> = (0..5_000_000_u32)
+        .map(|i| (i * 5 + i / 999) as u8)
+        .collect();
+    let payload = tempfile::NamedTempFile::new().unwrap();
+    fs::write(payload.path(), &bytes).unwrap();
+    let send = format!(
+        "cat /proc/sys/kernel/random/boot_id; ls /sys/class/net | tr '\n' ' '; echo
+         bash -c 'cat {} > /dev/tcp/192.0.2.1/5000'",
+        payload.path().display()
+    );
+    let receive = format!(
+        "cat /proc/sys/kernel/random/boot_id; ls /sys/class/net | tr '\n' ' '; echo
+         exec python3 {}",
+        recipe("receive.py")
+    );
+    let options = ["--guests", "2", "--serve", "--peer", &send];
+    let output = run(&options, &receive);
+    assert_status(&output, 0);
+    let (ours, theirs) = (stdout(&output), stderr(&output));
+    let peers: Vec<_> = theirs
+        .lines()
+        .filter_map(|line| line.strip_prefix("peer: "))
+        .collect();
+    let lines: Vec<_> = ours.lines().collect();
+    assert!(
+        lines[0].len() == 36 && peers[0].len() == 36 && lines[0] != peers[0],
+        "{ours}{theirs}"
+    );
+    assert!(
+        lines[1].contains("nic0") && !lines[1].contains("peer0"),
+        "{ours}"
+    );
+    assert!(
+        peers[1].contains("peer0") && !peers[1].contains("nic0"),
+        "{theirs}"
+    );
+    let sum = Command::new("sha256sum")
+        .arg(payload.path())
+        .output()
+        .unwrap();
+    let sum = stdout(&sum);
+    let sum = sum.split_whitespace().next().unwrap();
+    assert_eq!(lines[2], format!("{} {sum}", bytes.len()));
+}
+
+#[test]
 fn a_complaint_of_the_kernel_fails_the_run_whatever_the_program_says() {
     let output = run(
         NONE,

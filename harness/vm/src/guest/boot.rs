@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::Guest;
 use crate::{
-    Error, Machine, Result,
+    Cables, Error, Machine, Result,
     channel::{Channel, Silence},
     memory::Backing,
     process::Process,
@@ -101,14 +101,18 @@ impl Started {
         let share = |backing: &Backing| backing.as_fd().try_clone_to_owned().map_err(unwritable);
         let guest_ram = share(&ram)?;
         let guest_accelerator = accelerator.as_ref().map(share).transpose()?;
+        let cables = machine.cables.as_ref().map(Cables::share);
+        let cables = cables.transpose().map_err(unwritable)?.unwrap_or_default();
         let fds = Inherited {
             ram: guest_ram.as_raw_fd(),
             accelerator: guest_accelerator.as_ref().map(AsRawFd::as_raw_fd),
             control: guest_control.as_raw_fd(),
             monitor: guest_monitor.as_raw_fd(),
+            cables: cables.iter().map(AsRawFd::as_raw_fd).collect(),
         };
         let mut inherited = vec![guest_ram, guest_control.into(), guest_monitor.into()];
         inherited.extend(guest_accelerator);
+        inherited.extend(cables);
         let images = &machine.images;
         let Some((program, arguments)) = images.qemu.argv.split_first() else {
             return Err(Error::BadMachine(
@@ -123,7 +127,7 @@ impl Started {
             images,
             &run,
             hypervisors,
-            fds,
+            &fds,
             resumed,
         ));
         tracing::debug!(?command, "starting QEMU");
