@@ -5,13 +5,16 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use protocol::{Ns, Query, Request, agent::AgentInfo};
+use devmem::{
+    ethtool::{self, ChannelChange, Ethtool},
+    netdev::Netdev,
+};
+use protocol::{Ns, Query, Request, agent::AgentInfo, net::OnInterface};
 use serde_json::Value;
 
 use crate::{
-    clock, deferred, device, ethtool, failure, faults, files, flow_rules, interfaces, jobs::Jobs,
-    leaks, listening, modules, netdev, netns, packet, ping, random, registers, root, rtnetlink,
-    sleep, timestamp,
+    clock, deferred, failure, faults, files, flow_queue, interfaces, jobs::Jobs, leaks, listening,
+    modules, netdev, netns, packet, ping, random, registers, root, rtnetlink, sleep, timestamp,
 };
 
 /// Information about this agent.
@@ -50,6 +53,17 @@ fn answer_in<Q: Query + Send>(
     work: impl FnOnce(Q) -> Result<Q::Reply> + Send,
 ) -> Result<Value> {
     netns::within(ns, || answer(request, work))
+}
+
+/// The same for what devmem knows of an interface, by its index.
+fn answer_on<Q: Query + OnInterface + Send>(
+    request: Q,
+    work: impl FnOnce(Q, u32) -> devmem::Result<Q::Reply> + Send,
+) -> Result<Value> {
+    answer_in(request.ns(), request, |request| {
+        let index = rtnetlink::index_of(request.interface())?;
+        Ok(work(request, index)?)
+    })
 }
 
 /// Does what a request asks for.
@@ -101,60 +115,70 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
             rtnetlink::add_neighbour(&r.interface, r.address, r.mac)
         }),
         R::GetLinkStats(r) => answer_in(r.ns, r, |r| rtnetlink::stats(&r.interface)),
-        R::GetRings(r) => answer_in(r.ns, r, |r| ethtool::rings(&r.interface)),
-        R::SetRings(r) => answer_in(r.ns, r, |r| ethtool::set_rings(&r)),
-        R::GetRss(r) => answer_in(r.ns, r, |r| ethtool::rss(&r.interface)),
-        R::SetRss(r) => answer_in(r.ns, r, |r| ethtool::set_rss(&r)),
-        R::SetHashFields(r) => answer_in(r.ns, r, |r| ethtool::set_hash_fields(&r)),
-        R::SetInputTransformation(r) => answer_in(r.ns, r, |r| {
-            ethtool::set_input_transformation(&r.interface, r.transformation)
+        R::GetRings(r) => answer_on(r, |_, index| Ethtool::new().rings(index)),
+        R::SetRings(r) => answer_on(r, |r, index| Ethtool::new().set_rings(index, r.change)),
+        R::GetRss(r) => answer_on(r, |_, index| Ethtool::new().rss(index)),
+        R::SetRss(r) => answer_on(r, |r, index| Ethtool::new().set_rss(index, &r.change)),
+        R::FlowQueue(r) => answer_in(r.ns, r, |r| flow_queue::find(&r)),
+        R::ListFlowRules(r) => answer_on(r, |_, index| ethtool::flow_rules(index)),
+        R::InsertFlowRule(r) => answer_on(r, |r, index| {
+            ethtool::insert_flow_rule(index, r.place, &r.rule)
         }),
-        R::FlowQueue(r) => answer_in(r.ns, r, |r| ethtool::flow_queue(&r)),
-        R::ListFlowRules(r) => answer_in(r.ns, r, |r| flow_rules::list(&r.interface)),
-        R::InsertFlowRule(r) => answer_in(r.ns, r, |r| flow_rules::insert(&r)),
-        R::DeleteFlowRule(r) => answer_in(r.ns, r, |r| flow_rules::delete(&r)),
-        R::GetChannels(r) => answer_in(r.ns, r, |r| ethtool::channels(&r.interface)),
-        R::SetChannels(r) => {
-            answer_in(r.ns, r, |r| ethtool::set_channels(&r.interface, r.combined))
+        R::DeleteFlowRule(r) => answer_on(r, |r, index| ethtool::delete_flow_rule(index, r.place)),
+        R::GetChannels(r) => answer_on(r, |_, index| Ethtool::new().channels(index)),
+        R::SetChannels(r) => answer_on(r, |r, index| {
+            let change = ChannelChange {
+                combined: Some(r.combined),
+                ..ChannelChange::default()
+            };
+            Ethtool::new().set_channels(index, change)
+        }),
+        R::GetCoalesce(r) => answer_on(r, |r, index| match r.queue {
+            Some(queue) => ethtool::queue_coalesce(index, queue),
+            None => Ethtool::new().coalesce(index),
+        }),
+        R::SetCoalesce(r) => answer_on(r, |r, index| match r.queue {
+            Some(queue) => ethtool::set_queue_coalesce(index, queue, r.coalesce),
+            None => Ethtool::new().set_coalesce(index, r.coalesce),
+        }),
+        R::GetPause(r) => answer_on(r, |_, index| Ethtool::new().pause(index)),
+        R::SetPause(r) => answer_on(r, |r, index| Ethtool::new().set_pause(index, r.pause)),
+        R::GetLinkModes(r) => answer_on(r, |_, index| Ethtool::new().link_modes(index)),
+        R::SetLinkModes(r) => answer_on(r, |r, index| {
+            Ethtool::new().set_link_modes(index, &r.change)
+        }),
+        R::GetStandardStats(r) => answer_on(r, |_, index| Ethtool::new().standard_stats(index)),
+        R::GetDriverInfo(r) => answer_on(r, |_, index| ethtool::driver_info(index)),
+        R::DumpRegisters(r) => answer_on(r, |_, index| ethtool::registers(index)),
+        R::TestSelf(r) => answer_on(r, |r, index| ethtool::self_test(index, r.offline)),
+        R::Identify(r) => answer_on(r, |r, index| ethtool::identify(index, r.seconds)),
+        R::GetWakeOnLan(r) => answer_on(r, |_, index| ethtool::wake_on_lan(index)),
+        R::SetWakeOnLan(r) => answer_on(r, |r, index| ethtool::set_wake_on_lan(index, r.options)),
+        R::GetMessageLevel(r) => answer_on(r, |_, index| ethtool::message_level(index)),
+        R::SetMessageLevel(r) => {
+            answer_on(r, |r, index| ethtool::set_message_level(index, r.level))
         }
-        R::GetCoalesce(r) => answer_in(r.ns, r, |r| device::coalesce(&r.interface, r.queue)),
-        R::SetCoalesce(r) => answer_in(r.ns, r, |r| {
-            device::set_coalesce(&r.interface, r.queue, r.coalesce)
-        }),
-        R::GetPause(r) => answer_in(r.ns, r, |r| device::pause(&r.interface)),
-        R::SetPause(r) => answer_in(r.ns, r, |r| device::set_pause(&r.interface, r.pause)),
-        R::GetLinkModes(r) => answer_in(r.ns, r, |r| device::link_modes(&r.interface)),
-        R::SetLinkModes(r) => {
-            answer_in(r.ns, r, |r| device::set_link_modes(&r.interface, r.change))
+        R::GetTimestamping(r) => answer_on(r, |_, index| ethtool::timestamping(index)),
+        R::GetTxTimestampStats(r) => {
+            answer_on(r, |_, index| Ethtool::new().tx_timestamp_stats(index))
         }
-        R::GetStandardStats(r) => answer_in(r.ns, r, |r| device::standard_stats(&r.interface)),
-        R::GetDriverInfo(r) => answer_in(r.ns, r, |r| device::driver_info(&r.interface)),
-        R::DumpRegisters(r) => answer_in(r.ns, r, |r| device::registers(&r.interface)),
-        R::TestSelf(r) => answer_in(r.ns, r, |r| device::self_test(&r.interface, r.offline)),
-        R::Identify(r) => answer_in(r.ns, r, |r| device::identify(&r.interface, r.seconds)),
-        R::GetWakeOnLan(r) => answer_in(r.ns, r, |r| device::wake_on_lan(&r.interface)),
-        R::SetWakeOnLan(r) => answer_in(r.ns, r, |r| {
-            device::set_wake_on_lan(&r.interface, r.options)
+        R::GetFeatures(r) => answer_on(r, |_, index| Ethtool::new().features(index)),
+        R::SetFeatures(r) => answer_on(r, |r, index| {
+            let changes: Vec<_> = r.features.iter().map(|(name, on)| (&**name, *on)).collect();
+            Ethtool::new().set_features(index, &changes)
         }),
-        R::GetMessageLevel(r) => answer_in(r.ns, r, |r| device::message_level(&r.interface)),
-        R::SetMessageLevel(r) => answer_in(r.ns, r, |r| {
-            device::set_message_level(&r.interface, r.level)
+        R::GetDriverStats(r) => answer_on(r, |_, index| {
+            Ok(ethtool::driver_stats(index)?.into_iter().collect())
         }),
-        R::GetTimestamping(r) => answer_in(r.ns, r, |r| device::timestamping(&r.interface)),
-        R::GetFeatures(r) => answer_in(r.ns, r, |r| ethtool::features(&r.interface)),
-        R::SetFeatures(r) => answer_in(r.ns, r, |r| {
-            ethtool::set_features(&r.interface, &r.features)
-        }),
-        R::GetDriverStats(r) => answer_in(r.ns, r, |r| ethtool::driver_stats(&r.interface)),
-        R::ListQueues(r) => answer_in(r.ns, r, |r| netdev::queues(&r.interface)),
-        R::GetQueueStats(r) => answer_in(r.ns, r, |r| netdev::queue_stats(&r.interface)),
+        R::ListQueues(r) => answer_on(r, |_, index| Netdev::new().queues(index)),
+        R::GetQueueStats(r) => answer_on(r, |_, index| Netdev::new().queue_stats(index)),
         R::GetInterfaceQueueStats(r) => {
             answer_in(r.ns, r, |r| netdev::interface_queue_stats(&r.interface))
         }
         R::ListStrayPools(r) => answer_in(r.ns, r, |_| netdev::stray_pools()),
-        R::ListPagePools(r) => answer_in(r.ns, r, |r| netdev::page_pools(&r.interface)),
-        R::ListNapis(r) => answer_in(r.ns, r, |r| netdev::napis(&r.interface)),
-        R::SetNapi(r) => answer_in(r.ns, r, |r| netdev::set_napi(&r)),
+        R::ListPagePools(r) => answer_on(r, |_, index| Netdev::new().page_pools(index)),
+        R::ListNapis(r) => answer_on(r, |_, index| Netdev::new().napis(index)),
+        R::SetNapi(r) => answer_in(r.ns, r, |r| Ok(Netdev::new().set_napi(r.id, r.change)?)),
         R::Ping(r) => answer_in(r.ns, r, |r| {
             ping::ping(r.to, r.count, r.size, milliseconds(r.timeout_ms))
         }),
@@ -163,7 +187,6 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::SetHwtstamp(r) => answer_in(r.ns, r, |r| {
             timestamp::set_hwtstamp(&r.interface, r.hwtstamp)
         }),
-        R::GetTxTimestampStats(r) => answer_in(r.ns, r, |r| timestamp::statistics(&r.interface)),
         R::TimestampDatagrams(r) => answer_in(r.ns, r, |r| timestamp::send(&r)),
         R::TimestampFrames(r) => answer(r, |r| timestamp::exchange(&r)),
         R::ReadClock(r) => answer(r, |r| clock::read(r.clock)),

@@ -10,14 +10,11 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use devmem::ethtool::Ethtool;
-use protocol::timestamp::{
-    Hwtstamp, TimestampDatagrams, TimestampFrames, TimestampSource, TxTimestampStats,
-};
+use protocol::timestamp::{Hwtstamp, TimestampDatagrams, TimestampFrames, TimestampSource};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{Domain, Socket, Type};
 
-use crate::{netns, packet, rtnetlink::index_of, sockopt};
+use crate::{netns, packet, sockopt};
 
 const SIOCSHWTSTAMP: libc::Ioctl = 0x89b0;
 const SIOCGHWTSTAMP: libc::Ioctl = 0x89b1;
@@ -72,16 +69,6 @@ fn configure(interface: &str, command: libc::Ioctl, hwtstamp: Hwtstamp) -> io::R
     Ok(Hwtstamp {
         tx: config.tx_type != 0,
         rx_filter: config.rx_filter as u32,
-    })
-}
-
-/// Statistics of timestamps.
-pub(crate) fn statistics(interface: &str) -> Result<TxTimestampStats> {
-    let stats = Ethtool::new().tx_timestamp_stats(index_of(interface)?)?;
-    Ok(TxTimestampStats {
-        delivered: stats.delivered,
-        lost: stats.lost,
-        failed: stats.failed,
     })
 }
 

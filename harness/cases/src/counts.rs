@@ -94,8 +94,8 @@ impl Testbed {
         })?;
         Ok(all
             .iter()
-            .filter(|queue| queue.kind == kind)
-            .map(|queue| queue.stats.get(name).copied().unwrap_or(0))
+            .filter(|stats| stats.queue.is_some_and(|(of, _)| of == kind))
+            .map(|stats| stats.get(name).unwrap_or(0))
             .collect())
     }
 

@@ -4,7 +4,7 @@
 
 use std::{path::PathBuf, sync::atomic::AtomicU16, time::Duration};
 
-use protocol::rings::DataSplit;
+use protocol::rings::TcpDataSplit;
 use vm::{Cables, Export, Hypervisor, Images, Machine, Topology};
 
 use crate::{
@@ -441,7 +441,7 @@ impl Options {
             bed.load_accelerator()?;
         }
         if self.header_split {
-            bed.set_header_split(bed.local, DataSplit::On)?;
+            bed.set_header_split(bed.local, TcpDataSplit::On)?;
         }
         Ok(bed)
     }

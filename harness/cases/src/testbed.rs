@@ -13,8 +13,8 @@ use protocol::{
         WaitCarrier, WaitInterface,
     },
     net::Prefix,
-    rings::{DataSplit, SetRings},
-    rss::{GetRss, SetRss},
+    rings::{RingChange, SetRings, TcpDataSplit},
+    rss::{GetRss, Indirection, RssChange, SetRss},
 };
 use vm::{End, Guest, Topology, Verdict};
 
@@ -385,7 +385,7 @@ impl Testbed {
     }
 
     /// Turns header split on or off.
-    pub fn set_header_split(&self, station: Station, split: DataSplit) -> Result {
+    pub fn set_header_split(&self, station: Station, split: TcpDataSplit) -> Result {
         self.set_rings(station, None, None, Some(split))
     }
 
@@ -404,15 +404,17 @@ impl Testbed {
         station: Station,
         rx: Option<u32>,
         tx: Option<u32>,
-        data_split: Option<DataSplit>,
+        data_split: Option<TcpDataSplit>,
     ) -> Result {
         Ok(self.guest.call(SetRings {
             ns: station.ns,
             interface: station.name(),
-            rx,
-            tx,
-            data_split,
-            hds_thresh: None,
+            change: RingChange {
+                rx,
+                tx,
+                tcp_data_split: data_split,
+                ..RingChange::default()
+            },
         })?)
     }
 
@@ -446,8 +448,10 @@ impl Testbed {
         Ok(self.guest.call(SetRss {
             ns: station.ns,
             interface: station.name(),
-            table: Some(table),
-            key: None,
+            change: RssChange {
+                indirection: Some(Indirection::Queues(table)),
+                ..RssChange::default()
+            },
         })?)
     }
 
@@ -456,7 +460,7 @@ impl Testbed {
             ns: station.ns,
             interface: station.name(),
         })?;
-        Ok(rss.table.len())
+        Ok(rss.indirection.len())
     }
 
     /// Ends the guest; fails if the kernel complained.

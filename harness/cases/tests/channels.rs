@@ -8,7 +8,7 @@ use protocol::{
     Memory, Ns,
     kernel::{ReadFile, WriteFile},
     netdev::{GetInterfaceQueueStats, ListNapis, ListQueues, Queue, QueueKind},
-    rings::{Channels, DataSplit, GetChannels, SetChannels},
+    rings::{Channels, GetChannels, SetChannels, TcpDataSplit},
     rss::GetRss,
 };
 
@@ -43,7 +43,7 @@ fn table(bed: &Testbed) -> Result<Vec<u32>> {
         ns: bed.local.ns,
         interface: bed.local.name(),
     })?;
-    Ok(rss.table)
+    Ok(rss.indirection)
 }
 
 fn queues(bed: &Testbed) -> Result<Vec<Queue>> {
@@ -62,7 +62,7 @@ fn assert_pairs(bed: &Testbed, count: u32) -> Result {
         let of_kind = queues.iter().filter(|queue| queue.kind == kind);
         assert_eq!(of_kind.count(), count as usize, "{queues:?}");
     }
-    assert!(queues.iter().all(|q| q.napi.is_some()), "{queues:?}");
+    assert!(queues.iter().all(|q| q.napi_id.is_some()), "{queues:?}");
     let spread: Vec<_> = (0..128).map(|entry| entry % count).collect();
     assert_eq!(table(bed)?, spread);
     Ok(())
@@ -253,7 +253,7 @@ fn the_number_of_pairs_and_their_interrupts_affinity_outlive_what_else_changes()
     assert_pairs(&bed, 2)?;
     bed.set_mtu(bed.local, 9000)?;
     assert_pairs(&bed, 2)?;
-    bed.set_header_split(bed.local, DataSplit::On)?;
+    bed.set_header_split(bed.local, TcpDataSplit::On)?;
     assert_pairs(&bed, 2)?;
     bed.set_interface(bed.local, false)?;
     assert_eq!(channels(&bed)?.combined, 2);

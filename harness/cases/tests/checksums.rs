@@ -5,7 +5,7 @@
 use std::net::IpAddr;
 
 use cases::{Ability, CaseError, Family, Frame, Result, Station, Testbed};
-use protocol::{Memory, Payload, UdpSink, UdpSource, netdev::QueueKind, rings::DataSplit};
+use protocol::{Memory, Payload, UdpSink, UdpSource, netdev::QueueKind, rings::TcpDataSplit};
 
 const MIB: u64 = 1 << 20;
 
@@ -38,7 +38,7 @@ fn the_stack_drops_tcp_segments_with_a_wrong_checksum_and_takes_right_ones() -> 
     let bed = Testbed::options()
         .needs([Ability::HeaderSplit, Ability::QueueStatistics])
         .boot("checksum-tcp")?;
-    for split in [DataSplit::Off, DataSplit::On] {
+    for split in [TcpDataSplit::Off, TcpDataSplit::On] {
         bed.set_header_split(bed.local, split)?;
         for family in Family::BOTH {
             let segment = || Frame::tcp(bed.peer, bed.local, family, bed.port(), PAYLOAD);

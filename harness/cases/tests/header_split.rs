@@ -7,7 +7,7 @@ use std::{thread, time::Duration};
 use cases::{Ability, Family, Result, Station, Testbed, finish};
 use protocol::{
     Release,
-    rings::{DataSplit, GetRings, Rings, SetRings},
+    rings::{GetRings, RingChange, Rings, SetRings, TcpDataSplit},
 };
 
 const MIB: u64 = 1 << 20;
@@ -30,18 +30,21 @@ fn header_split_goes_on_and_off_under_traffic_and_loses_no_data() -> Result {
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
     let mut wanted = 0;
 
-    assert_eq!(rings(&bed, bed.local)?.data_split, Some(DataSplit::Off));
+    assert_eq!(
+        rings(&bed, bed.local)?.tcp_data_split,
+        Some(TcpDataSplit::Off)
+    );
     for _ in 0..2 {
         for (wanted_split, split) in [
-            (DataSplit::On, DataSplit::On),
-            (DataSplit::Off, DataSplit::Off),
-            (DataSplit::On, DataSplit::On),
+            (TcpDataSplit::On, TcpDataSplit::On),
+            (TcpDataSplit::Off, TcpDataSplit::Off),
+            (TcpDataSplit::On, TcpDataSplit::On),
             // The driver prefers not to split.
-            (DataSplit::Auto, DataSplit::Off),
+            (TcpDataSplit::Auto, TcpDataSplit::Off),
         ] {
             bed.set_header_split(bed.local, wanted_split)?;
             let before = bed.statistic(bed.local, "rx_split")?;
-            assert_eq!(rings(&bed, bed.local)?.data_split, Some(split));
+            assert_eq!(rings(&bed, bed.local)?.tcp_data_split, Some(split));
 
             // Traffic goes on, and the device splits it once that is turned on. Progress reports
             // lag behind, so check more than once.
@@ -49,11 +52,11 @@ fn header_split_goes_on_and_off_under_traffic_and_loses_no_data() -> Result {
             for _ in 0..64 {
                 wanted = sink.wait_bytes(wanted + MIB)?;
                 splits = bed.statistic(bed.local, "rx_split")? > before;
-                if splits || split == DataSplit::Off {
+                if splits || split == TcpDataSplit::Off {
                     break;
                 }
             }
-            assert_eq!(splits, split == DataSplit::On, "split is {split:?}");
+            assert_eq!(splits, split == TcpDataSplit::On, "split is {split:?}");
         }
     }
     finish(source, sink)?;
@@ -156,10 +159,11 @@ fn ring_sizes_change_under_traffic_and_wrong_ones_are_refused() -> Result {
         bed.guest.call(SetRings {
             ns: bed.local.ns,
             interface: bed.local.name(),
-            rx: Some(rx),
-            tx: Some(tx),
-            data_split: None,
-            hds_thresh: None,
+            change: RingChange {
+                rx: Some(rx),
+                tx: Some(tx),
+                ..RingChange::default()
+            },
         })
     };
 

@@ -9,8 +9,8 @@ use protocol::{
     ethtool::{Coalesce, SetCoalesce, TestSelf},
     kernel::WriteFile,
     pci::WriteRegister,
-    rings::{DataSplit, SetChannels, SetRings},
-    rss::SetRss,
+    rings::{RingChange, SetChannels, SetRings, TcpDataSplit},
+    rss::{RssChange, SetRss},
     xdp::{AttachXdp, DetachXdp},
 };
 
@@ -91,10 +91,11 @@ fn datagrams_are_sent_while_the_ring_sizes_change() -> Result {
         Ok(bed.guest.call(SetRings {
             ns: bed.local.ns,
             interface: bed.local.name(),
-            rx: Some(rx),
-            tx: Some(tx),
-            data_split: None,
-            hds_thresh: None,
+            change: RingChange {
+                rx: Some(rx),
+                tx: Some(tx),
+                ..RingChange::default()
+            },
         })?)
     };
     all_are_sent(
@@ -120,8 +121,8 @@ fn datagrams_are_sent_while_header_split_goes_on_and_off() -> Result {
     all_are_sent(
         "lossless-split",
         Ability::HeaderSplit,
-        |bed| bed.set_header_split(bed.local, DataSplit::On),
-        |bed| bed.set_header_split(bed.local, DataSplit::Off),
+        |bed| bed.set_header_split(bed.local, TcpDataSplit::On),
+        |bed| bed.set_header_split(bed.local, TcpDataSplit::Off),
     )
 }
 
@@ -160,8 +161,10 @@ fn datagrams_are_sent_while_the_rss_table_changes() -> Result {
         Ok(bed.guest.call(SetRss {
             ns: bed.local.ns,
             interface: bed.local.name(),
-            table: None,
-            key: Some(vec![key; 40]),
+            change: RssChange {
+                key: Some(vec![key; 40]),
+                ..RssChange::default()
+            },
         })?)
     };
     all_are_sent(
@@ -257,7 +260,9 @@ fn what_the_device_has_received_is_handed_up_before_a_change() -> Result {
     let changes: [(&str, &dyn Fn() -> Result); 4] = [
         ("rings", &|| bed.set_receive_ring(bed.local, 512)),
         ("MTU", &|| bed.set_mtu(bed.local, 9000)),
-        ("split", &|| bed.set_header_split(bed.local, DataSplit::On)),
+        ("split", &|| {
+            bed.set_header_split(bed.local, TcpDataSplit::On)
+        }),
         ("test", &|| test_offline(&bed)),
     ];
     for (what, change) in changes {

@@ -8,8 +8,8 @@ use cases::{Ability, Family, Result, Testbed, assert_refused};
 use protocol::{
     Memory, Ns, Release,
     kernel::{ReadFile, WriteFile},
-    netdev::{ListNapis, Napi, SetNapi, Threading},
-    rings::{DataSplit, SetChannels},
+    netdev::{ListNapis, Napi, NapiChange, SetNapi, Threading},
+    rings::{SetChannels, TcpDataSplit},
     snmp,
 };
 
@@ -71,12 +71,14 @@ fn what_users_set_on_a_napi_and_its_interrupt_stays_whatever_is_reconfigured() -
         bed.guest.call(SetNapi {
             ns: bed.local.ns,
             id: napi.id,
-            threading: Some(match number {
-                1 => Threading::Thread,
-                _ => Threading::Softirq,
-            }),
-            defer_hard_irqs: Some(number),
-            gro_flush_timeout: Some(1000 * number),
+            change: NapiChange {
+                threading: Some(match number {
+                    1 => Threading::Thread,
+                    _ => Threading::Softirq,
+                }),
+                defer_hard_irqs: Some(number),
+                gro_flush_timeout: Some(1000 * number),
+            },
         })?;
     }
     // The kernel records affinities in a work item.
@@ -106,7 +108,7 @@ fn what_users_set_on_a_napi_and_its_interrupt_stays_whatever_is_reconfigured() -
     assert_eq!(settings()?, before, "ring");
     bed.bind(bed.local, 1, Memory::Udmabuf, 4 * MIB)?.stop()?;
     assert_eq!(settings()?, before, "restart of a queue");
-    bed.set_header_split(bed.local, DataSplit::Off)?;
+    bed.set_header_split(bed.local, TcpDataSplit::Off)?;
     assert_eq!(settings()?, before, "header split");
 
     for family in Family::BOTH {
@@ -244,9 +246,10 @@ fn device_memory_is_received_in_threads_and_by_busy_polling() -> Result {
                 bed.guest.call(SetNapi {
                     ns: bed.local.ns,
                     id: napi.id,
-                    threading: Some(Threading::BusyThread),
-                    defer_hard_irqs: None,
-                    gro_flush_timeout: None,
+                    change: NapiChange {
+                        threading: Some(Threading::BusyThread),
+                        ..NapiChange::default()
+                    },
                 })?;
             }
         }

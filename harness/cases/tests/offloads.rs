@@ -2,6 +2,8 @@
 
 //! Checksums and segmentation, by the device and by the kernel, over frames of odd sizes.
 
+use std::collections::BTreeSet;
+
 use cases::{Ability, Family, Result, Testbed};
 use protocol::{UdpSink, UdpSource, ethtool::GetFeatures, netdev::QueueKind};
 
@@ -174,7 +176,7 @@ fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
         .header_split()
         .boot("offloads-udp-segmentation")?;
     bed.show_whole_log()?;
-    let active = || -> Result<Vec<String>> {
+    let active = || -> Result<BTreeSet<String>> {
         let features = bed.guest.call(GetFeatures {
             ns: bed.local.ns,
             interface: bed.local.name(),
@@ -224,7 +226,7 @@ fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
 
     // A refused feature stays wanted, and does no harm.
     bed.set_features(bed.local, &[("rx-hashing", false)])?;
-    assert!(!active()?.contains(&"rx-hashing".to_owned()));
+    assert!(!active()?.contains("rx-hashing"));
     bed.set_interface(bed.local, false)?;
     bed.set_interface(bed.local, true)?;
     bed.wait_carrier_of(bed.local, true)?;

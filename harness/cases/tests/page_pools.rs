@@ -29,9 +29,9 @@ fn pool(bed: &Testbed) -> Result<PagePool> {
     })?;
     let own = |id, kind| id == QUEUE && kind == QueueKind::Rx;
     let queue = queues.iter().find(|queue| own(queue.id, queue.kind));
-    let napi = queue.and_then(|queue| queue.napi);
+    let napi = queue.and_then(|queue| queue.napi_id);
     let mut pools = bed.page_pools(bed.local)?.into_iter();
-    let pool = pools.find(|pool| napi.is_some() && pool.napi == napi);
+    let pool = pools.find(|pool| napi.is_some() && pool.napi_id == napi.map(u64::from));
     Ok(pool.expect("the queue has a pool"))
 }
 

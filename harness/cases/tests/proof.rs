@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use cases::{Family, Result, Stream, Testbed, place};
-use protocol::rings::DataSplit;
+use protocol::rings::TcpDataSplit;
 use vm::{
     Topology,
     traces::{self, Trace},
@@ -96,7 +96,7 @@ fn payload_that_is_received_and_copied_leaves_traces_in_ram() -> Result {
 #[test]
 fn payload_is_passed_on_from_device_to_device_and_leaves_no_trace_in_ram() -> Result {
     let bed = testbed("relay")?;
-    bed.set_header_split(bed.peer, DataSplit::On)?;
+    bed.set_header_split(bed.peer, TcpDataSplit::On)?;
     for station in bed.stations() {
         bed.steer(station, &[0, 1])?;
     }

@@ -3,7 +3,7 @@
 //! Binds that must be refused, each with its errno; and changes refused while a queue is bound.
 
 use cases::{Ability, Family, Result, Testbed, assert_refused};
-use protocol::{Memory, rings::DataSplit};
+use protocol::{Memory, rings::TcpDataSplit};
 
 const MIB: u64 = 1 << 20;
 
@@ -83,11 +83,11 @@ fn header_split_stays_on_while_a_queue_is_bound() -> Result {
         .header_split()
         .boot("bound-split-off")?;
     let bound = bed.bind(bed.local, 1, Memory::Udmabuf, 4 * MIB)?;
-    let error = bed.set_header_split(bed.local, DataSplit::Off);
+    let error = bed.set_header_split(bed.local, TcpDataSplit::Off);
     // ethnl_set_rings() in net/ethtool/rings.c, before the driver is asked.
     assert_refused(error, EINVAL, "header split off under a binding");
     bound.stop()?;
-    bed.set_header_split(bed.local, DataSplit::Off)?;
+    bed.set_header_split(bed.local, TcpDataSplit::Off)?;
     bed.finish()?;
     Ok(())
 }

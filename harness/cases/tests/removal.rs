@@ -3,7 +3,7 @@
 //! The device is removed while in use: in an orderly way, and by surprise.
 
 use cases::{Ability, Driver, Family, KernelFault, Result, Testbed};
-use protocol::{XdpSocket, ethtool::GetStandardStats, link::ListInterfaces, rings::DataSplit};
+use protocol::{XdpSocket, ethtool::GetStandardStats, link::ListInterfaces, rings::TcpDataSplit};
 
 const MIB: u64 = 1 << 20;
 
@@ -87,7 +87,7 @@ fn a_device_that_is_gone_is_let_go_of_and_can_come_back() -> Result {
         );
     }
     // User requests made meanwhile complete, with or without an error.
-    let _ = bed.set_header_split(bed.local, DataSplit::On);
+    let _ = bed.set_header_split(bed.local, TcpDataSplit::On);
     let _ = bed.set_receive_ring(bed.local, 256);
     let _ = bed.steer(bed.local, &[0, 1]);
     statistics()?;

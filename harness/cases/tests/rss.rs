@@ -7,8 +7,8 @@ use protocol::{
     Memory, UdpSink, UdpSource,
     kernel::WriteFile,
     netdev::QueueKind,
-    rings::DataSplit,
-    rss::{FlowKind, FlowQueue, GetRss, HashFields, SetHashFields, SetInputTransformation, SetRss},
+    rings::TcpDataSplit,
+    rss::{Flow, FlowQueue, GetRss, HashFields, Indirection, RssChange, SetRss},
     traffic::ExchangeFrames,
 };
 
@@ -31,8 +31,11 @@ fn flows_reach_the_queues_that_key_and_table_say() -> Result {
         bed.guest.call(SetRss {
             ns: bed.local.ns,
             interface: bed.local.name(),
-            table,
-            key,
+            change: RssChange {
+                indirection: table.map(Indirection::Queues),
+                key,
+                ..RssChange::default()
+            },
         })
     };
     let read = || {
@@ -43,7 +46,7 @@ fn flows_reach_the_queues_that_key_and_table_say() -> Result {
     };
     let spread = read()?;
     assert!(
-        (0..4).all(|queue| spread.table.contains(&queue)),
+        (0..4).all(|queue| spread.indirection.contains(&queue)),
         "flows are spread over all queues at first: {spread:?}"
     );
     let keys = [
@@ -55,8 +58,11 @@ fn flows_reach_the_queues_that_key_and_table_say() -> Result {
     let mut reached = [false; 4];
 
     for key in keys {
-        rss(Some(key.clone()), Some(spread.table.clone()))?;
-        assert_eq!((read()?.key, read()?.table), (key, spread.table.clone()));
+        rss(Some(key.clone()), Some(spread.indirection.clone()))?;
+        assert_eq!(
+            (read()?.key, read()?.indirection),
+            (key, spread.indirection.clone())
+        );
 
         for family in Family::BOTH {
             for _ in 0..4 {
@@ -90,7 +96,7 @@ fn flows_reach_the_queues_that_key_and_table_say() -> Result {
     rss(None, Some(table.clone()))?;
     bed.set_interface(bed.local, false)?;
     bed.set_interface(bed.local, true)?;
-    assert_eq!(read()?.table, table);
+    assert_eq!(read()?.indirection, table);
     bed.finish()?;
     Ok(())
 }
@@ -289,28 +295,32 @@ fn what_is_hashed_follows_the_user_and_is_only_tcp_while_headers_are_split() -> 
         Ok(rss.hash_fields[&flow])
     };
     let set = |flow, fields| {
-        let set = bed.guest.call(SetHashFields {
+        let set = bed.guest.call(SetRss {
             ns: bed.local.ns,
             interface: bed.local.name(),
-            flow,
-            fields,
+            change: RssChange {
+                hash_fields: Some((flow, fields)),
+                ..RssChange::default()
+            },
         });
         set.err().map(|error| error.errno())
     };
 
-    for flow in FlowKind::ALL {
+    for flow in Flow::ALL {
         assert_eq!(fields(flow)?, HashFields::PORTS, "{flow:?} at first");
     }
     // A key that spreads these flows over several queues.
     bed.guest.call(SetRss {
         ns: bed.local.ns,
         interface: bed.local.name(),
-        table: None,
-        key: Some(
-            (0..40u8)
-                .map(|i| i.wrapping_mul(37).wrapping_add(11))
-                .collect(),
-        ),
+        change: RssChange {
+            key: Some(
+                (0..40u8)
+                    .map(|i| i.wrapping_mul(37).wrapping_add(11))
+                    .collect(),
+            ),
+            ..RssChange::default()
+        },
     })?;
     for family in Family::BOTH {
         let places = udp_places(&bed, family)?;
@@ -322,9 +332,9 @@ fn what_is_hashed_follows_the_user_and_is_only_tcp_while_headers_are_split() -> 
     }
 
     // Each kind of flow is set independently of the others.
-    for flow in FlowKind::ALL {
+    for flow in Flow::ALL {
         assert_eq!(set(flow, HashFields::ADDRESSES), None);
-        for other in FlowKind::ALL {
+        for other in Flow::ALL {
             let wanted = if other == flow {
                 HashFields::ADDRESSES
             } else {
@@ -334,7 +344,7 @@ fn what_is_hashed_follows_the_user_and_is_only_tcp_while_headers_are_split() -> 
         }
         assert_eq!(set(flow, HashFields::PORTS), None);
     }
-    assert_eq!(set(FlowKind::Udp4, HashFields::ADDRESSES), None);
+    assert_eq!(set(Flow::Udp4, HashFields::ADDRESSES), None);
     let places = udp_places(&bed, Family::V4)?;
     assert!(
         places.iter().all(|(_, is)| *is == places[0].1),
@@ -353,30 +363,29 @@ fn what_is_hashed_follows_the_user_and_is_only_tcp_while_headers_are_split() -> 
         ..HashFields::ADDRESSES
     };
     for wrong in [HashFields::NONE, source, port] {
-        assert_eq!(
-            set(FlowKind::Tcp4, wrong),
-            Some(Some(EOPNOTSUPP)),
-            "{wrong:?}"
-        );
+        assert_eq!(set(Flow::Tcp4, wrong), Some(Some(EOPNOTSUPP)), "{wrong:?}");
     }
     for transformation in [1, 2] {
-        let refused = bed.guest.call(SetInputTransformation {
+        let refused = bed.guest.call(SetRss {
             ns: bed.local.ns,
             interface: bed.local.name(),
-            transformation,
+            change: RssChange {
+                input_transformation: Some(transformation),
+                ..RssChange::default()
+            },
         });
         let errno = refused.err().and_then(|error| error.errno());
         assert_eq!(errno, Some(EOPNOTSUPP), "transformation {transformation}");
     }
-    assert_eq!(fields(FlowKind::Tcp4)?, HashFields::PORTS);
+    assert_eq!(fields(Flow::Tcp4)?, HashFields::PORTS);
 
     // While a queue could be bound, all traffic but TCP goes to queue 0, as reported.
-    bed.set_header_split(bed.local, DataSplit::On)?;
+    bed.set_header_split(bed.local, TcpDataSplit::On)?;
     for (flow, wanted) in [
-        (FlowKind::Tcp4, HashFields::PORTS),
-        (FlowKind::Tcp6, HashFields::PORTS),
-        (FlowKind::Udp4, HashFields::NONE),
-        (FlowKind::Udp6, HashFields::NONE),
+        (Flow::Tcp4, HashFields::PORTS),
+        (Flow::Tcp6, HashFields::PORTS),
+        (Flow::Udp4, HashFields::NONE),
+        (Flow::Udp6, HashFields::NONE),
     ] {
         assert_eq!(fields(flow)?, wanted, "{flow:?} with header split");
         let refused = set(flow, HashFields::ADDRESSES);
@@ -388,12 +397,12 @@ fn what_is_hashed_follows_the_user_and_is_only_tcp_while_headers_are_split() -> 
     }
 
     // The user's choice is restored afterwards.
-    bed.set_header_split(bed.local, DataSplit::Off)?;
+    bed.set_header_split(bed.local, TcpDataSplit::Off)?;
     bed.set_interface(bed.local, false)?;
     bed.set_interface(bed.local, true)?;
     bed.wait_carrier(true)?;
-    assert_eq!(fields(FlowKind::Udp4)?, HashFields::ADDRESSES);
-    assert_eq!(fields(FlowKind::Udp6)?, HashFields::PORTS);
+    assert_eq!(fields(Flow::Udp4)?, HashFields::ADDRESSES);
+    assert_eq!(fields(Flow::Udp6)?, HashFields::PORTS);
     bed.finish()?;
     Ok(())
 }

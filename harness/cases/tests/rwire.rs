@@ -169,7 +169,7 @@ fn a_software_nic_has_more_rx_queues_than_napis() -> Result {
     })?;
     let served = |kind: QueueKind| -> Vec<_> {
         let of_kind = queues.iter().filter(|queue| queue.kind == kind);
-        of_kind.map(|queue| (queue.id, queue.napi)).collect()
+        of_kind.map(|queue| (queue.id, queue.napi_id)).collect()
     };
     let (first, second) = (Some(first.id), Some(second.id));
     assert_eq!(

@@ -10,7 +10,7 @@ use protocol::{
     ethtool::{GetStandardStats, StandardStats},
     link::LinkStats,
     netdev::{GetInterfaceQueueStats, GetQueueStats},
-    rings::DataSplit,
+    rings::TcpDataSplit,
     traffic::Ping,
 };
 
@@ -54,7 +54,7 @@ fn queues(bed: &Testbed) -> Result<Counters> {
         interface: bed.local.name(),
     })?;
     let mut sum = Counters::new();
-    for (name, value) in queues.into_iter().flat_map(|queue| queue.stats) {
+    for (name, value) in queues.into_iter().flat_map(|queue| queue.counters) {
         *sum.entry(name).or_default() += value;
     }
     Ok(sum)
@@ -112,7 +112,7 @@ fn counters_of_queues_and_interface_agree_and_never_run_backwards() -> Result {
         }),
         ("a ring", &|| bed.set_receive_ring(bed.local, 256)),
         ("header split", &|| {
-            bed.set_header_split(bed.local, DataSplit::Off)
+            bed.set_header_split(bed.local, TcpDataSplit::Off)
         }),
         ("MTU", &|| bed.set_mtu(bed.local, 9000)),
     ];

@@ -7,7 +7,8 @@ use std::{thread, time::Duration};
 use cases::{Ability, Family, PATIENCE_MS, Result, Testbed, ethernet};
 use protocol::{
     XdpAction, XdpProgram,
-    timestamp::{ClockChange, ClockReading, GetTxTimestampStats, Hwtstamp, TimestampFrames},
+    ethtool::GetTxTimestampStats,
+    timestamp::{ClockChange, ClockReading, Hwtstamp, TimestampFrames},
     traffic::ExchangeFrames,
     xdp::AttachXdp,
 };

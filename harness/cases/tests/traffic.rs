@@ -3,7 +3,7 @@
 //! Ordinary traffic: ping and TCP, IPv4 and IPv6, small and jumbo frames.
 
 use cases::{Ability, Family, Result, Station, Testbed, assert_refused};
-use protocol::{Ns, kernel::ReadFile, link::LinkStats, rings::DataSplit, traffic::Ping};
+use protocol::{Ns, kernel::ReadFile, link::LinkStats, rings::TcpDataSplit, traffic::Ping};
 
 const EINVAL: i32 = 22;
 
@@ -133,7 +133,7 @@ fn frames_arrive_whole_that_devices_read_and_write_through_bounce_buffers() -> R
     assert!(used()? > 0, "no bounce buffer is used");
     // On first: no neighbour is resolved yet, and ARP is not split, nor are headers that are too
     // long.
-    for split in [DataSplit::On, DataSplit::Off] {
+    for split in [TcpDataSplit::On, TcpDataSplit::Off] {
         bed.set_header_split(bed.local, split)?;
         for (from, to) in [(bed.peer, bed.local), (bed.local, bed.peer)] {
             for family in Family::BOTH {

@@ -161,7 +161,7 @@ fn changes_that_the_loopback_driver_cannot_make_are_refused() {
     let ifindex = loopback();
     let mut ethtool = Ethtool::new();
     let split = RingChange {
-        tcp_data_split: Some(TcpDataSplit::Enabled),
+        tcp_data_split: Some(TcpDataSplit::On),
         ..RingChange::default()
     };
     let channels = ChannelChange {

@@ -82,6 +82,14 @@ impl fmt::Debug for Mac {
     }
 }
 
+/// A request about an interface.
+pub trait OnInterface {
+    /// Which namespace.
+    fn ns(&self) -> Ns;
+    /// Interface name.
+    fn interface(&self) -> &str;
+}
+
 /// Defines requests about an interface.
 macro_rules! interface_requests {
     ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* },)*) => {
@@ -94,6 +102,16 @@ macro_rules! interface_requests {
                 /// Interface name.
                 pub interface: String,
                 $($(#[$field_doc])* pub $field: $kind,)*
+            }
+
+            impl $crate::net::OnInterface for $name {
+                fn ns(&self) -> Ns {
+                    self.ns
+                }
+
+                fn interface(&self) -> &str {
+                    &self.interface
+                }
             }
         )*
     };

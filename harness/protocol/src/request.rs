@@ -109,6 +109,7 @@ requests! {
         GetMessageLevel -> u32,
         SetMessageLevel -> (),
         GetTimestamping -> ethtool::Timestamping,
+        GetTxTimestampStats -> ethtool::TxTimestampStats,
         GetFeatures -> ethtool::Features,
         SetFeatures -> (),
         GetDriverStats -> BTreeMap<String, u64>,
@@ -122,8 +123,6 @@ requests! {
     rss {
         GetRss -> rss::Rss,
         SetRss -> (),
-        SetHashFields -> (),
-        SetInputTransformation -> (),
         FlowQueue -> rss::FlowPlace,
     }
     flow_rules {
@@ -148,7 +147,6 @@ requests! {
     timestamp {
         GetHwtstamp -> timestamp::Hwtstamp,
         SetHwtstamp -> timestamp::Hwtstamp,
-        GetTxTimestampStats -> timestamp::TxTimestampStats,
         TimestampDatagrams -> Vec<u64>,
         TimestampFrames -> Vec<Option<u64>>,
         ReadClock -> timestamp::ClockReading,

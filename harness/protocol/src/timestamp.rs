@@ -38,26 +38,6 @@ pub struct SetHwtstamp {
     pub hwtstamp: Hwtstamp,
 }
 
-/// Gets an interface's TX timestamp statistics, `ethtool -I -T`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct GetTxTimestampStats {
-    /// Namespace of the interface.
-    pub ns: Ns,
-    /// The interface.
-    pub interface: String,
-}
-
-/// Answer to [`GetTxTimestampStats`]; `None` is not counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TxTimestampStats {
-    /// Frames whose timestamps were delivered.
-    pub delivered: Option<u64>,
-    /// Frames whose timestamps never came.
-    pub lost: Option<u64>,
-    /// Frames that the device could not timestamp.
-    pub failed: Option<u64>,
-}
-
 /// What takes a timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimestampSource {

@@ -8,7 +8,7 @@ use protocol::{
     Event, JobSpec, MeasuredSink, MeasuredSource, Memory, Ns, PacedWire,
     kernel::{ListModuleSymbols, Symbol},
     measure::{MeasuredSinkReport, MeasuredSourceReport, PacedWireReport, Path},
-    rings::DataSplit,
+    rings::TcpDataSplit,
 };
 use vm::counter::{Watch, Window};
 use vm::{Images, JobHandle, Topology};
@@ -86,7 +86,7 @@ fn run(images: &Images, row: Transfer, window: u64, name: &str) -> Result<Measur
         }
     }
     if scenario.rx.places_payload() {
-        bed.set_header_split(bed.local, DataSplit::On)
+        bed.set_header_split(bed.local, TcpDataSplit::On)
             .map_err(error)?;
     }
     for station in bed.stations() {

@@ -67,7 +67,7 @@ pub(crate) fn run(images: Images) -> Result<Report> {
 
     let stage = Timer::begin("set up", "header split, RSS");
     let local = bed.local;
-    bed.set_header_split(local, protocol::rings::DataSplit::On)
+    bed.set_header_split(local, protocol::rings::TcpDataSplit::On)
         .map_err(error)?;
     bed.steer(local, &[QUEUE]).map_err(error)?;
     stages.push(stage.done(&format!(

@@ -7,7 +7,7 @@ use protocol::{
     ethtool::{Coalesce, GetCoalesce, SetCoalesce},
     link::ListInterfaces,
     pci::ReadRegister,
-    rings::{DataSplit, SetChannels},
+    rings::{SetChannels, TcpDataSplit},
 };
 
 const MIB: u64 = 1 << 20;
@@ -157,7 +157,7 @@ fn interrupts_are_coalesced_as_the_user_says() -> Result {
     bed.set_interface(bed.local, true)?;
     bed.set_mtu(bed.local, 9000)?;
     bed.set_receive_ring(bed.local, 512)?;
-    bed.set_header_split(bed.local, DataSplit::On)?;
+    bed.set_header_split(bed.local, TcpDataSplit::On)?;
     for combined in [1, CPUS] {
         bed.guest.call(SetChannels {
             ns: bed.local.ns,

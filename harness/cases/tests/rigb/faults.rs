@@ -11,7 +11,7 @@ use protocol::{
     kernel::{Inject, Injected, ListModuleSymbols, WriteFile},
     link::{Interface, ListInterfaces, SetMtu, SetUp},
     netdev::ListQueues,
-    rings::{DataSplit, GetChannels, GetRings, Rings, SetChannels, SetRings},
+    rings::{GetChannels, GetRings, RingChange, Rings, SetChannels, SetRings, TcpDataSplit},
     traffic::Ping,
     xdp::{AttachXdp, DetachXdp},
 };
@@ -150,10 +150,10 @@ fn receive_ring(bed: &Testbed, rx: u32) -> SetRings {
     SetRings {
         ns: bed.local.ns,
         interface: bed.local.name(),
-        rx: Some(rx),
-        tx: None,
-        data_split: None,
-        hds_thresh: None,
+        change: RingChange {
+            rx: Some(rx),
+            ..RingChange::default()
+        },
     }
 }
 
@@ -255,7 +255,7 @@ fn queue_pairs_that_there_is_no_memory_for_leave_the_others_running() -> Result 
 fn an_mtu_that_there_is_no_memory_for_leaves_the_old_one() -> Result {
     let bed = testbed("fault-mtu")?;
     // With header split on, payload buffers serve every MTU, and nothing is allocated.
-    bed.set_header_split(bed.local, DataSplit::Off)?;
+    bed.set_header_split(bed.local, TcpDataSplit::Off)?;
     let jumbo = || {
         let jumbo = SetMtu {
             ns: bed.local.ns,
@@ -313,7 +313,7 @@ fn a_bind_that_there_is_no_memory_for_leaves_the_queue_as_it_was() -> Result {
 #[ignore = "needs a kernel with fault injection"]
 fn an_xdp_socket_that_there_is_no_memory_for_leaves_the_queue_its_pages() -> Result {
     let bed = testbed("fault-xsk")?;
-    bed.set_header_split(bed.local, DataSplit::Off)?;
+    bed.set_header_split(bed.local, TcpDataSplit::Off)?;
     bed.steer(bed.local, &[0])?;
     let socket = || {
         let socket = XdpSocket {
@@ -349,7 +349,7 @@ fn an_xdp_socket_that_there_is_no_memory_for_leaves_the_queue_its_pages() -> Res
 #[ignore = "needs a kernel with fault injection"]
 fn a_program_that_there_is_no_memory_for_leaves_the_queues_without_one() -> Result {
     let bed = testbed("fault-xdp")?;
-    bed.set_header_split(bed.local, DataSplit::Off)?;
+    bed.set_header_split(bed.local, TcpDataSplit::Off)?;
     let attach = || {
         let attach = AttachXdp {
             ns: bed.local.ns,

@@ -3,6 +3,8 @@
 //! Rules that steer packets to queues: offered only where the device has the filters. QEMU's model
 //! has none.
 
+use std::collections::BTreeSet;
+
 use cases::{Result, Testbed};
 use protocol::{
     ethtool::GetFeatures,
@@ -46,8 +48,8 @@ fn has_filters(bed: &Testbed) -> Result<bool> {
 }
 
 /// Whether the feature is in a list.
-fn has(features: &[String]) -> bool {
-    features.iter().any(|name| name == NTUPLE)
+fn has(features: &BTreeSet<String>) -> bool {
+    features.contains(NTUPLE)
 }
 
 /// The errno of a request that was refused.
@@ -77,7 +79,7 @@ fn rules_are_offered_where_the_device_has_filters_and_nowhere_else() -> Result {
             interface: bed.local.name(),
             place: RulePlace::Any,
             rule: FlowRule {
-                destination_port: Some((5201, 0xffff)),
+                destination_port: Some((5201, 0xffff).into()),
                 ..FlowRule::all(FlowType::Tcp4, 1)
             },
         })

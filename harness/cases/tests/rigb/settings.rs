@@ -2,7 +2,7 @@
 
 //! User settings persist, whatever else is changed, and are in the device.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cases::{Family, Result, Testbed};
 use protocol::{
@@ -13,8 +13,8 @@ use protocol::{
     link::{ListInterfaces, SetMac},
     net::Mac,
     pci::ReadRegister,
-    rings::{DataSplit, GetRings, SetChannels, SetRings},
-    rss::{FlowKind, GetRss, HashFields, SetHashFields, SetRss},
+    rings::{GetRings, RingChange, SetChannels, SetRings, TcpDataSplit},
+    rss::{Flow, GetRss, HashFields, Indirection, RssChange, SetRss},
     timestamp::{GetHwtstamp, Hwtstamp, SetHwtstamp},
 };
 
@@ -72,7 +72,7 @@ const ALL_MULTICAST: u32 = 1 << 4;
 /// The settings that the kernel reports, and the device's registers for them.
 #[derive(Debug, PartialEq)]
 struct Settings {
-    features: Vec<String>,
+    features: BTreeSet<String>,
     modes: BTreeMap<String, bool>,
     pause: Pause,
     level: u32,
@@ -80,7 +80,7 @@ struct Settings {
     coalesce: Vec<Coalesce>,
     key: Vec<u8>,
     table: Vec<u32>,
-    hash_fields: BTreeMap<FlowKind, HashFields>,
+    hash_fields: BTreeMap<Flow, HashFields>,
     mac: Option<Mac>,
     hwtstamp: Hwtstamp,
     registers: BTreeMap<&'static str, Vec<u32>>,
@@ -89,11 +89,10 @@ struct Settings {
 fn settings(bed: &Testbed) -> Result<Settings> {
     let (ns, interface) = (bed.local.ns, || bed.local.name());
     let guest = &bed.guest;
-    let mut features = guest.call(GetFeatures {
+    let features = guest.call(GetFeatures {
         ns,
         interface: interface(),
     })?;
-    features.active.sort_unstable();
     let modes = guest.call(GetLinkModes {
         ns,
         interface: interface(),
@@ -151,7 +150,7 @@ fn settings(bed: &Testbed) -> Result<Settings> {
             .tx,
         coalesce: vec![coalesce(0)?, coalesce(1)?],
         key: rss.key,
-        table: rss.table,
+        table: rss.indirection,
         hash_fields: rss.hash_fields,
         mac: own.map(|own| own.mac),
         hwtstamp: guest.call(GetHwtstamp {
@@ -200,10 +199,10 @@ fn set_all(bed: &Testbed) -> Result {
     guest.call(SetRings {
         ns,
         interface: interface(),
-        rx: None,
-        tx: Some(TX_RING),
-        data_split: None,
-        hds_thresh: None,
+        change: RingChange {
+            tx: Some(TX_RING),
+            ..RingChange::default()
+        },
     })?;
     bed.add_vlan(VLAN)?;
     bed.receive_all_multicast(bed.local)?;
@@ -222,15 +221,22 @@ fn set_all(bed: &Testbed) -> Result {
     guest.call(SetRss {
         ns,
         interface: interface(),
-        // Only pairs that are never removed.
-        table: Some((0..128).map(|entry| u32::from(entry % 3 == 0)).collect()),
-        key: Some((0..40).collect()),
+        change: RssChange {
+            // Only pairs that are never removed.
+            indirection: Some(Indirection::Queues(
+                (0..128).map(|entry| u32::from(entry % 3 == 0)).collect(),
+            )),
+            key: Some((0..40).collect()),
+            ..RssChange::default()
+        },
     })?;
-    guest.call(SetHashFields {
+    guest.call(SetRss {
         ns,
         interface: interface(),
-        flow: FlowKind::Udp4,
-        fields: HashFields::ADDRESSES,
+        change: RssChange {
+            hash_fields: Some((Flow::Udp4, HashFields::ADDRESSES)),
+            ..RssChange::default()
+        },
     })?;
     guest.call(SetHwtstamp {
         ns,
@@ -310,8 +316,8 @@ fn what_users_set_stays_in_the_device_whatever_else_they_change() -> Result {
             "fewer channels" => channels(2)?,
             "more channels" => channels(CPUS)?,
             "header split on and off" => {
-                bed.set_header_split(bed.local, DataSplit::On)?;
-                bed.set_header_split(bed.local, DataSplit::Off)?;
+                bed.set_header_split(bed.local, TcpDataSplit::On)?;
+                bed.set_header_split(bed.local, TcpDataSplit::Off)?;
             }
             "self-test" => {
                 bed.guest.call(TestSelf {

@@ -10,7 +10,7 @@ use protocol::{
     Ns,
     kernel::ReadFile,
     netdev::{ListNapis, ListQueues, QueueKind},
-    rings::{DataSplit, GetChannels},
+    rings::{GetChannels, TcpDataSplit},
 };
 
 const MIB: u64 = 1 << 20;
@@ -53,7 +53,7 @@ fn each_processor_has_a_queue_pair_with_pools_and_a_vector_and_the_link_a_vector
     let irq = |kind, id| {
         let mut queues = queues.iter();
         let queue = queues.find(|queue| (queue.kind, queue.id) == (kind, id));
-        let napi = queue.and_then(|queue| napis.iter().find(|napi| Some(napi.id) == queue.napi));
+        let napi = queue.and_then(|queue| napis.iter().find(|napi| Some(napi.id) == queue.napi_id));
         napi.and_then(|napi| napi.irq)
             .ok_or_else(|| CaseError::new(format!("no interrupt of {kind:?} {id}: {queues:?}")))
     };
@@ -70,11 +70,13 @@ fn each_processor_has_a_queue_pair_with_pools_and_a_vector_and_the_link_a_vector
     assert_eq!(handlers, (2 * PAIRS as usize, 2));
 
     // The pools of each queue's buffers: one for whole frames, or one each for headers and payload.
-    for (split, wanted) in [(DataSplit::Off, 1), (DataSplit::On, 2)] {
+    for (split, wanted) in [(TcpDataSplit::Off, 1), (TcpDataSplit::On, 2)] {
         bed.set_header_split(bed.local, split)?;
         let pools = bed.page_pools(bed.local)?;
         for napi in &napis {
-            let own = pools.iter().filter(|pool| pool.napi == Some(napi.id));
+            let own = pools
+                .iter()
+                .filter(|pool| pool.napi_id == Some(napi.id.into()));
             assert_eq!(own.count(), wanted, "split is {split:?}: {pools:?}");
         }
     }

@@ -8,7 +8,7 @@ use cases::{KernelFault, Result, Testbed};
 use protocol::{
     Command, Memory, Ns, Query,
     kernel::{UnloadModule, WriteFile},
-    rings::{DataSplit, SetChannels, SetRings},
+    rings::{RingChange, SetChannels, SetRings, TcpDataSplit},
 };
 
 use crate::{
@@ -106,7 +106,7 @@ impl Event {
                 bed.set_interface(station, false)?;
                 bed.set_interface(station, true)?;
             }
-            Self::SplitOff => return ask(bed, split(bed, DataSplit::Off)),
+            Self::SplitOff => return ask(bed, split(bed, TcpDataSplit::Off)),
             Self::ChannelsFewer => return ask(bed, channels(bed, PAIRS - 1)),
             Self::ChannelsFewest => return ask(bed, channels(bed, QUEUE)),
             Self::RingSizes => return ask(bed, rings(bed, 256, 128)),
@@ -165,7 +165,7 @@ impl Event {
     /// Restores what the event removed, whether or not it was refused.
     pub(crate) fn undo(self, bed: &Testbed) -> Result {
         match self {
-            Self::SplitOff => bed.set_header_split(bed.local, DataSplit::On)?,
+            Self::SplitOff => bed.set_header_split(bed.local, TcpDataSplit::On)?,
             Self::ChannelsFewer | Self::ChannelsFewest => {
                 ask(bed, channels(bed, PAIRS))?;
             }
@@ -179,14 +179,14 @@ impl Event {
             Self::Unload => {
                 bed.load_driver()?;
                 bed.set_up()?;
-                bed.set_header_split(bed.local, DataSplit::On)?;
+                bed.set_header_split(bed.local, TcpDataSplit::On)?;
             }
             Self::Removal | Self::SurpriseRemoval => {
                 bed.plug(bed.local)?;
                 bed.take_in(bed.local)?;
                 bed.set_up_station(bed.local)?;
                 bed.wait_carrier(true)?;
-                bed.set_header_split(bed.local, DataSplit::On)?;
+                bed.set_header_split(bed.local, TcpDataSplit::On)?;
             }
             Self::CloseBinding
             | Self::KillOwner
@@ -231,21 +231,22 @@ fn rings(bed: &Testbed, rx: u32, tx: u32) -> SetRings {
     SetRings {
         ns: bed.local.ns,
         interface: bed.local.name(),
-        rx: Some(rx),
-        tx: Some(tx),
-        data_split: None,
-        hds_thresh: None,
+        change: RingChange {
+            rx: Some(rx),
+            tx: Some(tx),
+            ..RingChange::default()
+        },
     }
 }
 
-fn split(bed: &Testbed, split: DataSplit) -> SetRings {
+fn split(bed: &Testbed, split: TcpDataSplit) -> SetRings {
     SetRings {
         ns: bed.local.ns,
         interface: bed.local.name(),
-        rx: None,
-        tx: None,
-        data_split: Some(split),
-        hds_thresh: None,
+        change: RingChange {
+            tcp_data_split: Some(split),
+            ..RingChange::default()
+        },
     }
 }
 

@@ -5,7 +5,7 @@
 use cases::{Ability, Result, Testbed, assert_refused};
 use protocol::{
     Memory, XdpAction,
-    rings::{DataSplit, SetRings},
+    rings::{RingChange, SetRings, TcpDataSplit},
 };
 
 use crate::{MIB, OURS, attach, detach, exchange, frames, ping, program, runs, with_fragments};
@@ -31,27 +31,27 @@ fn header_split_and_programs_without_fragments_exclude_each_other() -> Result {
         bed.guest.call(SetRings {
             ns: bed.local.ns,
             interface: bed.local.name(),
-            rx: None,
-            tx: None,
-            data_split: Some(split),
-            hds_thresh: None,
+            change: RingChange {
+                tcp_data_split: Some(split),
+                ..RingChange::default()
+            },
         })
     };
 
     // The core refuses either beside the other.
-    split(DataSplit::On)?;
+    split(TcpDataSplit::On)?;
     let (errno, text) = refused(attach(&bed, program(XdpAction::Pass)));
     assert_eq!(errno, Some(EBUSY), "{text}");
     assert!(text.contains("tcp-data-split"), "{text}");
     ping(&bed, 1000)?;
 
     // "Driver's default" means off, and is no obstacle.
-    split(DataSplit::Auto)?;
+    split(TcpDataSplit::Auto)?;
     attach(&bed, program(XdpAction::Pass))?;
-    let (errno, text) = refused(split(DataSplit::On));
+    let (errno, text) = refused(split(TcpDataSplit::On));
     assert_eq!(errno, Some(EINVAL), "{text}");
     assert!(text.contains("XDP"), "{text}");
-    split(DataSplit::Off)?;
+    split(TcpDataSplit::Off)?;
     exchange(&bed, frames(&bed, 1500), bed.local, OURS)?;
     assert!(runs(&bed)? > 0, "the program goes on");
 
@@ -61,7 +61,7 @@ fn header_split_and_programs_without_fragments_exclude_each_other() -> Result {
     // Header split is off, and netdev_nl_bind_rx_doit() wants it on.
     assert_refused(bind(), EINVAL, "device memory beside a program");
     attach(&bed, knows())?;
-    split(DataSplit::On)?;
+    split(TcpDataSplit::On)?;
     assert_refused(
         bind(),
         EEXIST,
@@ -74,7 +74,7 @@ fn header_split_and_programs_without_fragments_exclude_each_other() -> Result {
         assert_eq!(errno, Some(EBUSY), "{text}");
     }
     bound.stop()?;
-    split(DataSplit::Off)?;
+    split(TcpDataSplit::Off)?;
     attach(&bed, program(XdpAction::Pass))?;
     ping(&bed, 1000)?;
     bed.finish()?;

@@ -3,7 +3,7 @@
 //! Programs see frames whose headers are split from their payload, which is in fragments.
 
 use cases::{Ability, Family, Result, Testbed, finish};
-use protocol::{XdpAction, rings::DataSplit};
+use protocol::{XdpAction, rings::TcpDataSplit};
 
 use crate::{
     MIB, actions::programs_do_what_they_want, attach, detach, for_all, runs, runs_again,
@@ -64,7 +64,7 @@ fn tcp_passes_programs_for_fragments() -> Result {
         attach(&bed, pass())?;
         wanted = sink.wait_bytes(wanted + MIB)?;
         runs_again(&bed)?;
-        for split in [DataSplit::Off, DataSplit::On] {
+        for split in [TcpDataSplit::Off, TcpDataSplit::On] {
             bed.set_header_split(bed.local, split)?;
             wanted = sink.wait_bytes(wanted + MIB)?;
             runs_again(&bed)?;

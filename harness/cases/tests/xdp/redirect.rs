@@ -7,7 +7,7 @@ use protocol::{
     Ns, XdpAction, XdpProgram,
     ethtool::GetDriverStats,
     link::{SetReceiveMode, SetUp},
-    rings::{DataSplit, SetRings},
+    rings::{RingChange, SetRings, TcpDataSplit},
     traffic::Ping,
     xdp::AttachXdp,
 };
@@ -42,10 +42,10 @@ fn forward(name: &str, split: bool) -> Result {
             bed.guest.call(SetRings {
                 ns: Ns::Local,
                 interface: PORTS[port].to_owned(),
-                rx: None,
-                tx: None,
-                data_split: Some(DataSplit::On),
-                hds_thresh: None,
+                change: RingChange {
+                    tcp_data_split: Some(TcpDataSplit::On),
+                    ..RingChange::default()
+                },
             })?;
         }
         bed.guest.call(AttachXdp {

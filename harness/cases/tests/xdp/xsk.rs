@@ -8,7 +8,7 @@ use protocol::{
     ethtool::TestSelf,
     kernel::{UnloadModule, WriteFile},
     pci::ReadRegister,
-    rings::{DataSplit, SetChannels},
+    rings::{SetChannels, TcpDataSplit},
     xsk::XdpSocketReport,
 };
 use vm::JobHandle;
@@ -238,7 +238,7 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
     let second = bed.guest.start(socket(&bed, 0)).map(drop);
     assert_eq!(second.err().and_then(|error| error.errno()), Some(EBUSY));
     detach(&bed)?;
-    let text = refused(bed.set_header_split(bed.local, DataSplit::On));
+    let text = refused(bed.set_header_split(bed.local, TcpDataSplit::On));
     assert!(text.contains("AF_XDP"), "{text}");
     attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
     echoes(&bed, "after what was refused")?;
@@ -251,7 +251,7 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
     let long = bed.guest.start(socket(&bed, 0)).map(drop);
     assert_eq!(long.err().and_then(|error| error.errno()), Some(EINVAL));
     bed.set_mtu(bed.local, 1500)?;
-    bed.set_header_split(bed.local, DataSplit::On)?;
+    bed.set_header_split(bed.local, TcpDataSplit::On)?;
     let split = bed.guest.start(socket(&bed, 0)).map(drop);
     assert_eq!(split.err().and_then(|error| error.errno()), Some(EBUSY));
     let bound = bed.bind(bed.local, 1, Memory::Udmabuf, MIB)?;
@@ -260,7 +260,7 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
     bound.stop()?;
 
     // In copy mode it needs nothing from the driver.
-    bed.set_header_split(bed.local, DataSplit::Off)?;
+    bed.set_header_split(bed.local, TcpDataSplit::Off)?;
     let copies = XdpSocket {
         copy: true,
         ..socket(&bed, 0)

@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::netlink::Subject;
 
 /// Channels of an interface: sets of queues with an interrupt. What the driver does not use is 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Channels {
     /// Channels that only receive.
     pub rx: u32,
@@ -31,6 +32,7 @@ pub struct Channels {
 
 /// What to change about channels; what is `None` stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ChannelChange {
     /// Channels that only receive.
     pub rx: Option<u32>,

@@ -22,6 +22,7 @@ const USE_ADAPTIVE_RX: usize = 10;
 
 /// How interrupts are coalesced. What the driver does not know is absent; in a change it stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Coalesce {
     /// Microseconds from a packet's arrival to its interrupt.
     pub rx_usecs: Option<u32>,

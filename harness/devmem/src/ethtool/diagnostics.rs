@@ -3,6 +3,8 @@
 //! Looking at a device: who drives it, its registers, its tests (`ethtool -i`, `-d`, `-t`, `-p`,
 //! `-T`, and what else is a number). Most of it is in no netlink family.
 
+use std::collections::BTreeMap;
+
 use super::ioctl::{Device, text};
 use crate::bytes::{i32_at, u32_at, u64_at};
 use crate::error::Result;
@@ -27,6 +29,7 @@ const TEXT: usize = 32;
 
 /// Who drives an interface (`struct ethtool_drvinfo`).
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DriverInfo {
     /// The driver's name.
     pub driver: String,
@@ -52,26 +55,40 @@ pub fn driver_info(ifindex: u32) -> Result<DriverInfo> {
     })
 }
 
-/// A register dump: its version, and its 32-bit words.
+/// A register dump.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct RegisterDump {
+    /// What the driver says of the layout.
+    pub version: u32,
+    /// The registers.
+    pub words: Vec<u32>,
+}
+
+/// A register dump.
 ///
 /// # Errors
 ///
 /// [`crate::Error::Unsupported`] if the driver has none.
-pub fn registers(ifindex: u32) -> Result<(u32, Vec<u32>)> {
+pub fn registers(ifindex: u32) -> Result<RegisterDump> {
     let device = Device::new(ifindex, "register dump")?;
     let len = driver_info(ifindex)?.register_dump;
     let dump = device.call(&[ETHTOOL_GREGS, 0, len], len as usize)?;
     let words = (0..len as usize / 4).filter_map(|word| u32_at(&dump, 12 + word * 4));
-    Ok((u32_at(&dump, 4).unwrap_or(0), words.collect()))
+    Ok(RegisterDump {
+        version: u32_at(&dump, 4).unwrap_or(0),
+        words: words.collect(),
+    })
 }
 
 /// What a self-test found.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SelfTest {
     /// Something is wrong.
     pub failed: bool,
     /// Each test's name and result: 0 is good.
-    pub results: Vec<(String, u64)>,
+    pub results: BTreeMap<String, u64>,
 }
 
 /// Has a device test itself; `offline` interrupts traffic.
@@ -106,14 +123,27 @@ pub fn identify(ifindex: u32, seconds: u32) -> Result<()> {
     device.call(&[ETHTOOL_PHYS_ID, seconds], 0).map(drop)
 }
 
-/// Wake-on-LAN: which `WAKE_*` are supported, and which are on.
+/// Wake-on-LAN: `WAKE_*`, as sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct WakeOnLan {
+    /// What the device can.
+    pub supported: u32,
+    /// What is on.
+    pub on: u32,
+}
+
+/// Wake-on-LAN: what is supported, and what is on.
 ///
 /// # Errors
 ///
 /// [`crate::Error::Unsupported`] if the driver does not say.
-pub fn wake_on_lan(ifindex: u32) -> Result<(u32, u32)> {
+pub fn wake_on_lan(ifindex: u32) -> Result<WakeOnLan> {
     let wol = Device::new(ifindex, "wake-on-LAN")?.call(&[ETHTOOL_GWOL, 0, 0], 8)?;
-    Ok((u32_at(&wol, 4).unwrap_or(0), u32_at(&wol, 8).unwrap_or(0)))
+    Ok(WakeOnLan {
+        supported: u32_at(&wol, 4).unwrap_or(0),
+        on: u32_at(&wol, 8).unwrap_or(0),
+    })
 }
 
 /// Turns on these `WAKE_*`, and no others.
@@ -146,13 +176,26 @@ pub fn set_message_level(ifindex: u32, level: u32) -> Result<()> {
     device.call(&[ETHTOOL_SMSGLVL, level], 0).map(drop)
 }
 
-/// Timestamps: which `SOF_TIMESTAMPING_*` there are, and the device's clock, if it has one.
+/// What takes timestamps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Timestamping {
+    /// `SOF_TIMESTAMPING_*`, as a set.
+    pub sources: u32,
+    /// The device's clock, if it has one.
+    pub clock: Option<u32>,
+}
+
+/// What takes timestamps.
 ///
 /// # Errors
 ///
 /// [`crate::Error::NoSuchInterface`].
-pub fn timestamping(ifindex: u32) -> Result<(u32, Option<u32>)> {
+pub fn timestamping(ifindex: u32) -> Result<Timestamping> {
     let info = Device::new(ifindex, "timestamps")?.call(&[ETHTOOL_GET_TS_INFO], 40)?;
     let clock = i32_at(&info, 8).and_then(|clock| u32::try_from(clock).ok());
-    Ok((u32_at(&info, 4).unwrap_or(0), clock))
+    Ok(Timestamping {
+        sources: u32_at(&info, 4).unwrap_or(0),
+        clock,
+    })
 }

@@ -18,6 +18,7 @@ const SS_FEATURES: u32 = 4;
 
 /// Features of an interface, by the names that the kernel gives them (as in `tx-tcp-segmentation`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Features {
     /// What can be changed; the others are fixed.
     pub changeable: BTreeSet<String>,

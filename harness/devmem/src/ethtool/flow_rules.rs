@@ -38,6 +38,7 @@ const USER_DATA: usize = 64;
 /// Which packets a rule is about.
 #[expect(missing_docs, reason = "the names say it")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum FlowType {
     #[default]
     Tcp4,
@@ -66,6 +67,7 @@ impl FlowType {
 
 /// A value, and which of its bits are compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Masked<T> {
     /// The value.
     pub value: T,
@@ -73,8 +75,15 @@ pub struct Masked<T> {
     pub mask: T,
 }
 
+impl<T> From<(T, T)> for Masked<T> {
+    fn from((value, mask): (T, T)) -> Self {
+        Self { value, mask }
+    }
+}
+
 /// What becomes of a packet that a rule is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum FlowAction {
     /// It goes to an RX queue.
     Queue(u32),
@@ -91,6 +100,7 @@ pub enum FlowAction {
 
 /// A rule. What is `None` is not compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FlowRule {
     /// Which packets.
     pub flow: FlowType,
@@ -112,8 +122,27 @@ pub struct FlowRule {
     pub action: FlowAction,
 }
 
+impl FlowRule {
+    /// All packets of a kind go to a queue.
+    #[must_use]
+    pub fn all(flow: FlowType, queue: u32) -> Self {
+        Self {
+            flow,
+            source: None,
+            destination: None,
+            source_port: None,
+            destination_port: None,
+            tos: None,
+            vlan: None,
+            user_data: None,
+            action: FlowAction::Queue(queue),
+        }
+    }
+}
+
 /// Where a rule is put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum RulePlace {
     /// There; a rule that is there is replaced.
     At(u32),
@@ -127,6 +156,7 @@ pub enum RulePlace {
 
 /// The rules of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FlowRules {
     /// How many places there are.
     pub places: u32,

@@ -12,6 +12,7 @@ use crate::netlink::Subject;
 
 /// Speed, duplex and modes of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LinkModes {
     /// Speed and duplex are negotiated.
     pub autoneg: Option<bool>,
@@ -25,6 +26,7 @@ pub struct LinkModes {
 
 /// What to change about a link; what is `None` stays.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LinkModeChange {
     /// Negotiate.
     pub autoneg: Option<bool>,

@@ -24,8 +24,9 @@ use netlink_bindings::utils::Pusher;
 pub use channels::{ChannelChange, Channels};
 pub use coalesce::{Coalesce, queue_coalesce, set_queue_coalesce};
 pub use diagnostics::{
-    DriverInfo, SelfTest, driver_info, identify, message_level, registers, self_test,
-    set_message_level, set_wake_on_lan, timestamping, wake_on_lan,
+    DriverInfo, RegisterDump, SelfTest, Timestamping, WakeOnLan, driver_info, identify,
+    message_level, registers, self_test, set_message_level, set_wake_on_lan, timestamping,
+    wake_on_lan,
 };
 pub use features::Features;
 pub use flow_rules::{

@@ -10,6 +10,7 @@ use crate::netlink::Subject;
 
 /// Pause settings, and counts where the driver keeps them. What is absent in a change stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Pause {
     /// Whether the link partner is asked.
     pub autoneg: Option<bool>,

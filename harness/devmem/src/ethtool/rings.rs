@@ -11,36 +11,38 @@ use crate::netlink::Subject;
 /// Whether received TCP packets are split into header and payload (`enum ethtool_header_flags`
 /// tcp-data-split).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TcpDataSplit {
     /// The driver decides (`auto`); the kernel reports this until a user sets it.
     Auto,
     /// Never.
-    Disabled,
+    Off,
     /// Always: what device memory needs.
-    Enabled,
+    On,
 }
 
 impl TcpDataSplit {
     const fn to_wire(self) -> u8 {
         match self {
             Self::Auto => 0,
-            Self::Disabled => 1,
-            Self::Enabled => 2,
+            Self::Off => 1,
+            Self::On => 2,
         }
     }
 
     const fn from_wire(value: u8) -> Option<Self> {
         match value {
             0 => Some(Self::Auto),
-            1 => Some(Self::Disabled),
-            2 => Some(Self::Enabled),
+            1 => Some(Self::Off),
+            2 => Some(Self::On),
             _ => None,
         }
     }
 }
 
 /// Ring parameters of an interface. What the driver does not report is absent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Rings {
     /// RX descriptors in use.
     pub rx: Option<u32>,
@@ -62,6 +64,7 @@ pub struct Rings {
 
 /// What to change about rings; what is `None` stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RingChange {
     /// RX descriptors.
     pub rx: Option<u32>,
@@ -102,7 +105,7 @@ impl Ethtool {
     /// As [`Ethtool::set_rings`].
     pub fn split_headers(&mut self, ifindex: u32) -> Result<()> {
         let hds_thresh = self.rings(ifindex)?.hds_thresh.map(|_| 0);
-        let tcp_data_split = Some(TcpDataSplit::Enabled);
+        let tcp_data_split = Some(TcpDataSplit::On);
         self.set_rings(
             ifindex,
             RingChange {
@@ -172,13 +175,9 @@ mod tests {
     #[test]
     fn the_split_values_are_those_of_the_specification() {
         assert_eq!(TcpDataSplit::Auto.to_wire(), Generated::Unknown as u8);
-        assert_eq!(TcpDataSplit::Disabled.to_wire(), Generated::Disabled as u8);
-        assert_eq!(TcpDataSplit::Enabled.to_wire(), Generated::Enabled as u8);
-        for split in [
-            TcpDataSplit::Auto,
-            TcpDataSplit::Disabled,
-            TcpDataSplit::Enabled,
-        ] {
+        assert_eq!(TcpDataSplit::Off.to_wire(), Generated::Disabled as u8);
+        assert_eq!(TcpDataSplit::On.to_wire(), Generated::Enabled as u8);
+        for split in [TcpDataSplit::Auto, TcpDataSplit::Off, TcpDataSplit::On] {
             assert_eq!(TcpDataSplit::from_wire(split.to_wire()), Some(split));
         }
         assert_eq!(TcpDataSplit::from_wire(3), None);

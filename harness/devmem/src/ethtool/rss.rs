@@ -2,6 +2,8 @@
 
 //! Receive side scaling: which queue a flow reaches (`rss-get`, `rss-set`; `ethtool -x`, `-X`).
 
+use std::collections::BTreeMap;
+
 use netlink_bindings::ethtool::{IterableRss, Request};
 
 use super::{Ethtool, command, name_interface};
@@ -10,6 +12,7 @@ use crate::netlink::Subject;
 
 /// RSS of an interface's default context. What the driver does not report is absent or empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Rss {
     /// The hash function, one bit of `ETH_RSS_HASH_*` (1 is Toeplitz).
     pub hash_function: Option<u32>,
@@ -18,11 +21,12 @@ pub struct Rss {
     /// The hash key.
     pub key: Vec<u8>,
     /// What of each kind of flow is hashed; kinds that the driver does not know are absent.
-    pub hash_fields: Vec<(Flow, HashFields)>,
+    pub hash_fields: BTreeMap<Flow, HashFields>,
 }
 
 /// A kind of flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Flow {
     /// TCP over IPv4.
     Tcp4,
@@ -34,8 +38,14 @@ pub enum Flow {
     Udp6,
 }
 
+impl Flow {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Tcp4, Self::Tcp6, Self::Udp4, Self::Udp6];
+}
+
 /// Header fields that a hash covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HashFields {
     /// Source address.
     pub ip_src: bool,
@@ -54,6 +64,26 @@ const L4_SRC: u32 = 1 << 6;
 const L4_DST: u32 = 1 << 7;
 
 impl HashFields {
+    /// None: such a flow is not hashed.
+    pub const NONE: Self = Self {
+        ip_src: false,
+        ip_dst: false,
+        l4_src: false,
+        l4_dst: false,
+    };
+    /// Both addresses.
+    pub const ADDRESSES: Self = Self {
+        ip_src: true,
+        ip_dst: true,
+        ..Self::NONE
+    };
+    /// Both addresses and both ports.
+    pub const PORTS: Self = Self {
+        l4_src: true,
+        l4_dst: true,
+        ..Self::ADDRESSES
+    };
+
     fn from_wire(bits: u32) -> Self {
         Self {
             ip_src: bits & IP_SRC != 0,
@@ -78,6 +108,7 @@ impl HashFields {
 
 /// A new indirection table.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Indirection {
     /// These queues; the kernel repeats them until the device's table is full, which must be a
     /// multiple of their number.
@@ -88,6 +119,7 @@ pub enum Indirection {
 
 /// What to change about RSS; what is `None` stays.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RssChange {
     /// The indirection table.
     pub indirection: Option<Indirection>,
@@ -183,7 +215,7 @@ fn rss(subject: Subject, reply: &IterableRss<'_>) -> Result<Rss> {
             .collect(),
         key: reply.get_hkey().unwrap_or_default().to_vec(),
         hash_fields: reply.get_flow_hash().map_or_else(
-            |_| Vec::new(),
+            |_| BTreeMap::new(),
             |flows| {
                 [
                     (Flow::Tcp4, flows.get_tcp4()),
@@ -224,7 +256,7 @@ mod tests {
                 hash_function: None,
                 indirection: queues,
                 key: vec![1, 2, 3],
-                hash_fields: Vec::new(),
+                hash_fields: BTreeMap::new(),
             }
         );
     }
@@ -244,7 +276,7 @@ mod tests {
                 .push_udp4(fields.to_wire())
                 .end_nested();
             let decoded = rss(SUBJECT, &RssAttributes::new(&attributes)).expect("no table");
-            assert_eq!(decoded.hash_fields, [(Flow::Udp4, fields)]);
+            assert_eq!(decoded.hash_fields, [(Flow::Udp4, fields)].into());
         }
     }
 

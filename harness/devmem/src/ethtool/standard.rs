@@ -14,9 +14,10 @@ const GROUPS: [&str; 5] = ["eth-phy", "eth-mac", "eth-ctrl", "rmon", "phydev"];
 
 /// Statistics of IEEE 802.3 and RFC 2819, as far as the driver keeps them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StandardStats {
     /// The group, the number within it (`ETHTOOL_A_STATS_*`), and the count.
-    pub counters: Vec<(&'static str, u16, u64)>,
+    pub counters: Vec<(String, u16, u64)>,
     /// Packets received by size: from, to, and the count.
     pub rx_sizes: Vec<(u32, u32, u64)>,
     /// Packets sent by size.
@@ -67,7 +68,7 @@ fn collect(reply: IterableStats<'_>) -> StandardStats {
             if kind == STAT {
                 for (id, count) in attributes(value) {
                     if let Some(count) = u64_at(count, 0) {
-                        stats.counters.push((name, id, count));
+                        stats.counters.push((name.to_owned(), id, count));
                     }
                 }
             }
@@ -137,7 +138,7 @@ mod tests {
         assert_eq!(
             collect(Stats::new(&reply)),
             StandardStats {
-                counters: vec![("eth-mac", 2, 7 << 32)],
+                counters: vec![("eth-mac".to_owned(), 2, 7 << 32)],
                 rx_sizes: vec![(64, 127, 5)],
                 tx_sizes: Vec::new(),
             }

@@ -10,6 +10,7 @@ use crate::netlink::Subject;
 
 /// TX timestamp statistics; `None` is not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TxTimestampStats {
     /// Timestamps that were delivered.
     pub delivered: Option<u64>,

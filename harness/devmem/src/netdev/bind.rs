@@ -108,7 +108,7 @@ impl TxBinding {
 /// Makes the RX queues `queues` of an interface receive payload into `dmabuf`, in fragments of at
 /// most one base page.
 ///
-/// It takes `CAP_NET_ADMIN`, header split on ([`crate::ethtool::TcpDataSplit::Enabled`]), an
+/// It takes `CAP_NET_ADMIN`, header split on ([`crate::ethtool::TcpDataSplit::On`]), an
 /// hds-thresh of 0, no XDP program and no other memory provider on those queues
 /// (`__netif_mp_open_rxq` in net/core/netdev_rx_queue.c).
 ///

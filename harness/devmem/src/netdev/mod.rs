@@ -7,6 +7,8 @@ mod bind;
 mod qstats;
 mod refusal;
 
+use std::collections::BTreeMap;
+
 use netlink_bindings::netdev::{
     IterableNapi, IterablePagePool, IterableQueue, NapiThreaded, QueueType, Request,
 };
@@ -21,6 +23,7 @@ use crate::netlink::{Netlink, Subject, uint};
 
 /// Direction of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum QueueKind {
     /// Receives.
     Rx,
@@ -39,6 +42,7 @@ impl QueueKind {
 
 /// A queue of a running interface (`queue-get`).
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Queue {
     /// Direction; each has its own ids.
     pub kind: QueueKind,
@@ -58,6 +62,7 @@ pub struct Queue {
 
 /// A NAPI instance of an interface (`napi-get`).
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Napi {
     /// Its id, as [`Queue::napi_id`] names it.
     pub id: u32,
@@ -77,6 +82,7 @@ pub struct Napi {
 
 /// Where a NAPI instance polls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Threading {
     /// In the softirq that its interrupt raises.
     Softirq,
@@ -106,6 +112,7 @@ impl Threading {
 
 /// What to change of a NAPI instance; `None` leaves it as it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NapiChange {
     /// Where it polls.
     pub threading: Option<Threading>,
@@ -117,6 +124,7 @@ pub struct NapiChange {
 
 /// A page pool (`page-pool-get`).
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PagePool {
     /// Its id, unique in the system.
     pub id: u64,
@@ -139,21 +147,19 @@ pub struct PagePool {
 /// Counters of a page pool (`page-pool-stats-get`); they need a kernel with
 /// `CONFIG_PAGE_POOL_STATS`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PagePoolStats {
     /// Id of the pool.
     pub id: u64,
     /// Counters by the name that the YNL specification gives them, as in `alloc-fast`.
-    pub counters: Vec<(&'static str, u64)>,
+    pub counters: BTreeMap<String, u64>,
 }
 
 impl PagePoolStats {
     /// The counter of this name, as in `recycle-ring`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
-        self.counters
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|&(_, value)| value)
+        self.counters.get(name).copied()
     }
 }
 
@@ -386,9 +392,9 @@ fn page_pool(subject: Subject, attributes: &IterablePagePool<'_>) -> Result<Page
 }
 
 /// The counters of `names` that are among the attributes.
-fn counters(attributes: &[u8], names: &[(u16, &'static str)]) -> Vec<(&'static str, u64)> {
+fn counters(attributes: &[u8], names: &[(u16, &'static str)]) -> BTreeMap<String, u64> {
     names
         .iter()
-        .filter_map(|&(kind, name)| Some((name, uint(attributes, kind)?)))
+        .filter_map(|&(kind, name)| Some((name.to_owned(), uint(attributes, kind)?)))
         .collect()
 }

@@ -2,6 +2,8 @@
 
 //! Queue statistics (`qstats-get`).
 
+use std::collections::BTreeMap;
+
 use netlink_bindings::netdev::{IterableQstats, OpQstatsGetDump, QstatsScope, Request};
 
 use super::{QueueKind, counters};
@@ -40,21 +42,19 @@ const COUNTERS: [(u16, &str); 27] = [
 /// Counters of one queue or of a whole interface. A driver reports those that it tracks; the others
 /// are absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct QueueStats {
     /// The queue; none if the counters are those of the whole interface.
     pub queue: Option<(QueueKind, u32)>,
     /// Counters by the name that the YNL specification gives them, as in `rx-packets`.
-    pub counters: Vec<(&'static str, u64)>,
+    pub counters: BTreeMap<String, u64>,
 }
 
 impl QueueStats {
     /// The counter of this name, as in `rx-hw-drops`; none if the driver does not track it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
-        self.counters
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|&(_, value)| value)
+        self.counters.get(name).copied()
     }
 }
 

@@ -64,7 +64,7 @@ pub(super) fn cause_by_evidence(
         libc::EINVAL
             if evidence
                 .split
-                .is_some_and(|split| split != TcpDataSplit::Enabled) =>
+                .is_some_and(|split| split != TcpDataSplit::On) =>
         {
             Some(Cause::HeaderSplitOff)
         }

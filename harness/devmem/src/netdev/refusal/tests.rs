@@ -53,7 +53,7 @@ fn queue(id: u32) -> Queue {
 /// An interface on which a binding to any of four queues must work.
 fn ready() -> Evidence {
     Evidence {
-        split: Some(TcpDataSplit::Enabled),
+        split: Some(TcpDataSplit::On),
         hds_thresh: Some(0),
         rx_queues: (0..4).map(queue).collect(),
     }
