@@ -14,6 +14,7 @@ mod demo;
 mod distribution;
 mod doctor;
 mod document;
+mod failure;
 mod guest;
 mod hash;
 mod initramfs;
@@ -289,11 +290,6 @@ fn run(cli: Cli) -> Result<u8> {
 fn kernel(project: &Project, wanted: Use) -> Result<kernel::Kernel> {
     packages::install_missing(project)?;
     kernel::prepare(project, wanted)
-}
-
-/// A case's failure as this program's.
-fn error(error: cases::CaseError) -> anyhow::Error {
-    anyhow::Error::msg(error.to_string())
 }
 
 /// Prints what a command made, alone on standard output, for scripts.

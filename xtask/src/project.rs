@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::cache::Cache;
 use crate::cmd::{self, Cmd};
 use crate::hash;
-use crate::kernel::KernelArgs;
+use crate::kernel::args::KernelArgs;
 use crate::program;
 
 /// The folder of this package when it was built.

@@ -7,7 +7,7 @@ use std::{collections::HashMap, io, process::Command, sync::Mutex, thread, time:
 
 use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 
-use crate::control::lock;
+use crate::lock::lock;
 
 /// How often to check whether a process has exited.
 const INTERVAL: Duration = Duration::from_millis(10);

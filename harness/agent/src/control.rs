@@ -1,76 +1,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The channel to the host: reads calls, answers each from its own thread, and sends events.
+//! The channel to the host: reads calls, and answers each from its own thread.
 
 use std::{
     fs::File,
     io::{self, BufReader, Read},
     os::fd::AsFd,
     panic,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::Arc,
     thread,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use protocol::{
-    Call, Event, Failure, JobId, Message, Request,
+    Call, Failure, Message, Request,
     frame::{self, FrameError},
 };
 
-use crate::{children, dispatch, failure, files, init, jobs::Jobs, port};
-
-/// The channel for messages to the host; the panic hook needs it, too.
-static OUTBOX: OnceLock<Mutex<File>> = OnceLock::new();
-
-/// Sends one message. When the channel is gone, only the console is left.
-pub(crate) fn send(message: &Message) {
-    let Some(outbox) = OUTBOX.get() else {
-        return;
-    };
-    if let Err(error) = frame::write(&mut *lock(outbox), message) {
-        files::log_line(&format!("agent: a message to the host is lost: {error}"));
-    }
-}
-
-/// Sends an event of a job.
-pub(crate) fn send_event(job: JobId, event: Event) {
-    send(&Message::Event { job, event });
-}
-
-/// Takes a lock even if a thread panicked while holding it: then the guest is going down anyway.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use crate::{children, dispatch, failure, init, jobs::Jobs, outbox, port};
 
 /// A panic anywhere reaches the host and the console, then the guest powers off.
 pub(crate) fn install_panic_hook() {
     panic::set_hook(Box::new(|info| {
-        report_panic(&info.to_string());
+        outbox::report_panic(&info.to_string());
         init::power_off();
     }));
-}
-
-/// Tells the host and the console why the guest powers off.
-pub(crate) fn report_panic(message: &str) {
-    files::log_line(&format!("agent panicked: {message}"));
-    if let Some(outbox) = OUTBOX.get() {
-        // The panicking thread may be the one that holds the lock.
-        if let Ok(mut outbox) = outbox.try_lock() {
-            let message = Message::Panicked {
-                message: message.to_owned(),
-            };
-            // The console has it already.
-            drop(frame::write(&mut *outbox, &message));
-        }
-    }
 }
 
 /// Opens the channel and serves it until the host asks to power off or goes away.
 pub(crate) fn serve() -> Result<()> {
     let port = port::open()?;
     let reader = Inbox(port.try_clone()?);
-    open_outbox(port)?;
-    send(&Message::Ready(dispatch::hello()?));
+    outbox::open(port)?;
+    outbox::send(&Message::Ready(dispatch::hello()?));
     match answer_calls(reader)? {
         Last::PowerOff => Ok(()),
         Last::Closed => bail!("the host closed the channel"),
@@ -81,25 +43,8 @@ pub(crate) fn serve() -> Result<()> {
 pub(crate) fn serve_standard_streams() -> Result<()> {
     let output = io::stdout().as_fd().try_clone_to_owned()?;
     let input = io::stdin().as_fd().try_clone_to_owned()?;
-    open_outbox(output.into())?;
+    outbox::open(output.into())?;
     answer_calls(File::from(input)).map(drop)
-}
-
-fn open_outbox(file: File) -> Result<()> {
-    if OUTBOX.set(Mutex::new(file)).is_err() {
-        bail!("the channel is open already");
-    }
-    Ok(())
-}
-
-/// Does `work` while the port is unbound. Messages to the host wait meanwhile.
-pub(crate) fn without_port(work: impl FnOnce() -> Result<()>) -> Result<()> {
-    let mut outbox = lock(OUTBOX.get().context("there is no channel")?);
-    let device = port::unbind()?;
-    let done = work();
-    port::bind(&device)?;
-    *outbox = port::open()?;
-    done
 }
 
 /// The source of calls: the port, also after it was unbound and bound again.
@@ -109,9 +54,7 @@ impl Read for Inbox {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.0.read(buffer) {
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {
-                let outbox = OUTBOX.get().ok_or(error)?;
-                // Locked until the port is bound again.
-                self.0 = lock(outbox).try_clone()?;
+                self.0 = outbox::port_again().ok_or(error)??;
                 self.0.read(buffer)
             }
             read => read,
@@ -133,7 +76,7 @@ fn answer_calls(input: impl Read) -> Result<Last> {
         let call = match frame::parse::<Call>(&line) {
             Ok(call) => call,
             Err(error @ FrameError::Malformed { .. }) => {
-                send(&Message::Confused {
+                outbox::send(&Message::Confused {
                     error: error.to_string(),
                 });
                 continue;
@@ -172,5 +115,5 @@ fn answer_in_thread(call: Call, jobs: Arc<Jobs>) {
 }
 
 fn reply(id: u64, result: Result<serde_json::Value, Failure>) {
-    send(&Message::Reply { id, result });
+    outbox::send(&Message::Reply { id, result });
 }

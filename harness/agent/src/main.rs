@@ -21,9 +21,11 @@ mod interfaces;
 mod jobs;
 mod leaks;
 mod listening;
+mod lock;
 mod modules;
 mod netdev;
 mod netns;
+mod outbox;
 mod packet;
 mod ping;
 mod port;
@@ -45,7 +47,7 @@ fn main() -> Result<()> {
         return control::serve_standard_streams();
     }
     if let Err(error) = run() {
-        control::report_panic(&format!("the agent cannot go on: {error:#}"));
+        outbox::report_panic(&format!("the agent cannot go on: {error:#}"));
     }
     init::power_off();
 }

@@ -3,9 +3,9 @@
 //! A root file system for external programs.
 
 mod host;
+mod mount_at;
 
 use std::{
-    ffi::CStr,
     fs, io,
     os::{
         fd::AsRawFd,
@@ -28,6 +28,7 @@ use rustix::{
     },
 };
 
+use self::mount_at::mount_at;
 use crate::netns;
 
 /// What the kernel has for programs: file system type, mount point. Directories that are missing in a
@@ -84,17 +85,6 @@ fn mount_all(root: &Path, table: &[(&str, &str)]) -> Result<()> {
         mount_at(kind, &target, kind, MountFlags::empty(), None)?;
     }
     Ok(())
-}
-
-fn mount_at(
-    source: &str,
-    target: &Path,
-    kind: &str,
-    flags: MountFlags,
-    options: Option<&CStr>,
-) -> Result<()> {
-    mount(source, target, kind, flags, options)
-        .with_context(|| format!("mounting {source} on {}", target.display()))
 }
 
 /// Gives the peer's namespace a name, as `ip netns add` does.

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use crate::{control, files};
+use crate::{files, outbox};
 
 /// What firmware has to restore, but SeaBIOS does not on a q35: a device, and an offset in its
 /// configuration space. These are the host bridge's ECAM window (PCIEXBAR), and the address of the
@@ -21,7 +21,7 @@ const CHIPSET: [(&str, u64); 2] = [("0000:00:00.0", 0x60), ("0000:00:1f.0", 0x40
 /// The port is unbound meanwhile: on resume, `virtcons_restore()` asks the device whether the host
 /// is connected before the device has a buffer to answer in, and considers it absent ever after.
 pub(crate) fn sleep() -> Result<()> {
-    control::without_port(|| {
+    outbox::without_port(|| {
         let mut saved = [[0; 8]; CHIPSET.len()];
         for ((device, offset), value) in CHIPSET.into_iter().zip(&mut saved) {
             configuration(device)?.read_exact_at(value, offset)?;

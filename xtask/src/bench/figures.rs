@@ -13,7 +13,7 @@ use super::measure::{DEVICE_MEMORY, DOORBELLS, Measurement, REGISTERS};
 use super::parts::{PARTS, Parts};
 use super::profile::{self, Function};
 use super::restart;
-use super::scenario::Way;
+use super::scenario::{RESTART, Way};
 
 /// One figure of one row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -92,8 +92,7 @@ pub(crate) const GOODPUT: &str = "goodput";
 pub(crate) const GOODPUT_CEILING: &str = "goodput ceiling";
 pub(crate) const GOODPUT_SHARE: &str = "goodput share";
 
-/// The row of restarts, and its figures.
-pub(crate) const RESTART: &str = "rigb restart";
+/// Figures of restarts.
 pub(crate) const RESTART_INSTRUCTIONS: &str = "restart instructions";
 pub(crate) const RESTART_LOST: &str = "packets lost in 1000 restarts";
 pub(crate) const RESTART_PACKETS: &str = "packets received in 1000 restarts";

@@ -14,7 +14,7 @@ use vm::counter::{Watch, Window};
 use vm::{Images, JobHandle, Topology};
 
 use super::scenario::{Transfer, Way};
-use crate::error;
+use crate::failure::of_case as error;
 
 /// The queue of rigb that all TCP takes, in both directions, and that is bound.
 const QUEUE: u32 = 1;

@@ -5,12 +5,11 @@
 use std::fmt::Write as _;
 
 use super::figures::{
-    Figure, GOODPUT_SHARE, INSTRUCTIONS, LOADED, PACKETS, REPS, RESTART, STORED, by_part, find,
-    sizes,
+    Figure, GOODPUT_SHARE, INSTRUCTIONS, LOADED, PACKETS, REPS, STORED, by_part, find, sizes,
 };
 use super::parts::PARTS;
-use super::scenario::{SCENARIOS, Scenario, size};
-use super::svg::{Bar, bars, curves};
+use super::scenario::{RESTART, SCENARIOS, Scenario, size};
+use super::svg::{Bar, bars, curves, escape};
 
 /// What others are compared with.
 const BASE: &str = "igb";
@@ -193,13 +192,6 @@ fn over_size(figures: &[Figure], sizes: &[(u32, u32)]) -> String {
         );
     }
     html
-}
-
-/// Text as HTML.
-pub(crate) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use protocol::{
 use vm::Images;
 
 use super::profile::demangled;
-use crate::error;
+use crate::failure::of_case as error;
 
 /// The queue that is restarted.
 const QUEUE: u32 = 1;

@@ -5,7 +5,6 @@
 use cases::Driver;
 use protocol::{Memory, ZcrxMemory};
 
-use super::figures::RESTART;
 use crate::kernel::Flavour;
 
 /// How payload gets to and from where it is wanted.
@@ -212,6 +211,9 @@ impl Transfer {
         )
     }
 }
+
+/// The row of restarts.
+pub(crate) const RESTART: &str = "rigb restart";
 
 /// One measurement.
 #[derive(Debug, Clone, Copy)]

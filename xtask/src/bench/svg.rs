@@ -4,8 +4,6 @@
 
 use std::fmt::Write as _;
 
-use super::page::escape;
-
 const WIDTH: f64 = 960.0;
 /// Room for numbers at the right.
 const RIGHT: f64 = 60.0;
@@ -158,4 +156,11 @@ fn legend(names: &[&str], y: f64) -> (String, f64) {
         text(&mut svg, x + MARK, y + 11.0, "start", name);
     }
     (svg, names.len().div_ceil(columns) as f64 * LEGEND)
+}
+
+/// Text as HTML and SVG have it.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }

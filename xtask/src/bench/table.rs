@@ -5,10 +5,10 @@
 use super::figures::{
     DEVICE_LOADED, DEVICE_STORED, DOORBELL_WRITES, FRAGMENTS, Figure, GOODPUT, GOODPUT_CEILING,
     GOODPUT_SHARE, INSTRUCTIONS, INTERRUPTS, LOADED, NET_IOV_ALLOCATIONS, PAGE_ALLOCATIONS,
-    PER_PACKET, READS, REPS, RESTART, RETRANSMITS, STORED, by_part, find, sizes,
+    PER_PACKET, READS, REPS, RETRANSMITS, STORED, by_part, find, sizes,
 };
 use super::parts::PARTS;
-use super::scenario::{SCENARIOS, size};
+use super::scenario::{RESTART, SCENARIOS, size};
 use crate::kernel::Flavour;
 
 /// What others are compared with: their names.

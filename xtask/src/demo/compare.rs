@@ -16,10 +16,8 @@ use serde::Serialize;
 use vm::counter::Watch;
 use vm::{Images, Topology, traces};
 
-use super::Timer;
-use super::report::{Logs, Stage};
-use super::{MTU, QUEUE};
-use crate::error;
+use super::stage::{Logs, MTU, QUEUE, Stage, Timer};
+use crate::failure::of_case as error;
 
 /// Bytes of the transfer: an emulated processor that is counted is slow.
 const BYTES: u64 = 8 << 20;

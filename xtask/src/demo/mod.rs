@@ -8,20 +8,23 @@ mod compare;
 mod picture;
 mod progress;
 mod report;
+mod stage;
+mod text;
 
 use std::hash::{BuildHasher, Hasher};
-use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use cases::{ACCELERATOR, Family, Station, Stream, Testbed};
 use protocol::{Memory, netdev::QueueKind};
 use vm::{Images, Topology};
 
-use crate::{error, ui};
+use crate::failure::of_case as error;
+use crate::ui;
 
 use progress::Transfer;
+use report::Direction;
 pub(crate) use report::Report;
-use report::{Direction, Logs, Stage};
+use stage::{Logs, MTU, QUEUE, Stage, Timer};
 
 /// Bytes in each direction.
 const BYTES: u64 = 64 << 20;
@@ -32,10 +35,6 @@ const RX_DMABUF: u64 = 32 << 20;
 const TX_DMABUF: u64 = 16 << 20;
 /// Bytes of each send.
 const TX_CHUNK: u32 = 256 << 10;
-/// The queue that is bound. Queue 0 cannot be: what is not TCP goes there.
-const QUEUE: u32 = 1;
-/// MTU of the wire.
-const MTU: u32 = 9000;
 /// The accelerator's driver, a module that is built where the kernel has peer-to-peer DMA.
 const ACCELERATOR_DRIVER: &str = "ivshmem_mem";
 
@@ -248,31 +247,5 @@ impl Counts {
     fn bytes_since(&self, before: &Self) -> Vec<u64> {
         let pairs = self.bytes.iter().zip(&before.bytes);
         pairs.map(|(after, before)| after - before).collect()
-    }
-}
-
-/// A stage that shows no bytes.
-struct Timer {
-    name: &'static str,
-    step: crate::ui::Step,
-    started: Instant,
-}
-
-impl Timer {
-    fn begin(name: &'static str, doing: &str) -> Self {
-        Self {
-            name,
-            step: crate::ui::Step::begin(name, doing),
-            started: Instant::now(),
-        }
-    }
-
-    fn done(self, outcome: &str) -> Stage {
-        let seconds = self.started.elapsed().as_secs_f64();
-        self.step.done(outcome);
-        Stage {
-            name: self.name,
-            seconds,
-        }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::report::Stage;
+use super::stage::Stage;
 
 /// A line is printed for every such part of a transfer, without a terminal.
 const PARTS: u64 = 8;

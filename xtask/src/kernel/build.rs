@@ -12,9 +12,11 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
 
+use super::built::Kernel;
 use super::config::Config;
+use super::flavour::Flavour;
 use super::toolchain::Toolchain;
-use super::{Flavour, Kernel, progress, tree};
+use super::{progress, tree};
 use crate::hash;
 use crate::project::Project;
 use crate::tools::{self, Rustc};

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::Use;
+use super::wanted::Use;
 
 /// The options that are set in a `.config` or a fragment; values as written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

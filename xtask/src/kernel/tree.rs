@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use super::args::KernelArgs;
+use super::built::Kernel;
 use super::config::Config;
 use super::toolchain::Toolchain;
-use super::{Kernel, KernelArgs, Use};
+use super::wanted::Use;
 use crate::cmd::Cmd;
 use crate::project::Project;
 use crate::tools::{self, Rustc};

@@ -9,7 +9,7 @@ use protocol::kernel::ReadFile;
 use protocol::measure::{Edge, MarkWindow};
 use vm::counter::{Accesses, Watch, Window};
 
-use super::Setup;
+use super::setup::Setup;
 
 /// What is watched.
 const ACCELERATOR: &str = "accelerator";

@@ -13,9 +13,10 @@ use protocol::program::Streams;
 use protocol::{Ns, Program};
 
 use super::exec::{print, shell_of_user};
+use super::setup::user;
 use super::terminal::Raw;
 use super::visitors::{self, Answer};
-use super::{environment, running, streams, user};
+use super::{environment, running, streams};
 
 /// Which guest, and what to run in it.
 #[derive(Args)]

@@ -9,7 +9,8 @@ use anyhow::{Context, Result};
 use cases::{Family, Station};
 use protocol::link::ListInterfaces;
 
-use super::{Lab, PEER, QUEUE, Setup};
+use super::guests::Lab;
+use super::setup::{PEER, QUEUE, Setup};
 
 /// The accelerator's memory, as its driver offers it.
 const ACCELERATOR: &str = "/dev/ivshmem_mem0";

@@ -16,10 +16,12 @@ use protocol::program::{Stream, Streams};
 use protocol::{Command, Ns, Program, Tell};
 use vm::{Images, Wire};
 
+use super::guests::Lab;
 use super::running::Running;
+use super::setup::{ROOT, Setup, user};
 use super::side::{Outcome, Side};
 use super::terminal::Raw;
-use super::{Lab, ROOT, Setup, counted, environment, memory_check, streams, trace, user, visitors};
+use super::{counted, environment, memory_check, streams, trace, visitors};
 
 /// What to run, and where.
 #[derive(Args)]

@@ -12,6 +12,7 @@ use protocol::{Command, Ns};
 use vm::traces::{self, Search, Trace};
 
 use super::side::Side;
+use crate::failure;
 
 /// A payload that was sent to the user's program.
 pub(super) struct Check {
@@ -43,7 +44,7 @@ pub(super) fn send(
             .in_accelerator()
             .unpredictable()
     };
-    let (mut source, ranges) = stream.source_ready(bed, bytes).map_err(crate::error)?;
+    let (mut source, ranges) = stream.source_ready(bed, bytes).map_err(failure::of_case)?;
     source.tell(Command::Go)?;
     source.wait_end()?;
     // Its memory is still there, and so is the program.

@@ -7,7 +7,8 @@ use cases::Testbed;
 use protocol::program::{ProgramReport, Stream, Streams};
 use protocol::{Event, Ns, Program};
 
-use super::{ROOT, environment};
+use super::environment;
+use super::setup::ROOT;
 
 /// Runs a script as root, and returns what it prints.
 ///

@@ -19,10 +19,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::SIGHUP;
 
+use super::environment;
+use super::guests::Lab;
 use super::running::Running;
+use super::setup::{ROOT, Setup};
 use super::side::Side;
 use super::streams::ready;
-use super::{Lab, ROOT, Setup, environment};
 
 /// What a visitor hears, after having sent a [`Program`].
 #[derive(Debug, Serialize, Deserialize)]

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use super::part;
 use super::skipped::{Counts, Skipped};
-use super::{part, threads};
+use super::threads::{THREADS, threads};
 use crate::cache::CacheLock;
 use crate::cmd::Cmd;
 use crate::kernel::{KernelArgs, OfSeveral};
@@ -82,7 +83,7 @@ fn on_kernel(project: &Project, nextest: &Path, name: &str, filters: &[String]) 
         .args(part::CASES)
         .args(filters)
         .env(vm::ENV, guest::manifest_path(project))
-        .env(super::THREADS, threads());
+        .env(THREADS, threads());
     let (skipped, command) = Skipped::of(command, &project.out(""))?;
     let folder = project.root.join("target/nextest").join(PROFILE);
     let junit = folder.join(format!("{name}.xml"));

@@ -7,8 +7,8 @@ mod nic;
 mod part;
 mod retries;
 mod skipped;
+mod threads;
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +22,7 @@ use crate::project::Project;
 use crate::{guest, packages, tools, ui};
 
 use self::retries::Retries;
+use self::threads::{THREADS, threads};
 
 /// The nextest profile of `.config/nextest.toml` that writes JUnit XML.
 const PROFILE: &str = "ci";
@@ -31,9 +32,6 @@ const KSELFTEST: &str = "kselftest";
 /// The lab's tests, which want its guest, too.
 const LAB: &str = "lab";
 const WITHOUT_LAB: &str = "not binary(lab)";
-
-/// nextest's option for how many tests run at once.
-const THREADS: &str = "NEXTEST_TEST_THREADS";
 
 /// Which tests run.
 #[derive(Args)]
@@ -213,14 +211,6 @@ fn on_nics(
         true => Ok(()),
         false => bail!("cases failed on {}", failed.join(", ")),
     }
-}
-
-/// How many tests run at once, unless the user says so (with `NEXTEST_TEST_THREADS`, where memory is
-/// short: most have a guest of 1 GiB). Two more than there are processors, because all of them wait
-/// now and then.
-fn threads() -> OsString {
-    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
-    std::env::var_os(THREADS).unwrap_or_else(|| (processors() + 2).to_string().into())
 }
 
 /// Prepares the guest of the kernel's own selftests, if any of them may run, and returns its

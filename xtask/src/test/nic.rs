@@ -10,6 +10,7 @@ use cases::Nic;
 
 use super::skipped::Skipped;
 use crate::cmd::Cmd;
+use crate::failure;
 use crate::guest;
 use crate::project::Project;
 use crate::ui;
@@ -49,7 +50,7 @@ pub(super) struct Prepared {
 /// When the description is wrong, a module is missing or can't be built, or the guest can't be
 /// prepared.
 pub(super) fn prepare(project: &Project, file: &Path) -> Result<Prepared> {
-    let nic = Nic::read(file).map_err(crate::error)?;
+    let nic = Nic::read(file).map_err(failure::of_case)?;
     let out = project.out("nics").join(&nic.name);
     fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
     let manifest = guest::prepare_nic(project, &nic, &out)?;

@@ -12,11 +12,10 @@ use devmem::{
 use protocol::{Binding, Command, JobId, Ns, devmem::BindingReport};
 
 use super::{
-    Control, Ready,
+    job::{Control, Ready, not_understood},
     memory::{allocate, report_place},
-    not_understood,
 };
-use crate::{control::lock, netns, rtnetlink};
+use crate::{lock::lock, netns, rtnetlink};
 
 /// Binds a dma-buf to receive queues, whose buffers have `rx_page_size` bytes.
 pub(super) fn bind(

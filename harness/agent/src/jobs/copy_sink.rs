@@ -8,7 +8,13 @@ use anyhow::Result;
 use devmem::{dmabuf::CpuAccess, memory::Memory};
 use protocol::{Command, CopySink, Failure, JobId, tcp::SinkReport};
 
-use super::{Control, Ready, memory, report::Meter, switch::Switch, tcp};
+use super::{
+    job::{Control, Ready},
+    memory,
+    report::Meter,
+    switch::Switch,
+    tcp,
+};
 use crate::{failure, netns};
 
 /// Size of the receive buffer, in bytes.

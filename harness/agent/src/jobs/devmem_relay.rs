@@ -19,7 +19,13 @@ use devmem::{
 use protocol::{Command, DevmemRelay, Failure, JobId, devmem::DevmemRelayReport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{Control, Ready, memory, report::Meter, switch::Switch, tcp};
+use super::{
+    job::{Control, Ready},
+    memory,
+    report::Meter,
+    switch::Switch,
+    tcp,
+};
 use crate::{failure, netns, rtnetlink};
 
 pub(super) fn set_up(id: JobId, spec: DevmemRelay) -> Result<Ready> {

@@ -19,15 +19,14 @@ use protocol::{
 };
 
 use super::{
-    Control, Ready, binding, memory, not_understood,
+    binding,
+    job::{Control, Ready, not_understood},
+    memory,
     report::{Checker, Meter},
     switch::Switch,
     tcp,
 };
-use crate::{
-    control::{lock, send_event},
-    failure, netns,
-};
+use crate::{failure, lock::lock, netns, outbox::send_event};
 
 pub(super) fn set_up(id: JobId, spec: DevmemSink) -> Result<Ready> {
     // The window closes when payload waiting in the socket takes half of the dma-buf. A larger

@@ -18,7 +18,7 @@ use protocol::{Command, DevmemSource, Failure, Fill, JobId, Payload, devmem::Dev
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{
-    Control, Ready,
+    job::{Control, Ready},
     memory::{self, Closable},
     report::Meter,
     switch::Switch,

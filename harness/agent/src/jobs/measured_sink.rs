@@ -19,14 +19,15 @@ use devmem::{
 use protocol::{Failure, JobId, MeasuredSink, measure::Path};
 
 use super::{
-    Ready, area, binding,
+    area, binding,
+    job::Ready,
     measured::{Copies, ensure_room},
     measured_window::Flows,
     memory,
     switch::Switch,
     tcp,
 };
-use crate::{control::lock, failure, netns, rtnetlink};
+use crate::{failure, lock::lock, netns, rtnetlink};
 
 /// Fragments that one call can report: those of 1 MiB in packets of 1500 bytes, and some more.
 const PIECES: usize = 1024;

@@ -21,7 +21,7 @@ use protocol::{
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::{
-    Ready,
+    job::Ready,
     measured::{Copies, ensure_room, fill, wait_for_round_time},
     memory,
     switch::Switch,

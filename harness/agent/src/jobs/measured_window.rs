@@ -14,7 +14,7 @@ use anyhow::Result;
 use protocol::{MeasuredSink, measure::MeasuredSinkReport};
 
 use super::measured::{packets, retransmits};
-use crate::control::lock;
+use crate::lock::lock;
 
 /// Counts of all flows.
 pub(super) struct Flows<'a> {

@@ -15,7 +15,7 @@ use devmem::{
 };
 use protocol::{Event, JobId, memory::PhysicalRange};
 
-use crate::control::{lock, send_event};
+use crate::{lock::lock, outbox::send_event};
 
 /// Alignment of an accelerator's memory in bytes: the largest receive buffer that may be requested
 /// of a NIC.

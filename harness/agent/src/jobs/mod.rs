@@ -8,6 +8,7 @@ mod copy_sink;
 mod devmem_relay;
 mod devmem_sink;
 mod devmem_source;
+mod job;
 mod measured;
 mod measured_sink;
 mod measured_source;
@@ -39,37 +40,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use protocol::{Command, Event, Job, JobId, JobSpec};
+use protocol::{Command, Event, Job, JobId};
 use serde_json::Value;
 
-use crate::control::{lock, send_event};
-
-/// How a running job receives commands.
-trait Control: Send + Sync {
-    /// Carries out a command, or returns why it cannot.
-    fn tell(&self, command: &Command) -> Result<()>;
-}
-
-/// A job that is set up: listening, connected or bound.
-struct Ready {
-    control: Arc<dyn Control>,
-    /// Does the work and returns the outcome.
-    run: Box<dyn FnOnce() -> Result<Value> + Send>,
-}
-
-impl Ready {
-    /// Ties the return type of `run` to the outcome that the protocol promises for the job.
-    fn new<J: JobSpec>(
-        control: Arc<dyn Control>,
-        run: impl FnOnce() -> J::Outcome + Send + 'static,
-    ) -> Self {
-        let run = move || serde_json::to_value(run()).context("encoding the outcome");
-        Self {
-            control,
-            run: Box::new(run),
-        }
-    }
-}
+use self::job::{Control, Ready};
+use crate::{lock::lock, outbox::send_event};
 
 struct Running {
     control: Arc<dyn Control>,
@@ -151,9 +126,4 @@ fn unknown(job: JobId) -> String {
         "there is no job {}: it was never started, or joined before",
         job.0
     )
-}
-
-/// The error for a command that a job does not support.
-fn not_understood(job: &str, command: &Command) -> anyhow::Error {
-    anyhow!("a {job} job does not understand {command:?}")
 }

@@ -17,7 +17,7 @@ use rustix::{
 };
 use socket2::Socket;
 
-use super::{Ready, switch::Switch};
+use super::{job::Ready, switch::Switch};
 use crate::{failure, netns, packet};
 
 /// How many bytes may queue in front of the wire: more than TCP has in flight.

@@ -27,8 +27,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::Value;
 
-use super::{Control, Ready};
-use crate::control::{lock, send_event};
+use super::job::{Control, Ready};
+use crate::{lock::lock, outbox::send_event};
 
 /// The argument that makes the agent serve its standard input and output.
 pub(crate) const ARGUMENT: &str = "serve";

@@ -19,8 +19,8 @@ use protocol::{
 use rustix::process::{Pid, Signal, ioctl_tiocsctty, kill_process, kill_process_group, setsid};
 
 use self::streams::{Ends, Input};
-use super::{Control, Ready, not_understood};
-use crate::{children::Child, control::lock, netns, root};
+use super::job::{Control, Ready, not_understood};
+use crate::{children::Child, lock::lock, netns, root};
 
 /// How long leftover processes of a program may keep its output open.
 const LEFTOVERS: Duration = Duration::from_secs(5);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use protocol::{Event, JobId, Payload, payload::Mismatch};
 
-use crate::control::send_event;
+use crate::outbox::send_event;
 
 /// Progress is reported at most this often.
 const INTERVAL: Duration = Duration::from_millis(100);

@@ -5,7 +5,7 @@
 use anyhow::{Result, ensure};
 use protocol::{Restarts, measure::RestartsReport};
 
-use super::{Ready, binding::bind, memory::allocate, switch::Switch};
+use super::{binding::bind, job::Ready, memory::allocate, switch::Switch};
 use crate::failure;
 
 pub(super) fn set_up(spec: Restarts) -> Result<Ready> {

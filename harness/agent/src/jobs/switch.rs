@@ -14,8 +14,8 @@ use anyhow::Result;
 use protocol::Command;
 use rustix::net::{Shutdown, shutdown};
 
-use super::{Control, not_understood};
-use crate::control::lock;
+use super::job::{Control, not_understood};
+use crate::lock::lock;
 
 /// Anything with a socket that a job may be blocked on.
 pub(super) trait Watched: Send + Sync {

@@ -15,7 +15,7 @@ use protocol::{Event, Failure, JobId};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 
 use super::switch::Switch;
-use crate::{control::send_event, failure};
+use crate::{failure, outbox::send_event};
 
 /// After 5 s without a segment, probe every 5 s; give up after five probes. A receiver without
 /// memory for packets gets no answers either, so this must outlast a stall.

@@ -8,7 +8,7 @@ use anyhow::Result;
 use protocol::{JobId, TcpSink, tcp::SinkReport};
 
 use super::{
-    Ready,
+    job::Ready,
     report::{Checker, Meter},
     switch::Switch,
     tcp,

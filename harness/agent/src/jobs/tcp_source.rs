@@ -7,7 +7,7 @@ use std::{io::Write, net::TcpStream, sync::Arc, thread, time::Duration};
 use anyhow::{Result, ensure};
 use protocol::{JobId, Payload, TcpSource, tcp::SourceReport};
 
-use super::{Ready, report::Meter, switch::Switch, tcp};
+use super::{job::Ready, report::Meter, switch::Switch, tcp};
 use crate::{failure, netns};
 
 pub(super) fn set_up(id: JobId, spec: TcpSource) -> Result<Ready> {

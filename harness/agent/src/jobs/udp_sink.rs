@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use protocol::{JobId, Payload, UdpSink, udp::UdpSinkReport};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use super::{Ready, report::Meter, switch::Switch, udp_source::NUMBER};
+use super::{job::Ready, report::Meter, switch::Switch, udp_source::NUMBER};
 use crate::{failure, netns};
 
 /// Receive buffer of the socket in bytes: large enough that only the NIC loses datagrams.

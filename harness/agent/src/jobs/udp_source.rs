@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use protocol::{JobId, Payload, UdpSource, udp::UdpSourceReport};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use super::{Ready, report::Meter, switch::Switch};
+use super::{job::Ready, report::Meter, switch::Switch};
 use crate::{failure, netns};
 
 /// Bytes of the number at the start of each datagram.

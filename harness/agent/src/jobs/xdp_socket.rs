@@ -14,7 +14,7 @@ use anyhow::Result;
 use protocol::{Command, JobId, XdpSocket as Spec, xsk::XdpSocketReport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{Control, Ready, not_understood};
+use super::job::{Control, Ready, not_understood};
 use crate::{
     netns,
     rtnetlink::index_of,

@@ -18,17 +18,14 @@ use devmem::zcrx::{Completion, Config, Fragment, InterfaceQueue, Receiver, Refil
 use protocol::{Command, Event, JobId, Release, ZcrxSink, memory::Span, zcrx::ZcrxSinkReport};
 
 use super::{
-    Control, Ready,
     area::AreaMemory,
-    memory, not_understood,
+    job::{Control, Ready, not_understood},
+    memory,
     report::{Checker, Meter},
     switch::Switch,
     tcp,
 };
-use crate::{
-    control::{lock, send_event},
-    failure, netns, rtnetlink,
-};
+use crate::{failure, lock::lock, netns, outbox::send_event, rtnetlink};
 
 /// How often to check whether there is anything to do besides receiving.
 const LOOK: Duration = Duration::from_millis(20);

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use protocol::program::Share;
 use rustix::mount::MountFlags;
 
-use super::mount_at;
+use super::mount_at::mount_at;
 
 /// The host's files, as they are.
 const HOST: &str = "/host";

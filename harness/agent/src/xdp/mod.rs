@@ -22,7 +22,7 @@ use protocol::{Ns, XdpAction, xdp::AttachXdp};
 pub(crate) use socket::{Binding, XdpSocket};
 
 use crate::{
-    control::lock,
+    lock::lock,
     netns,
     rtnetlink::{index_of, set_xdp},
 };

@@ -23,7 +23,7 @@ use rustix::{
     termios::{Winsize, tcsetwinsize},
 };
 
-use crate::control::send_event;
+use crate::outbox::send_event;
 
 /// How much is read at once, in bytes.
 const CHUNK: usize = 32 << 10;

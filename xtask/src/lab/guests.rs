@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The lab's guests: what they are made of, and how they boot.
+
+use std::path::PathBuf;
+use std::thread;
+
+use anyhow::{Context, Result, bail};
+use cases::Testbed;
+use protocol::Ns;
+use protocol::program::{MountRoot, RootSource, Share};
+use vm::{Cables, Export, Guest, Images, Topology};
+
+use super::gdb;
+use super::running::Running;
+use super::setup::{HOST, PEER, QUEUE, ROOT, Setup, WIRES};
+use crate::failure;
+
+/// The lab's guest, or both of them.
+pub(super) struct Lab {
+    /// The one with the NIC.
+    pub(super) bed: Testbed,
+    /// The peer's, where it has one of its own.
+    pub(super) peer: Option<Testbed>,
+}
+
+impl Lab {
+    /// Boots what the user wants.
+    pub(super) fn boot(setup: &Setup, images: Images, running: &Running) -> Result<Self> {
+        let mut options = options(setup)?;
+        if setup.gdb {
+            options = gdb::attach(options, &images, running)?;
+        }
+        let options = options.header_split();
+        if setup.guests == 1 {
+            let bed = boot(options, setup, images, "lab")?;
+            return Ok(Self { bed, peer: None });
+        }
+        let [near, far] = Cables::lay(WIRES).context("laying cables")?;
+        let peers = self::options(setup)?.cables(far);
+        thread::scope(|scope| {
+            let theirs = images.clone();
+            let peer = scope.spawn(|| boot(peers, setup, theirs, "lab-peer"));
+            let bed = boot(options.cables(near), setup, images, "lab");
+            let peer = peer
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok(Self {
+                bed: bed?,
+                peer: Some(peer?),
+            })
+        })
+    }
+
+    /// The guest that a namespace is in.
+    pub(super) fn guest(&self, ns: Ns) -> &Guest {
+        match (&self.peer, ns) {
+            (Some(peer), Ns::Peer) => &peer.guest,
+            _ => &self.bed.guest,
+        }
+    }
+
+    /// Ends the guests.
+    pub(super) fn finish(self) -> Result<()> {
+        let beds = [Some(self.bed), self.peer];
+        // Each has something to say.
+        let ended = beds.map(|bed| bed.map_or(Ok(()), |bed| bed.finish().map(drop)));
+        ended
+            .into_iter()
+            .try_for_each(|ended| ended.map_err(failure::of_case))
+    }
+}
+
+/// What each guest of the lab has.
+fn options(setup: &Setup) -> Result<cases::Options> {
+    let mut options = Testbed::options()
+        .cpus(setup.cpus)
+        .memory_mib(setup.memory)
+        .mtu(9000)
+        .control_wire()
+        // No interfaces that nobody asked for.
+        .kernel_parameter("fb_tunnels=none bonding.max_bonds=0 dummy.numdummies=0")
+        .accelerator(Topology::Switch)
+        .export(Export {
+            tag: HOST.to_owned(),
+            path: PathBuf::from("/"),
+            writable: false,
+        });
+    for (share, path) in shares(setup)? {
+        options = options.export(Export {
+            tag: share.tag,
+            path,
+            writable: true,
+        });
+    }
+    if setup.bare {
+        options = options.bare();
+    }
+    if setup.counted {
+        options = options.counted();
+    }
+    Ok(options)
+}
+
+/// Folders of the host that programs may change.
+fn shares(setup: &Setup) -> Result<Vec<(Share, PathBuf)>> {
+    let mut shares = Vec::new();
+    for (index, folder) in setup.rw.iter().enumerate() {
+        let path = folder
+            .canonicalize()
+            .with_context(|| format!("--rw {}", folder.display()))?;
+        if !path.is_dir() {
+            bail!("--rw {}: it is no folder", folder.display());
+        }
+        let share = Share {
+            tag: format!("rw{index}"),
+            path: path.to_string_lossy().into_owned(),
+        };
+        shares.push((share, path));
+    }
+    Ok(shares)
+}
+
+/// Boots a guest and makes the host's files its programs'.
+fn boot(options: cases::Options, setup: &Setup, images: Images, name: &str) -> Result<Testbed> {
+    let bed = options
+        .boot_images(images, name)
+        .map_err(failure::of_case)?;
+    if !setup.bare && bed.has(bed.local) {
+        bed.steer(bed.local, &[QUEUE]).map_err(failure::of_case)?;
+    }
+    let shares = shares(setup)?.into_iter().map(|(share, _)| share);
+    bed.guest.call(MountRoot {
+        source: RootSource::Host {
+            tag: HOST.to_owned(),
+            shares: shares.collect(),
+        },
+        directory: ROOT.to_owned(),
+        peer: PEER.to_owned(),
+    })?;
+    Ok(bed)
+}

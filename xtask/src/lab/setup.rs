@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the user wants of a guest, and what is the same in all of them.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use protocol::program::User;
+
+/// Where the host's file system is mounted in the guest.
+pub(super) const ROOT: &str = "/lab";
+/// The name of the peer's namespace.
+pub(super) const PEER: &str = "peer";
+/// The mount tag of the host's file system.
+pub(super) const HOST: &str = "host";
+/// The RX queue that all TCP is steered to.
+pub(super) const QUEUE: u32 = 1;
+/// The wire of the NIC, and the one for control.
+pub(super) const WIRES: u8 = 2;
+
+/// A guest, and what its programs are given of the host.
+#[derive(clap::Args)]
+pub(crate) struct Setup {
+    /// Processors of the guest, and so queue pairs of its NICs
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(super) cpus: u32,
+    /// Memory of the guest in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 2048)]
+    pub(super) memory: u64,
+    /// Keep what is changed in this folder of the host; may be given again
+    #[arg(long, value_name = "DIR")]
+    pub(super) rw: Vec<PathBuf>,
+    /// Leave the NICs without a driver, and everything else as the kernel made it
+    #[arg(long)]
+    pub(super) bare: bool,
+    /// With 2, the peer is in a machine of its own, at the other end of the same
+    /// wire, in a namespace of the same name
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "bare",
+          value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub(super) guests: u8,
+    /// Count what the processor does, in windows that the program marks
+    /// (nobounce.h, or the crate `marker`), or else in its whole run. The guest
+    /// has one processor then, which does the peer's work, too
+    #[arg(long)]
+    pub(super) counted: bool,
+    /// Copy what crossed the wire to this file, for wireshark or tcpdump
+    #[arg(long, value_name = "FILE")]
+    pub(super) pcap: Option<PathBuf>,
+    /// Record this event of the kernel's, such as `napi:*`, beside the logs, for
+    /// trace-cmd and perfetto; may be given again
+    #[arg(long, value_name = "EVENT")]
+    pub(super) trace: Vec<String>,
+    /// Wait for a debugger of the guest's kernel
+    #[arg(long)]
+    pub(super) gdb: bool,
+    /// What `ls` and `enter` call this guest
+    #[arg(long, value_name = "NAME")]
+    pub(super) name: Option<String>,
+    /// Run programs as the user that you are, not as root
+    #[arg(long)]
+    pub(super) user: bool,
+}
+
+/// Whom programs run as: root, or the user who has asked.
+pub(super) fn user(wanted: bool) -> Result<Option<User>> {
+    if !wanted {
+        return Ok(None);
+    }
+    let groups = rustix::process::getgroups().context("finding your groups")?;
+    Ok(Some(User {
+        uid: rustix::process::getuid().as_raw(),
+        gid: rustix::process::getgid().as_raw(),
+        groups: groups.iter().map(|group| group.as_raw()).collect(),
+    }))
+}
