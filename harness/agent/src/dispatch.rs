@@ -198,6 +198,7 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::DetachXdp(r) => answer_in(r.ns, r, |r| rtnetlink::set_xdp(&r.interface, None)),
         R::XdpRuns(r) => answer(r, |r| crate::xdp::runs(r.ns, &r.interface)),
         R::XdpFeatures(r) => answer_in(r.ns, r, |r| netdev::xdp_features(&r.interface)),
+        R::ReadConfig(r) => answer(r, |r| registers::read_config(&r.device, r.offset)),
         R::WriteConfig(r) => answer(r, |r| registers::write_config(&r.device, r.offset, r.value)),
         R::MarkWindow(r) => answer(r, |r| {
             match r.edge {

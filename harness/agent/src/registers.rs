@@ -2,7 +2,10 @@
 
 //! Registers of a PCI device, accessed behind its driver's back, to make the device misbehave.
 
-use std::{fs::OpenOptions, os::unix::fs::FileExt};
+use std::{
+    fs::{File, OpenOptions},
+    os::unix::fs::FileExt,
+};
 
 use anyhow::{Context, Result, ensure};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -21,6 +24,16 @@ pub(crate) fn write(device: &str, offset: u32, value: u32) -> Result<()> {
     at(device, offset, |register| unsafe {
         register.write_volatile(value);
     })
+}
+
+/// Reads a word in the configuration space.
+pub(crate) fn read_config(device: &str, offset: u16) -> Result<u16> {
+    let path = format!("/sys/bus/pci/devices/{device}/config");
+    let mut value = [0; 2];
+    File::open(&path)
+        .and_then(|file| file.read_exact_at(&mut value, offset.into()))
+        .with_context(|| format!("reading {path}"))?;
+    Ok(u16::from_le_bytes(value))
 }
 
 /// Writes a word in the configuration space.

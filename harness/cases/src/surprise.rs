@@ -10,11 +10,7 @@
 
 use std::{fs, path::Path, process};
 
-use protocol::{
-    Ns,
-    kernel::ReadFile,
-    pci::{ReadRegister, WriteConfig},
-};
+use protocol::pci::{ReadConfig, ReadRegister, WriteConfig};
 use serde_json::{Value, json};
 
 use crate::{CaseError, Options, Result, Testbed};
@@ -38,13 +34,10 @@ const SLOT_CONTROL: u16 = 0x54 + 0x18;
 /// Specification, 7.5.3.10).
 const OFF: u16 = 1 << 10 | 3 << 8 | 3 << 6;
 /// The slot is on, and its attention button, presence, link and completed commands raise
-/// interrupts. Its indicators stay off: QEMU would empty the slot again when the driver turns off
-/// the power indicator, one second after the slot. In that second the driver heeds nothing but the
-/// button, which QEMU presses when a device is plugged in.
-const ON: u16 = 1 << 12 | 3 << 8 | 3 << 6 | 1 << 5 | 1 << 4 | 1 << 3 | 1;
-
-/// Whether that slot is on.
-const SLOT_POWER: &str = "/sys/bus/pci/slots/1/power";
+/// interrupts. So is its power indicator: the driver turns that off one second after the slot.
+const ON: u16 = 1 << 12 | 1 << 8 | 3 << 6 | 1 << 5 | 1 << 4 | 1 << 3 | 1;
+/// The power indicator, off in [`OFF`].
+const POWER_INDICATOR: u16 = 3 << 8;
 
 /// A NIC that is gone, and a guest that has not noticed.
 #[derive(Debug)]
@@ -105,15 +98,17 @@ impl Testbed {
     }
 
     /// Lets the guest notice, and waits until it has turned the slot off, which it does once the
-    /// driver has released the device. Then a NIC can be plugged in again ([`Testbed::plug`]).
+    /// driver has released the device, and the indicator. Then a NIC can be plugged in again
+    /// ([`Testbed::plug`]). Before, the port's driver would heed nothing of that but the button,
+    /// which QEMU presses then, and empty the slot five seconds later.
     pub fn notice(&self, gone: PulledOut) -> Result {
         self.write_config(&gone.port.name, SLOT_CONTROL, ON)?;
         self.wait_until(1, || {
-            let power = self.guest.call(ReadFile {
-                ns: Ns::Local,
-                path: SLOT_POWER.to_owned(),
+            let control = self.guest.call(ReadConfig {
+                device: gone.port.name.clone(),
+                offset: SLOT_CONTROL,
             })?;
-            Ok((power.trim() == "0").into())
+            Ok((control & POWER_INDICATOR == OFF & POWER_INDICATOR).into())
         })?;
         self.set_rom(&gone.peer, 0)?;
         let port = gone.peer_port;

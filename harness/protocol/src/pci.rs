@@ -24,6 +24,15 @@ pub struct WriteRegister {
     pub value: u32,
 }
 
+/// Reads a word in the configuration space of a PCI device.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadConfig {
+    /// Name of the device, for instance `0000:01:00.0`.
+    pub device: String,
+    /// Where, in bytes.
+    pub offset: u16,
+}
+
 /// Writes a word in the configuration space of a PCI device.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WriteConfig {

@@ -161,6 +161,7 @@ requests! {
     pci {
         ReadRegister -> u32,
         WriteRegister -> (),
+        ReadConfig -> u16,
         WriteConfig -> (),
     }
     measure {
