@@ -4,6 +4,7 @@
 //! steps that it needs first, so that any of them can be asked for alone.
 
 mod apt;
+mod archive;
 mod bench;
 mod cache;
 mod check;
@@ -146,6 +147,11 @@ enum Command {
     Ls,
     /// Run the host tests and the end-to-end cases, with JUnit XML in a file
     Test(test::Options),
+    /// Pack the cases and all that they boot into a file, which runs them elsewhere
+    ///
+    /// Unpacked, its program `run` takes options of cargo-nextest, such as --partition hash:1/4. It
+    /// needs nothing but this file there. Prints the file.
+    Archive(archive::Options),
     /// Measure what the processor does for a byte, by driver and way
     Bench(bench::Options),
     /// Measure a part of it, and fail when a figure is worse than the committed one
@@ -276,6 +282,7 @@ fn run(cli: Cli) -> Result<u8> {
         | Command::Ls
         | Command::Manual(_) => {}
         Command::Test(options) => test::run(project, lock, &options)?,
+        Command::Archive(options) => made(&archive::run(project, &options)?),
         Command::Bench(options) => bench::run(project, lock, &options)?,
         Command::BenchCheck => bench::compare(project, lock)?,
         Command::Kselftest(options) => kselftest::run(project, lock, &options)?,

@@ -8,10 +8,11 @@
 //! Where no device answers, PCI reads as ones, but QEMU's bus as zeros: the expansion ROM of the
 //! other NIC, full of ones, takes the place of the registers.
 
-use std::{fs, path::Path, process};
+use std::{fs, process};
 
 use protocol::pci::{ReadConfig, ReadRegister, WriteConfig};
 use serde_json::{Value, json};
+use vm::Images;
 
 use crate::{CaseError, Options, Result, Testbed};
 
@@ -59,10 +60,10 @@ pub(crate) struct Port {
 }
 
 impl Options {
-    /// Lets the NIC under test be pulled out ([`Testbed::pull_out`]). The ROM image is written to
-    /// `directory`.
-    pub fn pull_out(self, directory: &str) -> Result<Self> {
-        let image = Path::new(directory).join("ones.rom");
+    /// Lets the NIC under test be pulled out ([`Testbed::pull_out`]). The ROM image is written beside
+    /// the logs.
+    pub fn pull_out(self) -> Result<Self> {
+        let image = Images::from_env()?.logs.join("ones.rom");
         // Other cases may be reading it.
         let mine = image.with_extension(process::id().to_string());
         fs::write(&mine, vec![0xff; BAR])?;

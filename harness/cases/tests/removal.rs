@@ -60,7 +60,7 @@ fn a_device_that_is_gone_is_let_go_of_and_can_come_back() -> Result {
         .needs([Ability::DevmemRx, Ability::Unplug])
         .mtu(9000)
         .header_split()
-        .pull_out(env!("CARGO_TARGET_TMPDIR"))?
+        .pull_out()?
         .boot("gone")?;
     bed.steer(bed.local, &[1])?;
     bed.allow_faults(&[
@@ -110,7 +110,7 @@ fn a_device_that_is_gone_is_let_go_of_and_can_come_back() -> Result {
 fn a_device_that_is_gone_leaves_an_xdp_socket_its_memory() -> Result {
     let bed = Testbed::options()
         .needs([Ability::Unplug, Ability::Xsk])
-        .pull_out(env!("CARGO_TARGET_TMPDIR"))?
+        .pull_out()?
         .boot("gone-xsk")?;
     bed.allow_faults(&[KernelFault::PciehpLockOrder])?;
     let socket = bed.guest.start(XdpSocket {

@@ -6,7 +6,7 @@
 //! is mapped over them and reads as a stuck device. Behind the ROM the device goes on: it does not
 //! see the driver's writes, and fills the buffers that it has.
 
-use std::{fs, path::PathBuf};
+use std::fs;
 
 use cases::{Family, Result, Testbed};
 use protocol::{
@@ -15,6 +15,7 @@ use protocol::{
     netdev::QueueKind,
     pci::{ReadRegister, WriteConfig},
 };
+use vm::Images;
 
 const MIB: u64 = 1 << 20;
 
@@ -96,7 +97,7 @@ fn bar_address(bed: &Testbed, device: &str) -> Result<u32> {
 
 /// Boots a guest whose NICs have that image as ROM.
 fn boot(name: &str) -> Result<Testbed> {
-    let rom = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.rom"));
+    let rom = Images::from_env()?.logs.join(format!("{name}.rom"));
     fs::write(&rom, stuck())?;
     Testbed::options().rom(rom).boot(name)
 }

@@ -45,7 +45,7 @@ fn pair(state: State, event: Event) -> Result {
         .mtu(9000)
         .header_split()
         .cpus(PAIRS);
-    let options = options.pull_out(env!("CARGO_TARGET_TMPDIR"))?;
+    let options = options.pull_out()?;
     let bed = options.boot(&format!("teardown-{state}-{event}"))?;
     // Pools of replaced rings wait for their pages.
     let mut pools = bed.page_pools(bed.local)?;

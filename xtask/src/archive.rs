@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `archive`: the cases with all that they boot, in a file that runs elsewhere.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use vm::Images;
+
+use crate::cache;
+use crate::cmd::Cmd;
+use crate::guest;
+use crate::project::Project;
+use crate::tools;
+use crate::ui::Step;
+
+/// Stands for the folder that the archive is unpacked into.
+const HERE: &str = "@HERE@";
+/// The folder in the archive.
+const NAME: &str = "nobounce";
+
+const RUN: &str = "\
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Runs the cases, with options of cargo-nextest: ./run --partition hash:1/4
+set -e
+here=$(cd \"$(dirname \"$0\")\" && pwd)
+mkdir -p \"$here/logs\"
+sed \"s|@HERE@|$here|g\" \"$here/guest.json.in\" >\"$here/guest.json\"
+cd \"$here/workspace\"
+NOBOUNCE_GUEST=$here/guest.json exec \"$here/cargo-nextest\" nextest run --profile ci \\
+    --archive-file \"$here/tests.tar.zst\" --workspace-remap \"$here/workspace\" \"$@\"
+";
+
+/// Where to write it.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The archive, a .tar.gz
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// Builds the guest and the cases, and packs them. Returns the archive.
+///
+/// # Errors
+///
+/// Those of the steps, and when a file can't be read or written.
+pub(crate) fn run(project: &Project, options: &Options) -> Result<PathBuf> {
+    let images = guest::prepare(project)?;
+    let nextest = tools::nextest(project)?;
+    let step = Step::begin("archive", "building the cases");
+    let folder = project.out("archive");
+    cache::remove_dir(&folder)?;
+    let top = folder.join(NAME);
+    fs::create_dir_all(top.join("guest"))?;
+    project
+        .built_here(Cmd::new(&nextest))
+        .args(["nextest", "archive", "-p", "cases", "--archive-file"])
+        .arg(top.join("tests.tar.zst"))
+        .step(&step, &project.log("archive"))?;
+
+    step.detail("packing");
+    copy(&found(&nextest)?, &top.join("cargo-nextest"))?;
+    let images = take(project, images, &top)?;
+    fs::write(
+        top.join("guest.json.in"),
+        serde_json::to_string_pretty(&images)?,
+    )?;
+    // Where nextest and the cases find what they would have in the checkout.
+    let workspace = top.join("workspace");
+    for part in [".config", "harness/cases"] {
+        fs::create_dir_all(workspace.join(part))?;
+    }
+    for file in ["Cargo.toml", ".config/nextest.toml"] {
+        copy(&project.root.join(file), &workspace.join(file))?;
+    }
+    let run = top.join("run");
+    fs::write(&run, RUN)?;
+    Cmd::new("chmod").arg("+x").arg(&run).output()?;
+
+    let file = std::path::absolute(&options.file)?;
+    Cmd::new("tar")
+        // The cases, most of it, are compressed already.
+        .args(["--create", "--use-compress-program=gzip -1", "--file"])
+        .arg(&file)
+        .arg("--directory")
+        .arg(&folder)
+        .arg(NAME)
+        .step(&step, &project.log("archive"))?;
+    cache::remove_dir(&folder)?;
+    step.done(&file.display().to_string());
+    Ok(file)
+}
+
+/// Copies what a guest boots from, and names it by its places in the archive.
+fn take(project: &Project, images: Images, top: &Path) -> Result<Images> {
+    let guest = |from: &Path| -> Result<PathBuf> {
+        let name = from.file_name().context("a file has no name")?;
+        copy(from, &top.join("guest").join(name))?;
+        Ok(Path::new(HERE).join("guest").join(name))
+    };
+    let optional = |file: &Option<PathBuf>| file.as_deref().map(guest).transpose();
+    let mut qemu = images.qemu.clone();
+    let ours = project.cache.path("qemu");
+    let tree = qemu.argv.first().and_then(|program| {
+        let version = Path::new(program).strip_prefix(&ours).ok()?.iter().next()?;
+        Some(ours.join(version))
+    });
+    if let Some(tree) = tree {
+        Cmd::new("cp")
+            .arg("--archive")
+            .arg(&tree)
+            .arg(top.join("qemu"))
+            .output()?;
+        let (old, new) = (tree.to_string_lossy(), format!("{HERE}/qemu"));
+        for word in qemu.argv.iter_mut().chain(qemu.env.values_mut()) {
+            *word = word.replace(&*old, &new);
+        }
+    }
+    Ok(Images {
+        kernel: guest(&images.kernel)?,
+        initramfs: guest(&images.initramfs)?,
+        modules: images
+            .modules
+            .iter()
+            .map(|module| guest(module))
+            .collect::<Result<_>>()?,
+        config: optional(&images.config)?,
+        counter: optional(&images.counter)?,
+        symbols: optional(&images.symbols)?,
+        snapshots: Some(Path::new(HERE).join("snapshots")),
+        logs: Path::new(HERE).join("logs"),
+        qemu,
+        ..images
+    })
+}
+
+/// Where a program is that is on PATH, or the path itself.
+fn found(program: &Path) -> Result<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).map(|folder| folder.join(program));
+    let mut files = folders.filter(|file| file.is_file());
+    match files.next() {
+        Some(file) => Ok(file),
+        None => bail!("there is no {}", program.display()),
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to)
+        .map(drop)
+        .with_context(|| format!("copying {} to {}", from.display(), to.display()))
+}
