@@ -3,10 +3,9 @@
 //! Receives a TCP stream into a dma-buf.
 
 use std::{
-    collections::BTreeMap,
     mem,
     net::{TcpListener, TcpStream},
-    sync::{Arc, Condvar, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, Weak},
 };
 
 use anyhow::{Context, Result};
@@ -14,19 +13,17 @@ use devmem::{
     netdev::RxBinding,
     rx::{Fragment, Piece, Received, Receiver, TokenReturner},
 };
-use protocol::{
-    Command, DevmemSink, Event, Failure, JobId, Release, devmem::DevmemSinkReport, memory::Span,
-};
+use protocol::{Command, DevmemSink, Failure, JobId, devmem::DevmemSinkReport, memory::Span};
 
 use super::{
     binding,
+    held::{self, Held, Policy, Source},
     job::{Control, Ready, not_understood},
     memory,
-    report::{Checker, Meter},
     switch::Switch,
     tcp,
 };
-use crate::{failure, lock::lock, netns, outbox::send_event};
+use crate::{failure, lock::lock, netns};
 
 pub(super) fn set_up(id: JobId, spec: DevmemSink) -> Result<Ready> {
     // The window closes when payload waiting in the socket takes half of the dma-buf. A larger
@@ -46,20 +43,20 @@ pub(super) fn set_up(id: JobId, spec: DevmemSink) -> Result<Ready> {
     memory::report_place(id, &dmabuf)?;
     let switch = Switch::new("DevmemSink");
     switch.watch(&listener);
-    let held = Held {
-        stream: Weak::new(),
-        batches: BTreeMap::new(),
-        returner: TokenReturner::default(),
-        checker: Checker::new(spec.seed),
+    let memory = Bound {
+        dmabuf: dmabuf.into(),
+        binding: Mutex::new(Some(binding)),
+    };
+    let policy = Policy {
+        seed: spec.seed,
+        verify: spec.verify,
+        report: spec.report,
+        release: spec.release,
     };
     let sink = Arc::new(Sink {
         id,
-        spec,
         switch,
-        dmabuf: dmabuf.into(),
-        binding: Mutex::new(Some(binding)),
-        held: Mutex::new(held),
-        changed: Condvar::new(),
+        held: Held::new(id, policy, memory, Tokens::default()),
     });
     let control = Arc::clone(&sink);
     Ok(Ready::new::<DevmemSink>(control, move || {
@@ -68,286 +65,137 @@ pub(super) fn set_up(id: JobId, spec: DevmemSink) -> Result<Ready> {
 }
 
 /// State shared by the receiving thread and the threads that control it.
-///
-/// The dma-buf and the binding live until the job is joined: the host may still be reading.
 struct Sink {
     id: JobId,
-    spec: DevmemSink,
     switch: Arc<Switch>,
+    held: Held<Bound>,
+}
+
+/// The dma-buf and the binding live until the job is joined: the host may still be reading.
+struct Bound {
     dmabuf: memory::Closable,
     binding: Mutex<Option<RxBinding>>,
-    held: Mutex<Held>,
-    /// Tokens were returned, or the job was stopped.
-    changed: Condvar,
 }
 
-/// Consecutive fragments of the stream.
-struct Batch {
-    stream_offset: u64,
-    fragments: Vec<Fragment>,
-}
-
-/// Fragments whose tokens are not returned yet, and the socket to return them on.
-struct Held {
+/// The socket whose tokens these are.
+#[derive(Default)]
+struct Tokens {
     stream: Weak<TcpStream>,
-    batches: BTreeMap<u64, Batch>,
     returner: TokenReturner,
-    checker: Checker,
 }
 
-impl Held {
-    fn tokens(&self) -> u64 {
-        self.batches
-            .values()
-            .map(|batch| batch.fragments.len() as u64)
-            .sum()
+impl held::Fragment for Fragment {
+    fn span(&self) -> Span {
+        (self.offset, self.len).into()
+    }
+}
+
+impl Source for Bound {
+    type Fragment = Fragment;
+    type Returner = Tokens;
+
+    fn read_at(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
+        Ok(self.dmabuf.view().read_at(offset, bytes)?)
+    }
+
+    fn return_fragments(tokens: &mut Tokens, fragments: Vec<Fragment>) -> Result<()> {
+        // The kernel took all tokens back when the socket closed.
+        if let Some(stream) = tokens.stream.upgrade() {
+            let list: Vec<_> = fragments.iter().map(|fragment| fragment.token).collect();
+            tokens.returner.return_tokens(&*stream, &list)?;
+        }
+        Ok(())
     }
 }
 
 impl Control for Sink {
     fn tell(&self, command: &Command) -> Result<()> {
         match command {
-            Command::Release { batch } => {
-                let mut held = lock(&self.held);
-                let held_batch = held.batches.remove(batch);
-                let held_batch = held_batch.with_context(|| {
-                    format!("batch {batch} was never reported, or released before")
-                })?;
-                self.release(&mut held, &held_batch)?;
-            }
-            Command::ReleaseAll => {
-                let mut held = lock(&self.held);
-                for batch in mem::take(&mut held.batches).into_values() {
-                    self.release(&mut held, &batch)?;
-                }
-            }
+            Command::Release { batch } => self.held.release(*batch)?,
+            Command::ReleaseAll => self.held.release_all()?,
             Command::CloseBinding => {
-                drop(
-                    lock(&self.binding)
-                        .take()
-                        .context("the binding was closed before")?,
-                );
+                let binding = lock(&self.held.source.binding).take();
+                drop(binding.context("the binding was closed before")?);
             }
-            Command::CloseDmaBuf => self.dmabuf.close()?,
+            Command::CloseDmaBuf => self.held.source.dmabuf.close()?,
             Command::Stop => self.switch.stop(),
             other @ (Command::Finish | Command::Program(_) | Command::Kill | Command::Go) => {
                 return Err(not_understood("DevmemSink", other));
             }
         }
-        // Under the lock, so that a waiter cannot miss it between its check and its wait.
-        let held = lock(&self.held);
-        self.changed.notify_all();
-        drop(held);
+        self.held.notify();
         Ok(())
     }
 }
 
 impl Sink {
     fn run(&self, listener: Arc<TcpListener>) -> DevmemSinkReport {
-        let mut progress = Progress::new(self);
+        let mut end_of_stream = false;
         let error = match tcp::accept(listener, &self.switch, self.id) {
             Ok(Some(stream)) => {
-                let received = self.receive(&stream, &mut progress);
+                let received = self.receive(&stream, &mut end_of_stream);
                 // The socket is open: the tokens are still ours.
-                received.and(self.check_held()).err()
+                let rest = || self.held.check_rest().map_err(told);
+                received.and_then(|()| rest()).err()
             }
             Ok(None) => None,
             Err(error) => Some(error),
         };
-        let mut report = progress.into_report();
-        report.error = error.filter(|_| !self.switch.stopped());
-        let held = lock(&self.held);
-        report.tokens_held = held.tokens();
-        report.mismatch = held.checker.mismatch();
-        report
-    }
-
-    /// Returns tokens. Until then the payload must stay as it arrived: it is checked only now, to
-    /// catch memory that is reused too early.
-    fn release(&self, held: &mut Held, batch: &Batch) -> Result<()> {
-        self.check(&mut held.checker, batch)?;
-        // The kernel took all tokens back when the socket closed.
-        if let Some(stream) = held.stream.upgrade() {
-            let tokens: Vec<_> = batch.fragments.iter().map(|f| f.token).collect();
-            held.returner.return_tokens(&*stream, &tokens)?;
+        let counts = self.held.counts();
+        DevmemSinkReport {
+            bytes: counts.bytes,
+            linear_bytes: counts.linear_bytes,
+            fragments: counts.fragments,
+            tokens_held: counts.held,
+            mismatch: counts.mismatch,
+            end_of_stream,
+            error: error.filter(|_| !self.switch.stopped()),
+            elapsed_ns: counts.elapsed_ns,
         }
-        Ok(())
-    }
-
-    /// Checks fragments that will not be released.
-    fn check_held(&self) -> Result<(), Failure> {
-        let mut held = lock(&self.held);
-        let Held {
-            batches, checker, ..
-        } = &mut *held;
-        batches
-            .values()
-            .try_for_each(|batch| self.check(checker, batch))
-            .map_err(|error| failure::from_error(&error))
-    }
-
-    fn check(&self, checker: &mut Checker, batch: &Batch) -> Result<()> {
-        if self.spec.verify {
-            let mut at = batch.stream_offset;
-            let mut copy = Vec::new();
-            for fragment in &batch.fragments {
-                copy.resize(fragment.len as usize, 0);
-                self.dmabuf
-                    .view()
-                    .read_at(fragment.offset as usize, &mut copy)?;
-                checker.check(at, &copy);
-                at += u64::from(fragment.len);
-            }
-        }
-        Ok(())
     }
 
     /// Receives until the stream ends and its fragments are released.
-    fn receive(&self, stream: &Arc<TcpStream>, progress: &mut Progress<'_>) -> Result<(), Failure> {
-        lock(&self.held).stream = Arc::downgrade(stream);
+    fn receive(&self, stream: &Arc<TcpStream>, end_of_stream: &mut bool) -> Result<(), Failure> {
+        self.held
+            .with_returner(|tokens| tokens.stream = Arc::downgrade(stream));
         let own = stream.try_clone();
         let own = own.map_err(|error| failure::from_io("duplicating the socket", &error))?;
         let mut receiver = Receiver::new(own);
         let mut received = Received::default();
         loop {
-            let result = receiver
-                .receive_into(&mut received)
-                .map_err(anyhow::Error::from);
-            let result = result
+            let result = receiver.receive_into(&mut received);
+            result
                 .context("receiving")
-                .and_then(|()| progress.take_in(&received));
-            result.map_err(|error| failure::from_error(&error))?;
+                .and_then(|()| self.take_in(&received))
+                .map_err(told)?;
             if received.end_of_stream {
                 break;
             }
         }
         if !self.switch.stopped() {
-            progress.report.end_of_stream = true;
-            self.wait_for_release();
+            *end_of_stream = true;
+            // The socket must stay open until all tokens are returned on it.
+            self.held.wait_for_release(|| self.switch.stopped());
         }
         Ok(())
     }
 
-    /// The socket must stay open until all tokens are returned on it.
-    fn wait_for_release(&self) {
-        if self.spec.release == Release::OnRequest {
-            let held = lock(&self.held);
-            let waiting = |held: &mut Held| !held.batches.is_empty() && !self.switch.stopped();
-            let released = self.changed.wait_while(held, waiting);
-            drop(released.unwrap_or_else(PoisonError::into_inner));
-        }
-    }
-}
-
-/// The progress so far.
-struct Progress<'a> {
-    sink: &'a Sink,
-    meter: Meter,
-    next_batch: u64,
-    report: DevmemSinkReport,
-}
-
-impl<'a> Progress<'a> {
-    fn new(sink: &'a Sink) -> Self {
-        Self {
-            sink,
-            meter: Meter::new(sink.id),
-            next_batch: 0,
-            report: DevmemSinkReport {
-                bytes: 0,
-                linear_bytes: 0,
-                fragments: 0,
-                tokens_held: 0,
-                mismatch: None,
-                end_of_stream: false,
-                error: None,
-                elapsed_ns: 0,
-            },
-        }
-    }
-
-    fn into_report(self) -> DevmemSinkReport {
-        DevmemSinkReport {
-            elapsed_ns: self.meter.elapsed_ns(),
-            ..self.report
-        }
-    }
-
-    /// Counts and reports what one receive call returned.
-    fn take_in(&mut self, received: &Received) -> Result<()> {
-        if received.bytes() == 0 {
-            return Ok(());
-        }
-        self.meter.passed(self.report.bytes + received.bytes());
+    /// Takes in what one receive call returned.
+    fn take_in(&self, received: &Received) -> Result<()> {
         let mut run = Vec::new();
         for piece in received.pieces() {
             match piece {
                 Piece::Device(fragment) => run.push(fragment),
                 Piece::Linear(bytes) => {
-                    self.device(&mem::take(&mut run))?;
-                    self.linear(bytes);
+                    self.held.take_in(&mem::take(&mut run))?;
+                    self.held.take_in_linear(bytes);
                 }
             }
         }
-        self.device(&run)
+        self.held.take_in(&run)
     }
+}
 
-    /// Consecutive fragments of the stream: one batch.
-    fn device(&mut self, fragments: &[Fragment]) -> Result<()> {
-        if fragments.is_empty() {
-            return Ok(());
-        }
-        let spec = &self.sink.spec;
-        let stream_offset = self.report.bytes;
-        let lengths = fragments.iter().map(|fragment| u64::from(fragment.len));
-        self.report.bytes += lengths.sum::<u64>();
-        self.report.fragments += fragments.len() as u64;
-
-        let batch = self.next_batch;
-        self.next_batch += 1;
-        let taken = Batch {
-            stream_offset,
-            fragments: fragments.to_vec(),
-        };
-        // Held before it is reported: the host may answer before this thread continues.
-        let mut held = lock(&self.sink.held);
-        if spec.release != Release::Immediate {
-            held.batches.insert(batch, taken);
-            drop(held);
-            self.report_batch(batch, stream_offset, fragments);
-        } else {
-            self.report_batch(batch, stream_offset, fragments);
-            self.sink.release(&mut held, &taken)?;
-        }
-        Ok(())
-    }
-
-    fn report_batch(&self, batch: u64, stream_offset: u64, fragments: &[Fragment]) {
-        if self.sink.spec.report {
-            let span = |fragment: &Fragment| Span {
-                offset: fragment.offset,
-                len: fragment.len,
-            };
-            let fragments = fragments.iter().map(span).collect();
-            send_event(
-                self.sink.id,
-                Event::Fragments {
-                    batch,
-                    stream_offset,
-                    fragments,
-                },
-            );
-        }
-    }
-
-    fn linear(&mut self, bytes: &[u8]) {
-        let stream_offset = self.report.bytes;
-        lock(&self.sink.held).checker.check(stream_offset, bytes);
-        self.report.bytes += bytes.len() as u64;
-        self.report.linear_bytes += bytes.len() as u64;
-        let len = bytes.len() as u64;
-        if self.sink.spec.report {
-            send_event(self.sink.id, Event::Linear { stream_offset, len });
-        }
-    }
+fn told(error: anyhow::Error) -> Failure {
+    failure::from_error(&error)
 }

@@ -8,6 +8,7 @@ mod copy_sink;
 mod devmem_relay;
 mod devmem_sink;
 mod devmem_source;
+mod held;
 mod job;
 mod measured;
 mod measured_sink;

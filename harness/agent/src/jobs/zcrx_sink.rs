@@ -3,11 +3,9 @@
 //! Receives a TCP stream through io_uring zero-copy receive.
 
 use std::{
-    collections::BTreeMap,
-    mem,
     net::{TcpListener, TcpStream},
     sync::{
-        Arc, Condvar, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -15,17 +13,17 @@ use std::{
 
 use anyhow::{Context, Result};
 use devmem::zcrx::{Completion, Config, Fragment, InterfaceQueue, Receiver, Refill};
-use protocol::{Command, Event, JobId, Release, ZcrxSink, memory::Span, zcrx::ZcrxSinkReport};
+use protocol::{Command, JobId, ZcrxSink, memory::Span, zcrx::ZcrxSinkReport};
 
 use super::{
     area::AreaMemory,
+    held::{self, Held, Policy, Source},
     job::{Control, Ready, not_understood},
     memory,
-    report::{Checker, Meter},
     switch::Switch,
     tcp,
 };
-use crate::{failure, lock::lock, netns, outbox::send_event, rtnetlink};
+use crate::{failure, netns, rtnetlink};
 
 /// How often to check whether there is anything to do besides receiving.
 const LOOK: Duration = Duration::from_millis(20);
@@ -57,20 +55,17 @@ pub(super) fn set_up(id: JobId, spec: ZcrxSink) -> Result<Ready> {
 
     let switch = Switch::new("ZcrxSink");
     switch.watch(&listener);
-    let held = Held {
-        refill: None,
-        batches: BTreeMap::new(),
-        waiting: Vec::new(),
-        checker: Checker::new(spec.seed),
+    let policy = Policy {
+        seed: spec.seed,
+        verify: spec.verify,
+        report: spec.report,
+        release: spec.release,
     };
     let sink = Arc::new(Sink {
         id,
-        spec,
         switch,
-        memory,
         closed: AtomicBool::new(false),
-        held: Mutex::new(held),
-        changed: Condvar::new(),
+        held: Held::new(id, policy, memory, Ring::default()),
     });
     let control = Arc::clone(&sink);
     Ok(Ready::new::<ZcrxSink>(control, move || {
@@ -82,41 +77,38 @@ pub(super) fn set_up(id: JobId, spec: ZcrxSink) -> Result<Ready> {
 /// job is joined: the host may still be reading.
 struct Sink {
     id: JobId,
-    spec: ZcrxSink,
     switch: Arc<Switch>,
-    memory: AreaMemory,
     closed: AtomicBool,
-    held: Mutex<Held>,
-    /// Fragments were released, or the job was stopped.
-    changed: Condvar,
+    held: Held<AreaMemory>,
 }
 
-/// Consecutive fragments of the stream.
-struct Batch {
-    stream_offset: u64,
-    fragments: Vec<Fragment>,
-}
-
-/// Fragments that are not returned yet, and how to return them.
-struct Held {
+/// How fragments are returned, once there is a stream.
+#[derive(Default)]
+pub(super) struct Ring {
     refill: Option<Refill>,
-    batches: BTreeMap<u64, Batch>,
     /// Released, but the refill ring had no room.
     waiting: Vec<Fragment>,
-    checker: Checker,
 }
 
-impl Held {
-    fn fragments(&self) -> u64 {
-        let held: usize = self.batches.values().map(|b| b.fragments.len()).sum();
-        (held + self.waiting.len()) as u64
+impl held::Fragment for Fragment {
+    fn span(&self) -> Span {
+        (self.offset, self.len).into()
+    }
+}
+
+impl Source for AreaMemory {
+    type Fragment = Fragment;
+    type Returner = Ring;
+
+    fn read_at(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
+        Ok(self.read_at(offset, bytes)?)
     }
 
-    fn return_fragments(&mut self, fragments: Vec<Fragment>) -> Result<()> {
-        self.waiting.extend(fragments);
-        if let Some(refill) = &mut self.refill {
-            let taken = refill.return_fragments(&self.waiting)?;
-            self.waiting.drain(..taken);
+    fn return_fragments(ring: &mut Ring, fragments: Vec<Fragment>) -> Result<()> {
+        ring.waiting.extend(fragments);
+        if let Some(refill) = &mut ring.refill {
+            let taken = refill.return_fragments(&ring.waiting)?;
+            ring.waiting.drain(..taken);
         }
         Ok(())
     }
@@ -125,84 +117,46 @@ impl Held {
 impl Control for Sink {
     fn tell(&self, command: &Command) -> Result<()> {
         match command {
-            Command::Release { batch } => {
-                let mut held = lock(&self.held);
-                let held_batch = held.batches.remove(batch);
-                let held_batch = held_batch.with_context(|| {
-                    format!("batch {batch} was never reported, or released before")
-                })?;
-                self.release(&mut held, held_batch)?;
-            }
-            Command::ReleaseAll => {
-                let mut held = lock(&self.held);
-                for batch in mem::take(&mut held.batches).into_values() {
-                    self.release(&mut held, batch)?;
-                }
-            }
+            Command::Release { batch } => self.held.release(*batch)?,
+            Command::ReleaseAll => self.held.release_all()?,
             Command::CloseBinding => self.closed.store(true, Ordering::SeqCst),
-            Command::CloseDmaBuf => self.memory.close()?,
+            Command::CloseDmaBuf => self.held.source.close()?,
             Command::Stop => self.switch.stop(),
             other @ (Command::Finish | Command::Program(_) | Command::Kill | Command::Go) => {
                 return Err(not_understood("ZcrxSink", other));
             }
         }
-        // Under the lock, so that a waiter cannot miss it between its check and its wait.
-        let held = lock(&self.held);
-        self.changed.notify_all();
-        drop(held);
+        self.held.notify();
         Ok(())
     }
 }
 
 impl Sink {
     fn run(&self, queue: InterfaceQueue, listener: Arc<TcpListener>) -> ZcrxSinkReport {
-        let mut progress = Progress::new(self, queue.rx_buf_len());
+        let rx_buf_len = queue.rx_buf_len();
+        let mut end_of_stream = false;
+        let mut copied_bytes = 0;
         let error = match tcp::accept(listener, &self.switch, self.id) {
             Ok(Some(stream)) => self
-                .receive(queue, &stream, &mut progress)
+                .receive(queue, &stream, &mut end_of_stream, &mut copied_bytes)
                 .map_err(|error| failure::from_error(&error))
                 .err(),
             Ok(None) => None,
             Err(error) => Some(error),
         };
-        let mut report = progress.into_report();
-        report.error = error.filter(|_| !self.switch.stopped());
-        let held = lock(&self.held);
-        report.fragments_held = held.fragments();
-        report.mismatch = held.checker.mismatch();
-        report
-    }
-
-    /// Returns fragments. Until then the payload must stay as it arrived: it is checked only now,
-    /// to catch memory that is reused too early.
-    fn release(&self, held: &mut Held, batch: Batch) -> Result<()> {
-        self.check(&mut held.checker, &batch)?;
-        held.return_fragments(batch.fragments)
-    }
-
-    /// Checks fragments that will not be released.
-    fn check_held(&self) -> Result<()> {
-        let mut held = lock(&self.held);
-        let Held {
-            batches, checker, ..
-        } = &mut *held;
-        batches
-            .values()
-            .try_for_each(|batch| self.check(checker, batch))
-    }
-
-    fn check(&self, checker: &mut Checker, batch: &Batch) -> Result<()> {
-        if self.spec.verify {
-            let mut at = batch.stream_offset;
-            let mut copy = Vec::new();
-            for fragment in &batch.fragments {
-                copy.resize(fragment.len as usize, 0);
-                self.memory.read_at(fragment.offset as usize, &mut copy)?;
-                checker.check(at, &copy);
-                at += u64::from(fragment.len);
-            }
+        let counts = self.held.counts();
+        let waiting = self.held.with_returner(|ring| ring.waiting.len());
+        ZcrxSinkReport {
+            bytes: counts.bytes,
+            copied_bytes,
+            fragments: counts.fragments,
+            fragments_held: counts.held + waiting as u64,
+            rx_buf_len,
+            mismatch: counts.mismatch,
+            end_of_stream,
+            error: error.filter(|_| !self.switch.stopped()),
+            elapsed_ns: counts.elapsed_ns,
         }
-        Ok(())
     }
 
     /// Whether the job must end now.
@@ -215,10 +169,11 @@ impl Sink {
         &self,
         queue: InterfaceQueue,
         stream: &TcpStream,
-        progress: &mut Progress<'_>,
+        end_of_stream: &mut bool,
+        copied_bytes: &mut u64,
     ) -> Result<()> {
         let (mut receiver, refill) = queue.start()?;
-        lock(&self.held).refill = Some(refill);
+        self.held.with_returner(|ring| ring.refill = Some(refill));
         receiver.receive_from(stream)?;
         let mut completions = Vec::new();
         while !self.over() {
@@ -232,120 +187,33 @@ impl Sink {
                 }
             }
             for batch in fragments.chunks(BATCH) {
-                progress.take_in(batch)?;
+                self.held.take_in(batch)?;
             }
             self.make_room(&mut receiver)?;
-            progress.report.copied_bytes = receiver.copied_bytes().unwrap_or_default();
+            *copied_bytes = receiver.copied_bytes().unwrap_or_default();
             match end {
                 None => {}
                 Some(Some(error)) => return Err(error).context("receiving"),
                 Some(None) => {
-                    progress.report.end_of_stream = !self.over();
-                    self.wait_for_release();
+                    *end_of_stream = !self.over();
+                    // The ring must stay open until all fragments are returned.
+                    self.held.wait_for_release(|| self.over());
                     break;
                 }
             }
         }
         // The ring is open: what is held is still ours.
-        self.check_held()
+        self.held.check_rest()
     }
 
     /// Returns the buffers that the refill ring had no room for.
     fn make_room(&self, receiver: &mut Receiver) -> Result<()> {
-        let mut held = lock(&self.held);
-        while !held.waiting.is_empty() {
-            receiver.flush()?;
-            held.return_fragments(Vec::new())?;
-        }
-        Ok(())
-    }
-
-    /// The ring must stay open until all fragments are returned.
-    fn wait_for_release(&self) {
-        if self.spec.release == Release::OnRequest {
-            let held = lock(&self.held);
-            let waiting = |held: &mut Held| !held.batches.is_empty() && !self.over();
-            let released = self.changed.wait_while(held, waiting);
-            drop(released.unwrap_or_else(PoisonError::into_inner));
-        }
-    }
-}
-
-/// The progress so far.
-struct Progress<'a> {
-    sink: &'a Sink,
-    meter: Meter,
-    next_batch: u64,
-    report: ZcrxSinkReport,
-}
-
-impl<'a> Progress<'a> {
-    fn new(sink: &'a Sink, rx_buf_len: u32) -> Self {
-        Self {
-            sink,
-            meter: Meter::new(sink.id),
-            next_batch: 0,
-            report: ZcrxSinkReport {
-                bytes: 0,
-                copied_bytes: 0,
-                fragments: 0,
-                fragments_held: 0,
-                rx_buf_len,
-                mismatch: None,
-                end_of_stream: false,
-                error: None,
-                elapsed_ns: 0,
-            },
-        }
-    }
-
-    fn into_report(self) -> ZcrxSinkReport {
-        ZcrxSinkReport {
-            elapsed_ns: self.meter.elapsed_ns(),
-            ..self.report
-        }
-    }
-
-    /// Counts and reports consecutive fragments of the stream.
-    fn take_in(&mut self, fragments: &[Fragment]) -> Result<()> {
-        let spec = &self.sink.spec;
-        let stream_offset = self.report.bytes;
-        let lengths = fragments.iter().map(|fragment| u64::from(fragment.len));
-        self.report.bytes += lengths.sum::<u64>();
-        self.report.fragments += fragments.len() as u64;
-        self.meter.passed(self.report.bytes);
-
-        let batch = self.next_batch;
-        self.next_batch += 1;
-        // Held before it is reported: the host may answer before this thread continues.
-        let taken = Batch {
-            stream_offset,
-            fragments: fragments.to_vec(),
-        };
-        let mut release_now = None;
-        if spec.release == Release::Immediate {
-            release_now = Some(taken);
-        } else {
-            lock(&self.sink.held).batches.insert(batch, taken);
-        }
-        if spec.report {
-            let span = |fragment: &Fragment| Span {
-                offset: fragment.offset,
-                len: fragment.len,
-            };
-            let fragments = fragments.iter().map(span).collect();
-            send_event(
-                self.sink.id,
-                Event::Fragments {
-                    batch,
-                    stream_offset,
-                    fragments,
-                },
-            );
-        }
-        if let Some(taken) = release_now {
-            self.sink.release(&mut lock(&self.sink.held), taken)?;
-        }
-        Ok(())
+        self.held.with_returner(|ring| {
+            while !ring.waiting.is_empty() {
+                receiver.flush()?;
+                AreaMemory::return_fragments(ring, Vec::new())?;
+            }
+            Ok(())
+        })
     }
 }
