@@ -63,12 +63,15 @@ void net_shim_netmem_sync_for_cpu(netmem_ref netmem, u32 offset, u32 size)
 		sync_netmem_for_cpu(netmem, offset, size);
 }
 
-/* Nothing if it does not lie in @netmem, or is a net_iov. */
+/*
+ * Nothing if it does not lie in @netmem, or is a net_iov. Nor for no bytes: DMA
+ * debugging finds those in two mappings, where one ends and the next begins.
+ */
 void net_shim_netmem_sync_for_device(netmem_ref netmem, u32 offset, u32 size)
 {
 	const struct page_pool *pool = netmem_get_pp(netmem);
 
-	if (netmem_is_net_iov(netmem) || !lies_in_netmem(netmem, offset, size))
+	if (!size || netmem_is_net_iov(netmem) || !lies_in_netmem(netmem, offset, size))
 		return;
 	guard(rcu)();
 	if (pool->dma_sync)
