@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use cases::Nic;
 
-use super::skipped::Skipped;
+use super::skipped::{Skipped, cases};
 use crate::cmd::Cmd;
 use crate::failure;
 use crate::guest;
@@ -87,9 +87,10 @@ impl Prepared {
         let counts = skipped.report(junit)?;
         let ran = counts.passed + counts.failed;
         ui::note(&format!(
-            "{}: {ran} cases ran, {} were skipped",
+            "{}: ran {}, skipped {}",
             self.name(),
-            counts.skipped
+            cases(ran),
+            cases(counts.skipped)
         ));
         Ok(ran)
     }

@@ -60,13 +60,21 @@ impl Skipped {
             *reasons.entry(reason).or_default() += 1;
         }
         for (reason, count) in reasons {
-            ui::note(&format!("{count} cases skipped: {reason}"));
+            ui::note(&format!("skipped in {}: {reason}", cases(count)));
         }
         if !skipped.is_empty() {
             ui::note(&format!("the skipped cases: {}", self.0.display()));
         }
         ui::note(&format!("JUnit XML: {}", junit.display()));
         Ok(counts)
+    }
+}
+
+/// So many cases.
+pub(super) fn cases(count: usize) -> String {
+    match count {
+        1 => "1 case".to_owned(),
+        _ => format!("{count} cases"),
     }
 }
 
