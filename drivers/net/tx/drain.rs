@@ -55,7 +55,8 @@ impl<T: Driver> Locked<'_, T> {
         let choice = self.device().kept_tx();
 
         choice.0.store(kept, Relaxed);
-        // SAFETY: We may sleep. Then nobody is left who chose a queue before.
+        // Waits for transmissions in flight, which may have chosen any queue.
+        // SAFETY: We may sleep.
         unsafe { bindings::synchronize_net() };
         for _ in 0..TRIES {
             if (kept..in_use).all(|index| self.tx_is_drained(index)) {

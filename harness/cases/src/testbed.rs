@@ -9,12 +9,10 @@ use protocol::{
     ethtool::SetFeatures,
     kernel::{LoadModule, UnloadModule, WriteFile},
     link::{
-        AddAddress, AddVlan, ListInterfaces, MoveInterface, SetMtu, SetReceiveMode, SetUp,
-        WaitCarrier, WaitInterface,
+        AddAddress, AddVlan, ListInterfaces, MoveInterface, SetMtu, SetUp, WaitCarrier,
+        WaitInterface,
     },
     net::Prefix,
-    rings::{RingChange, SetRings, TcpDataSplit},
-    rss::{GetRss, Indirection, RssChange, SetRss},
 };
 use vm::{End, Guest, Topology, Verdict};
 
@@ -364,103 +362,6 @@ impl Testbed {
             path: "/proc/sys/kernel/printk".to_owned(),
             contents: "7".to_owned(),
         })?)
-    }
-
-    /// Brings an interface up or down.
-    pub fn set_interface(&self, station: Station, up: bool) -> Result {
-        Ok(self.guest.call(SetUp {
-            ns: station.ns,
-            interface: station.name(),
-            up,
-        })?)
-    }
-
-    /// Changes an MTU.
-    pub fn set_mtu(&self, station: Station, mtu: u32) -> Result {
-        Ok(self.guest.call(SetMtu {
-            ns: station.ns,
-            interface: station.name(),
-            mtu,
-        })?)
-    }
-
-    /// Turns header split on or off.
-    pub fn set_header_split(&self, station: Station, split: TcpDataSplit) -> Result {
-        self.set_rings(station, None, None, Some(split))
-    }
-
-    /// Changes the number of receive descriptors.
-    pub fn set_receive_ring(&self, station: Station, descriptors: u32) -> Result {
-        self.set_rings(station, Some(descriptors), None, None)
-    }
-
-    /// Changes the number of transmit descriptors.
-    pub fn set_transmit_ring(&self, station: Station, descriptors: u32) -> Result {
-        self.set_rings(station, None, Some(descriptors), None)
-    }
-
-    fn set_rings(
-        &self,
-        station: Station,
-        rx: Option<u32>,
-        tx: Option<u32>,
-        data_split: Option<TcpDataSplit>,
-    ) -> Result {
-        Ok(self.guest.call(SetRings {
-            ns: station.ns,
-            interface: station.name(),
-            change: RingChange {
-                rx,
-                tx,
-                tcp_data_split: data_split,
-                ..RingChange::default()
-            },
-        })?)
-    }
-
-    /// Turns features on or off, by their kernel names.
-    pub fn set_features(&self, station: Station, features: &[(&str, bool)]) -> Result {
-        Ok(self.guest.call(SetFeatures {
-            ns: station.ns,
-            interface: station.name(),
-            features: features
-                .iter()
-                .map(|&(name, on)| (name.to_owned(), on))
-                .collect(),
-        })?)
-    }
-
-    /// Makes a NIC receive frames for multicast groups it has not joined, such as its peer's
-    /// messages to routers.
-    pub fn receive_all_multicast(&self, station: Station) -> Result {
-        Ok(self.guest.call(SetReceiveMode {
-            ns: station.ns,
-            interface: station.name(),
-            promiscuous: None,
-            all_multicast: Some(true),
-        })?)
-    }
-
-    /// Steers all TCP to these queues: every flow reaches one of them.
-    pub fn steer(&self, station: Station, queues: &[u32]) -> Result {
-        let entries = self.rss_entries(station)?;
-        let table = queues.iter().copied().cycle().take(entries).collect();
-        Ok(self.guest.call(SetRss {
-            ns: station.ns,
-            interface: station.name(),
-            change: RssChange {
-                indirection: Some(Indirection::Queues(table)),
-                ..RssChange::default()
-            },
-        })?)
-    }
-
-    fn rss_entries(&self, station: Station) -> Result<usize> {
-        let rss = self.guest.call(GetRss {
-            ns: station.ns,
-            interface: station.name(),
-        })?;
-        Ok(rss.indirection.len())
     }
 
     /// Ends the guest; fails if the kernel complained.

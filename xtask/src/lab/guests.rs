@@ -31,6 +31,9 @@ impl Lab {
         if setup.gdb {
             options = gdb::attach(options, &images, running)?;
         }
+        if setup.counted {
+            options = options.counted();
+        }
         let options = options.header_split();
         if setup.guests == 1 {
             let bed = boot(options, setup, images, "lab")?;
@@ -78,7 +81,7 @@ fn options(setup: &Setup) -> Result<cases::Options> {
         .memory_mib(setup.memory)
         .mtu(9000)
         .control_wire()
-        // No interfaces that nobody asked for.
+        // No tunnel, bond or dummy interfaces by default.
         .kernel_parameter("fb_tunnels=none bonding.max_bonds=0 dummy.numdummies=0")
         .accelerator(Topology::Switch)
         .export(Export {
@@ -95,9 +98,6 @@ fn options(setup: &Setup) -> Result<cases::Options> {
     }
     if setup.bare {
         options = options.bare();
-    }
-    if setup.counted {
-        options = options.counted();
     }
     Ok(options)
 }

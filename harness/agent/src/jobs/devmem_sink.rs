@@ -135,7 +135,7 @@ impl Sink {
             Ok(Some(stream)) => {
                 let received = self.receive(&stream, &mut end_of_stream);
                 // The socket is open: the tokens are still ours.
-                let rest = || self.held.check_rest().map_err(told);
+                let rest = || self.held.check_rest().map_err(failed);
                 received.and_then(|()| rest()).err()
             }
             Ok(None) => None,
@@ -167,7 +167,7 @@ impl Sink {
             result
                 .context("receiving")
                 .and_then(|()| self.take_in(&received))
-                .map_err(told)?;
+                .map_err(failed)?;
             if received.end_of_stream {
                 break;
             }
@@ -196,6 +196,6 @@ impl Sink {
     }
 }
 
-fn told(error: anyhow::Error) -> Failure {
+fn failed(error: anyhow::Error) -> Failure {
     failure::from_error(&error)
 }

@@ -83,7 +83,7 @@ pub(super) struct Held<S: Source> {
     policy: Policy,
     pub(super) source: S,
     state: Mutex<State<S>>,
-    /// Fragments were returned, or the job was told to end.
+    /// Fragments were returned, or the job must end.
     changed: Condvar,
 }
 
