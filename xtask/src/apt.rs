@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::cache::Cache;
+use crate::cache::{self, Cache};
 use crate::cmd::{Cmd, on_path};
 use crate::distribution::Distribution;
 use crate::project::Project;
@@ -129,7 +129,8 @@ impl Apt {
     }
 
     /// Downloads packages, of the newest suite where it has them, and everything that they
-    /// need, as on a machine with nothing installed, and unpacks all of it into `into`.
+    /// need, as on a machine with nothing installed, and unpacks all of it but `not_needed` into
+    /// `into`.
     ///
     /// # Errors
     ///
@@ -138,18 +139,18 @@ impl Apt {
         &self,
         step: &Step,
         cache: &Cache,
-        packages: &[impl AsRef<str>],
+        packages: &[&str],
+        not_needed: &[&str],
         into: &Path,
     ) -> Result<()> {
-        let names: Vec<&str> = packages.iter().map(AsRef::as_ref).collect();
         self.update(step)?;
-        let first = names.first().context("no package is named")?;
+        let first = packages.first().context("no package is named")?;
         let downloads = cache.scratch(&format!("deb-{first}"))?;
         fs::create_dir_all(downloads.join("partial"))?;
         self.run("apt-get")
             .args(["install", "--download-only", "--yes"])
             .args(["--no-install-recommends", "-t", self.suites.newest])
-            .args(&names)
+            .args(packages)
             .arg("-o")
             .arg(format!("Dir::Cache::archives={}", downloads.display()))
             .step(step, &self.log)?;
@@ -157,7 +158,7 @@ impl Apt {
         if debs.is_empty() {
             bail!(
                 "apt-get downloaded nothing for {}; see {}",
-                names.join(", "),
+                packages.join(", "),
                 self.log.display()
             );
         }
@@ -169,7 +170,9 @@ impl Apt {
             Cmd::new("dpkg-deb").arg("-x").arg(deb).arg(into).output()?;
         }
         fs::remove_dir_all(&downloads)?;
-        Ok(())
+        not_needed
+            .iter()
+            .try_for_each(|part| cache::remove_dir(&into.join(part)))
     }
 
     fn update(&self, step: &Step) -> Result<()> {

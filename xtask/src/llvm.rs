@@ -5,25 +5,33 @@
 //! by name, so each is a small script.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::apt::Apt;
-use crate::cache;
-use crate::cmd::Cmd;
 use crate::hash;
-use crate::program;
 use crate::project::Project;
-use crate::ui::Step;
+use crate::unpacked::{LIBRARY, LOADER, Packages, write_program};
 
 /// LLVM's major version: the one that rustc is built on now.
 const MAJOR: &str = "22";
-/// Packages, without their `-<major>`.
-const PACKAGES: &[&str] = &["clang", "lld", "llvm"];
-/// The packages, 120 MB, and what they unpack to.
-const SPACE: u64 = 800_000_000;
+/// Debian's packages: 120 MB, and what they unpack to.
+const PACKAGES: Packages = Packages {
+    what: "clang",
+    folder: "llvm",
+    names: &["clang-22", "lld-22", "llvm-22"],
+    space: 800_000_000,
+    not_needed: &[
+        "etc",
+        "usr/bin",
+        "usr/include",
+        "usr/lib/gcc",
+        "usr/lib/x86_64-linux-gnu/gconv",
+        "usr/libexec",
+        "usr/share",
+        "var",
+    ],
+};
 /// What runs, and the variable of Kbuild that names it.
 const TOOLS: &[(&str, &str)] = &[
     ("CC", "clang"),
@@ -38,17 +46,6 @@ const TOOLS: &[(&str, &str)] = &[
 ];
 /// What the links among the tools lead to.
 const BEHIND_LINKS: &[&str] = &["lld", "llvm-readobj"];
-/// What unpacked packages don't need for that.
-const NOT_NEEDED: &[&str] = &[
-    "etc",
-    "usr/bin",
-    "usr/include",
-    "usr/lib/gcc",
-    "usr/lib/x86_64-linux-gnu/gconv",
-    "usr/libexec",
-    "usr/share",
-    "var",
-];
 /// Where the script for bindgen finds the program.
 pub(crate) const BINDGEN_ENV: &str = "NOBOUNCE_BINDGEN";
 
@@ -90,21 +87,19 @@ pub(crate) fn prepare(project: &Project) -> Result<Llvm> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with(&prefix) && name.ends_with(&suffix)
     };
-    let have = project.cache.list("llvm").into_iter().rfind(of_major);
+    let have = project
+        .cache
+        .list(PACKAGES.folder)
+        .into_iter()
+        .rfind(of_major);
     let root = match have {
         Some(root) => root,
-        None => fetch(project)?,
+        None => PACKAGES.fetch(project, &tools_key(), |work| {
+            remove_other_tools(&work.join(format!("usr/lib/llvm-{MAJOR}/bin")))?;
+            write_scripts(&work.join("bin"))
+        })?,
     };
-    let version = Cmd::new(root.join("bin/clang"))
-        .arg("--version")
-        .output()
-        .with_context(|| {
-            format!(
-                "the clang in {} doesn't run; `{} clean --cache` removes it",
-                root.display(),
-                program::name()
-            )
-        })?;
+    let version = PACKAGES.version(&root, "bin/clang")?;
     // The other lines name folders.
     let version = version.lines().next().unwrap_or_default().to_owned();
     Ok(Llvm { root, version })
@@ -114,32 +109,6 @@ pub(crate) fn prepare(project: &Project) -> Result<Llvm> {
 fn tools_key() -> String {
     let tools: Vec<_> = TOOLS.iter().map(|(_, tool)| *tool).collect();
     format!("-{}", &hash::of_parts(&tools)[..8])
-}
-
-fn fetch(project: &Project) -> Result<PathBuf> {
-    project.cache.require_space(SPACE, "LLVM")?;
-    let step = Step::begin("llvm", &format!("getting Debian's clang {MAJOR}"));
-    let apt = Apt::new(project);
-    let packages: Vec<String> = PACKAGES.iter().map(|p| format!("{p}-{MAJOR}")).collect();
-    let offers = apt.offers(&step, &packages[0])?;
-    let version = offers.first().with_context(|| {
-        format!(
-            "Debian offers no package {}: KASAN wants clang",
-            packages[0]
-        )
-    })?;
-    let name = version.split_once(':').map_or(version.as_str(), |(_, v)| v);
-    let root = format!("llvm/{name}{}", tools_key());
-    let root = project.cache.once(&root, |work| {
-        apt.unpack_whole(&step, &project.cache, &packages, work)?;
-        for part in NOT_NEEDED {
-            cache::remove_dir(&work.join(part))?;
-        }
-        remove_other_tools(&work.join(format!("usr/lib/llvm-{MAJOR}/bin")))?;
-        write_scripts(&work.join("bin"))
-    })?;
-    step.done(&format!("LLVM {name} in {}", root.display()));
-    Ok(root)
 }
 
 fn remove_other_tools(bin: &Path) -> Result<()> {
@@ -158,12 +127,7 @@ fn remove_other_tools(bin: &Path) -> Result<()> {
 /// which must know the flags of this clang.
 fn write_scripts(bin: &Path) -> Result<()> {
     fs::create_dir_all(bin).with_context(|| format!("can't create {}", bin.display()))?;
-    let write = |name: &str, text: String| -> Result<()> {
-        let path = bin.join(name);
-        fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
-        Ok(())
-    };
+    let write = |name: &str, text: String| write_program(&bin.join(name), &text);
     for (_, tool) in TOOLS {
         let prepare = if *tool == "clang" {
             clang()
@@ -197,14 +161,16 @@ fn head() -> String {
 
 fn loader(rest: &str) -> String {
     format!(
-        "exec \"$root/usr/lib64/ld-linux-x86-64.so.2\" \\\n\t--library-path \
-         \"$llvm/lib:$root/usr/lib/x86_64-linux-gnu\" \\\n\t{rest} \"$@\"\n"
+        "exec \"$root/{LOADER}\" \\\n\t--library-path \"$llvm/lib:$root/{LIBRARY}\" \\\n\t{rest} \
+         \"$@\"\n"
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cmd::Cmd;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_script_runs_its_tool_through_the_loader_beside_it() {

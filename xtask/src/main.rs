@@ -40,6 +40,7 @@ mod stamp;
 mod test;
 mod tools;
 mod ui;
+mod unpacked;
 mod version;
 
 use std::path::{Path, PathBuf};

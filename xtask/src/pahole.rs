@@ -4,24 +4,23 @@
 //! Debian's package, unpacked in the cache and run through its own loader.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::apt::Apt;
-use crate::cache;
-use crate::cmd::Cmd;
-use crate::program;
 use crate::project::Project;
-use crate::ui::Step;
+use crate::unpacked::{LIBRARY, LOADER, Packages, write_program};
 
-/// Debian's package with it.
-const PACKAGE: &str = "dwarves";
-/// The packages, 5 MB, and what they unpack to.
-const SPACE: u64 = 50_000_000;
-/// What it doesn't need to run.
-const NOT_NEEDED: &[&str] = &["etc", "usr/libexec", "usr/share", "var"];
+/// Debian's packages: 5 MB, and what they unpack to.
+const PACKAGES: Packages = Packages {
+    what: "pahole",
+    folder: "pahole",
+    names: &["dwarves"],
+    space: 50_000_000,
+    not_needed: &["etc", "usr/libexec", "usr/share", "var"],
+};
+/// The script that runs it.
+const SCRIPT: &str = "bin/pahole";
 
 /// A pahole in the cache.
 pub(crate) struct Pahole {
@@ -37,59 +36,29 @@ pub(crate) struct Pahole {
 ///
 /// No apt, no network, no space: see [`Apt`]; a pahole that doesn't run.
 pub(crate) fn prepare(project: &Project) -> Result<Pahole> {
-    let root = match project.cache.list("pahole").pop() {
+    let root = match project.cache.list(PACKAGES.folder).pop() {
         Some(root) => root,
-        None => fetch(project)?,
+        None => PACKAGES.fetch(project, "", |work| write_script(&work.join(SCRIPT)))?,
     };
-    let program = root.join("bin/pahole");
-    let version = Cmd::new(&program)
-        .arg("--version")
-        .output()
-        .with_context(|| {
-            format!(
-                "the pahole in {} doesn't run; `{} clean --cache` removes it",
-                root.display(),
-                program::name()
-            )
-        })?;
+    let version = PACKAGES.version(&root, SCRIPT)?;
     Ok(Pahole {
-        program,
+        program: root.join(SCRIPT),
         version: version.trim().to_owned(),
     })
 }
 
-fn fetch(project: &Project) -> Result<PathBuf> {
-    project.cache.require_space(SPACE, "pahole")?;
-    let step = Step::begin("pahole", "getting Debian's newest pahole");
-    let apt = Apt::new(project);
-    let offers = apt.offers(&step, PACKAGE)?;
-    let version = offers
-        .first()
-        .with_context(|| format!("Debian offers no package {PACKAGE}"))?;
-    let root = project.cache.once(&format!("pahole/{version}"), |work| {
-        apt.unpack_whole(&step, &project.cache, &[PACKAGE], work)?;
-        for part in NOT_NEEDED {
-            cache::remove_dir(&work.join(part))?;
-        }
-        write_script(&work.join("bin"))
-    })?;
-    step.done(&format!("pahole {version} in {}", root.display()));
-    Ok(root)
-}
-
 /// The kernel's build wants a program. It finds its packages from where it is: the folder is moved
 /// into place when it is whole.
-fn write_script(bin: &Path) -> Result<()> {
+fn write_script(script: &Path) -> Result<()> {
+    let bin = script.parent().unwrap_or(script);
     // Of a merged /usr packages have but a link.
     if fs::symlink_metadata(bin).is_ok_and(|data| data.is_symlink()) {
         fs::remove_file(bin)?;
     }
     fs::create_dir_all(bin).with_context(|| format!("can't create {}", bin.display()))?;
-    let script = bin.join("pahole");
-    let text = "#!/bin/sh\nroot=${0%/*}/..\nexec \"$root/usr/lib64/ld-linux-x86-64.so.2\" \\\n\t\
-                --library-path \"$root/usr/lib/x86_64-linux-gnu\" \\\n\t\"$root/usr/bin/pahole\" \
-                \"$@\"\n";
-    fs::write(&script, text).with_context(|| format!("can't write {}", script.display()))?;
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
-    Ok(())
+    let text = format!(
+        "#!/bin/sh\nroot=${{0%/*}}/..\nexec \"$root/{LOADER}\" \\\n\t--library-path \
+         \"$root/{LIBRARY}\" \\\n\t\"$root/usr/bin/pahole\" \"$@\"\n"
+    );
+    write_program(script, &text)
 }

@@ -10,30 +10,31 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use vm::QemuCommand;
 
-use crate::apt::Apt;
-use crate::cache;
 use crate::cmd::{Cmd, on_path};
-use crate::program;
 use crate::project::Project;
-use crate::ui::{self, Step};
+use crate::ui;
+use crate::unpacked::{LIBRARY, LOADER, Packages};
 use crate::version::Version;
 
 /// The first with what the harness relies on.
 const MIN_QEMU: Version = Version::new(10, 1, 0);
-/// The system's program and Debian's package.
+/// The system's program.
 const PROGRAM: &str = "qemu-system-x86_64";
-const PACKAGE: &str = "qemu-system-x86";
-/// The packages, 40 MB, and what they unpack to.
-const SPACE: u64 = 400_000_000;
-/// What an unpacked QEMU doesn't need to run.
-const NOT_NEEDED: &[&str] = &[
-    "usr/share/doc",
-    "usr/share/locale",
-    "usr/share/man",
-    "usr/share/lintian",
-    "usr/share/perl5",
-    "var",
-];
+/// Debian's packages: 40 MB, and what they unpack to.
+const PACKAGES: Packages = Packages {
+    what: "QEMU",
+    folder: "qemu",
+    names: &["qemu-system-x86"],
+    space: 400_000_000,
+    not_needed: &[
+        "usr/share/doc",
+        "usr/share/locale",
+        "usr/share/man",
+        "usr/share/lintian",
+        "usr/share/perl5",
+        "var",
+    ],
+};
 
 /// The program itself, not the loader that it may be run through.
 pub(crate) fn program(qemu: &QemuCommand) -> PathBuf {
@@ -50,7 +51,10 @@ pub(crate) fn program(qemu: &QemuCommand) -> PathBuf {
 pub(crate) fn prepare(project: &Project) -> Result<QemuCommand> {
     match find(project)? {
         Some(qemu) => Ok(qemu),
-        None => check(unpacked(&fetch(project)?)),
+        None => {
+            let root = PACKAGES.fetch(project, "", |work| check(unpacked(work)).map(drop))?;
+            check(unpacked(&root))
+        }
     }
 }
 
@@ -70,44 +74,18 @@ pub(crate) fn find(project: &Project) -> Result<Option<QemuCommand>> {
     if on_path(PROGRAM) {
         match check(plain(PROGRAM)) {
             Ok(qemu) => return Ok(Some(qemu)),
-            Err(error) if project.cache.list("qemu").is_empty() => {
+            Err(error) if project.cache.list(PACKAGES.folder).is_empty() => {
                 ui::note(&format!("the system's QEMU isn't used: {error:#}"));
             }
             Err(_) => {}
         }
     }
-    let Some(root) = project.cache.list("qemu").pop() else {
+    let Some(root) = project.cache.list(PACKAGES.folder).pop() else {
         return Ok(None);
     };
-    let qemu = check(unpacked(&root)).with_context(|| {
-        format!(
-            "the QEMU in {} doesn't run; `{} clean --cache` removes it",
-            root.display(),
-            program::name()
-        )
-    })?;
-    Ok(Some(qemu))
-}
-
-fn fetch(project: &Project) -> Result<PathBuf> {
-    project.cache.require_space(SPACE, "QEMU")?;
-    let step = Step::begin("qemu", "getting Debian's newest QEMU");
-    let apt = Apt::new(project);
-    let offers = apt.offers(&step, PACKAGE)?;
-    let version = offers
-        .first()
-        .with_context(|| format!("Debian offers no package {PACKAGE}"))?;
-    // A colon would separate library paths; the epoch says nothing here.
-    let name = version.split_once(':').map_or(version.as_str(), |(_, v)| v);
-    let root = project.cache.once(&format!("qemu/{name}"), |work| {
-        apt.unpack_whole(&step, &project.cache, &[PACKAGE], work)?;
-        for part in NOT_NEEDED {
-            cache::remove_dir(&work.join(part))?;
-        }
-        check(unpacked(work)).map(drop)
-    })?;
-    step.done(&format!("QEMU {name} in {}", root.display()));
-    Ok(root)
+    check(unpacked(&root))
+        .with_context(|| PACKAGES.broken(&root))
+        .map(Some)
 }
 
 fn plain(program: &str) -> QemuCommand {
@@ -121,9 +99,9 @@ fn plain(program: &str) -> QemuCommand {
 /// How to run what was unpacked from Debian's packages into `root`.
 fn unpacked(root: &Path) -> QemuCommand {
     let at = |path: &str| format!("{}/{path}", root.display());
-    let library = at("usr/lib/x86_64-linux-gnu");
+    let library = at(LIBRARY);
     let argv = [
-        at("usr/lib64/ld-linux-x86-64.so.2"),
+        at(LOADER),
         "--library-path".to_owned(),
         library.clone(),
         "--argv0".to_owned(),

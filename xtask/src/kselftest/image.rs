@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use kselftest::{SELFTESTS, SOURCE};
 
-use super::root::{self, LIBRARY, Root};
+use super::root::{self, Root};
 use crate::cmd::Cmd;
 use crate::kernel::{self, Kernel};
 use crate::llvm::{self, Llvm};
 use crate::project::Project;
 use crate::ui::Step;
+use crate::unpacked::{LIBRARY, write_program};
 use crate::{cache, hash};
 
 /// Changes when the way of making it does.
@@ -91,7 +92,7 @@ pub(crate) fn prepare(project: &Project, kernel: &Kernel) -> Result<PathBuf> {
         step.detail("making an image");
         let staged = work.join("root");
         stage(&root, &tree, &staged)?;
-        root::write_program(&staged.join("usr/sbin/iperf3"), IPERF3)?;
+        write_program(&staged.join("usr/sbin/iperf3"), IPERF3)?;
         root::compile(
             &root.dir,
             &[staged.join(&SOURCE[1..])],
@@ -155,8 +156,8 @@ fn build(
         "#!/bin/sh\nexec gcc --sysroot='{sysroot}' -B'{sysroot}/{LIBRARY}' \
          -L'{sysroot}/{LIBRARY}' -Wl,--no-as-needed \"$@\"\n"
     );
-    root::write_program(&bin.join("cc"), &gcc)?;
-    root::write_program(&bin.join("python3"), &root.script("python3"))?;
+    write_program(&bin.join("cc"), &gcc)?;
+    write_program(&bin.join("python3"), &root.script("python3"))?;
     let path = std::env::var("PATH").unwrap_or_default();
     Cmd::new("make")
         .arg("-C")

@@ -7,17 +7,17 @@
 //! made with: run through their own loader, nothing of the machine matters.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
 use crate::apt::Apt;
-use crate::cache;
 use crate::cmd::Cmd;
 use crate::hash;
 use crate::project::Project;
 use crate::ui::Step;
+use crate::unpacked::{self, LIBRARY, LOADER};
 
 /// Changes when the way of making it does.
 const RECIPE: &str = "1";
@@ -120,15 +120,8 @@ impl Root {
     }
 }
 
-const LOADER: &str = "usr/lib64/ld-linux-x86-64.so.2";
-pub(super) const LIBRARY: &str = "usr/lib/x86_64-linux-gnu";
-
 fn run(root: &Path, program: &str) -> Cmd {
-    Cmd::new(root.join(LOADER))
-        .arg("--library-path")
-        .arg(root.join(LIBRARY))
-        .arg(root.join(program))
-        .env("PYTHONHOME", root.join("usr"))
+    unpacked::run(root, program).env("PYTHONHOME", root.join("usr"))
 }
 
 /// The root file system in the cache, made on first use. It stays as it is until the list of
@@ -149,10 +142,7 @@ pub(super) fn prepare(project: &Project) -> Result<Root> {
     let step = Step::begin("root", "getting Debian's packages for the selftests");
     let apt = Apt::forky(project);
     let dir = project.cache.once(&name, |work| {
-        apt.unpack_whole(&step, &project.cache, &packages, work)?;
-        for part in NOT_NEEDED {
-            cache::remove_dir(&work.join(part))?;
-        }
+        apt.unpack_whole(&step, &project.cache, &packages, NOT_NEEDED, work)?;
         for (file, text) in FILES {
             let path = work.join(file);
             fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
@@ -188,11 +178,4 @@ pub(super) fn compile(root: &Path, folders: &[PathBuf], log: &Path) -> Result<()
         .args(["--invalidation-mode", "unchecked-hash"])
         .args(folders)
         .logged(log, |_| {})
-}
-
-/// Writes a program, or a script.
-pub(super) fn write_program(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).with_context(|| format!("can't write {}", path.display()))?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
-    Ok(())
 }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Programs of Debian's packages, unpacked in the cache and run through their own loader, so that
+//! none of the machine's libraries matter.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::apt::Apt;
+use crate::cmd::Cmd;
+use crate::program;
+use crate::project::Project;
+use crate::ui::Step;
+
+/// Where unpacked packages have their loader.
+pub(crate) const LOADER: &str = "usr/lib64/ld-linux-x86-64.so.2";
+/// Where they have their libraries.
+pub(crate) const LIBRARY: &str = "usr/lib/x86_64-linux-gnu";
+
+/// Packages that are unpacked into one folder, with everything that they need.
+pub(crate) struct Packages {
+    /// What messages call them.
+    pub(crate) what: &'static str,
+    /// The folder in the cache, with one in it for each version.
+    pub(crate) folder: &'static str,
+    /// Their names. The version is that of the first.
+    pub(crate) names: &'static [&'static str],
+    /// How much is unpacked, in bytes.
+    pub(crate) space: u64,
+    /// What is removed of it: files and folders.
+    pub(crate) not_needed: &'static [&'static str],
+}
+
+impl Packages {
+    /// Unpacks the newest that Debian offers, and has `finish` do the rest, in a folder whose name is
+    /// the version and `key`. Returns the folder.
+    ///
+    /// # Errors
+    ///
+    /// No apt, no network, no space: see [`Apt`]; what `finish` returns.
+    pub(crate) fn fetch(
+        &self,
+        project: &Project,
+        key: &str,
+        finish: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<PathBuf> {
+        project.cache.require_space(self.space, self.what)?;
+        let step = Step::begin(
+            self.folder,
+            &format!("getting Debian's newest {}", self.what),
+        );
+        let apt = Apt::new(project);
+        let first = self.names[0];
+        let offers = apt.offers(&step, first)?;
+        let version = offers
+            .first()
+            .with_context(|| format!("Debian offers no package {first}, for {}", self.what))?;
+        // A colon would separate library paths; the epoch says nothing here.
+        let version = version.split_once(':').map_or(version.as_str(), |(_, v)| v);
+        let place = format!("{}/{version}{key}", self.folder);
+        let root = project.cache.once(&place, |work| {
+            apt.unpack_whole(&step, &project.cache, self.names, self.not_needed, work)?;
+            finish(work)
+        })?;
+        step.done(&format!("{} {version} in {}", self.what, root.display()));
+        Ok(root)
+    }
+
+    /// What `program --version` in `root` prints.
+    ///
+    /// # Errors
+    ///
+    /// When it doesn't run; says how to have it fetched again.
+    pub(crate) fn version(&self, root: &Path, program: &str) -> Result<String> {
+        Cmd::new(root.join(program))
+            .arg("--version")
+            .output()
+            .with_context(|| self.broken(root))
+    }
+
+    /// That what was unpacked doesn't run, and the way out.
+    pub(crate) fn broken(&self, root: &Path) -> String {
+        format!(
+            "the {} in {} doesn't run; `{} clean --cache` removes it",
+            self.what,
+            root.display(),
+            program::name()
+        )
+    }
+}
+
+/// Runs a program of `root` on this machine.
+pub(crate) fn run(root: &Path, program: &str) -> Cmd {
+    Cmd::new(root.join(LOADER))
+        .arg("--library-path")
+        .arg(root.join(LIBRARY))
+        .arg(root.join(program))
+}
+
+/// Writes a program, such as a script.
+///
+/// # Errors
+///
+/// When the file can't be written.
+pub(crate) fn write_program(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| format!("can't write {}", path.display()))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+        .with_context(|| format!("can't make {} executable", path.display()))
+}
