@@ -2,10 +2,10 @@
 
 //! What a testbed is made of, and how it boots.
 
-use std::{path::PathBuf, sync::atomic::AtomicU16, time::Duration};
+use std::{path::Path, sync::atomic::AtomicU16, time::Duration};
 
 use protocol::rings::TcpDataSplit;
-use vm::{Cables, Export, Hypervisor, Images, Machine, Topology};
+use vm::{Cables, End, Hypervisor, Images, Machine, Topology};
 
 use crate::{
     Ability, Nic, Result, Testbed,
@@ -65,57 +65,31 @@ pub struct Options {
     /// The one that the environment names, if there is none.
     driver: Option<Driver>,
     needs: Needs,
+    machine: Machine,
     transmit_queue: Option<u32>,
-    counted: bool,
-    memory_mib: u64,
-    cpus: u32,
     mtu: u32,
     header_split: bool,
-    accelerator: Option<Topology>,
-    accelerator_mib: u64,
+    accelerator: bool,
     two_wires: bool,
-    hot_plug: bool,
-    bounce_buffers: bool,
-    dma_debugging: bool,
-    disk: Option<PathBuf>,
-    rom: Option<PathBuf>,
-    snapshot: bool,
-    exports: Vec<Export>,
-    kernel_parameters: Vec<String>,
-    qemu_arguments: Vec<String>,
-    call_timeout: Option<Duration>,
     control_wire: bool,
-    cables: Option<Cables>,
+    end: Option<End>,
     bare: bool,
 }
 
 impl Default for Options {
-    /// Two processors, MTU 1500, header split off.
+    /// The usual [`Machine`], MTU 1500, header split off.
     fn default() -> Self {
         Self {
             driver: None,
             needs: Needs::default(),
+            machine: Machine::new(),
             transmit_queue: None,
-            counted: false,
-            memory_mib: 1024,
-            cpus: 2,
             mtu: 1500,
             header_split: false,
-            accelerator: None,
-            accelerator_mib: ACCELERATOR_MIB,
+            accelerator: false,
             two_wires: false,
-            hot_plug: false,
-            bounce_buffers: false,
-            dma_debugging: true,
-            disk: None,
-            rom: None,
-            snapshot: false,
-            exports: Vec::new(),
-            kernel_parameters: Vec::new(),
-            qemu_arguments: Vec::new(),
-            call_timeout: None,
             control_wire: false,
-            cables: None,
+            end: None,
             bare: false,
         }
     }
@@ -162,8 +136,8 @@ impl Options {
     /// One processor, and the counter: see [`vm::counter`].
     #[must_use]
     pub fn counted(mut self) -> Self {
-        self.counted = true;
-        self.cpus = 1;
+        let machine = self.machine.cpus(1).counted();
+        self.machine = machine.call_timeout(COUNTED_PATIENCE);
         self
     }
 
@@ -175,24 +149,17 @@ impl Options {
         self
     }
 
-    /// Resumes from a snapshot of an identical guest after boot: see [`Machine::snapshot`].
+    /// Changes the machine in ways that concern nothing else.
     #[must_use]
-    pub fn snapshot(mut self) -> Self {
-        self.snapshot = true;
-        self
-    }
-
-    /// Memory of the guest in MiB.
-    #[must_use]
-    pub fn memory_mib(mut self, mib: u64) -> Self {
-        self.memory_mib = mib;
+    pub fn machine(mut self, change: impl FnOnce(Machine) -> Machine) -> Self {
+        self.machine = change(self.machine);
         self
     }
 
     /// Processors, and so queue pairs.
     #[must_use]
     pub fn cpus(mut self, cpus: u32) -> Self {
-        self.cpus = cpus;
+        self.machine = self.machine.cpus(cpus);
         self
     }
 
@@ -210,18 +177,17 @@ impl Options {
         self.needs([Ability::HeaderSplit])
     }
 
-    /// Memory of the accelerator in MiB, a power of two, instead of [`ACCELERATOR_MIB`].
-    #[must_use]
-    pub fn accelerator_mib(mut self, mib: u64) -> Self {
-        self.accelerator_mib = mib;
-        self
-    }
-
     /// Adds an accelerator with [`ACCELERATOR_MIB`], connected to the NICs like this, and loads its
     /// driver.
     #[must_use]
     pub fn accelerator(mut self, topology: Topology) -> Self {
-        self.accelerator = Some(topology);
+        let machine = self.machine.topology(topology);
+        self.machine = machine.accelerator_memory_mib(ACCELERATOR_MIB);
+        if topology != Topology::Switch {
+            // The root complex's behaviour depends on the CPU, so it must not be the host's.
+            self.machine = self.machine.hypervisor(Hypervisor::Tcg);
+        }
+        self.accelerator = true;
         self.needs([Ability::Dma]).needs_kernel(["PCI_P2PDMA"])
     }
 
@@ -230,6 +196,7 @@ impl Options {
     #[must_use]
     pub fn two_wires(mut self) -> Self {
         self.two_wires = true;
+        self.machine = self.machine.wire_count(2);
         self
     }
 
@@ -237,7 +204,11 @@ impl Options {
     /// would, with a driver that the guest does not have.
     #[must_use]
     pub fn hot_plug(mut self) -> Self {
-        self.hot_plug = true;
+        self.machine = self
+            .machine
+            .qemu_argument("-global")
+            .qemu_argument("ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off")
+            .kernel_parameter("pcie_ports=native");
         self.needs([Ability::Unplug])
     }
 
@@ -245,7 +216,7 @@ impl Options {
     /// address all memory.
     #[must_use]
     pub fn bounce_buffers(mut self) -> Self {
-        self.bounce_buffers = true;
+        self.machine = self.machine.kernel_parameter("swiotlb=force");
         self.needs([Ability::Dma]).needs_kernel(["SWIOTLB"])
     }
 
@@ -253,49 +224,18 @@ impl Options {
     /// [`KernelFault::SyncOfBusAddresses`](crate::KernelFault::SyncOfBusAddresses).
     #[must_use]
     pub fn without_dma_debugging(mut self) -> Self {
-        self.dma_debugging = false;
-        self
-    }
-
-    /// Adds a disk with this image: see [`Machine::disk`].
-    #[must_use]
-    pub fn disk(mut self, image: impl Into<PathBuf>) -> Self {
-        self.disk = Some(image.into());
+        self.machine = self.machine.kernel_parameter("dma_debug=off");
         self
     }
 
     /// Gives the NICs an expansion ROM with this image. It is off until a case maps it.
     #[must_use]
-    pub fn rom(mut self, image: impl Into<PathBuf>) -> Self {
-        self.rom = Some(image.into());
-        self
-    }
-
-    /// Adds to the kernel's command line.
-    #[must_use]
-    pub fn kernel_parameter(mut self, parameter: &str) -> Self {
-        self.kernel_parameters.push(parameter.to_owned());
-        self
-    }
-
-    /// Adds to QEMU's command line.
-    #[must_use]
-    pub fn qemu_argument(mut self, argument: &str) -> Self {
-        self.qemu_arguments.push(argument.to_owned());
-        self
-    }
-
-    /// How long the guest may take for an answer: see [`Machine::call_timeout`].
-    #[must_use]
-    pub fn call_timeout(mut self, timeout: Duration) -> Self {
-        self.call_timeout = Some(timeout);
-        self
-    }
-
-    /// Exports a folder of the host: see [`Machine::export`].
-    #[must_use]
-    pub fn export(mut self, export: Export) -> Self {
-        self.exports.push(export);
+    pub fn rom(mut self, image: &Path) -> Self {
+        let property = format!("igb.romfile={}", image.display());
+        self.machine = self
+            .machine
+            .qemu_argument("-global")
+            .qemu_argument(&property);
         self
     }
 
@@ -304,13 +244,15 @@ impl Options {
     #[must_use]
     pub fn control_wire(mut self) -> Self {
         self.control_wire = true;
+        self.machine = self.machine.wire_count(2);
         self
     }
 
     /// Has the wires lead to another testbed: of each pair of stations one is here.
     #[must_use]
     pub fn cables(mut self, cables: Cables) -> Self {
-        self.cables = Some(cables);
+        self.end = Some(cables.end());
+        self.machine = self.machine.cables(cables);
         self
     }
 
@@ -331,7 +273,7 @@ impl Options {
         if let Some(option) = images.lacks(self.needs.of_kernel())? {
             skip::skip(&format!("the kernel lacks CONFIG_{option}"))?;
         }
-        let mut bed = self.snapshot().boot_images(images, name)?;
+        let mut bed = self.machine(Machine::snapshot).boot_images(&images, name)?;
         bed.unfinished = Some(Unfinished::new());
         Ok(bed)
     }
@@ -345,76 +287,20 @@ impl Options {
 
     /// As [`Options::boot`], with these images, for a program that need not call
     /// [`Testbed::finish`].
-    pub fn boot_images(self, images: Images, name: &str) -> Result<Testbed> {
+    pub fn boot_images(self, images: &Images, name: &str) -> Result<Testbed> {
         let nic = match self.driver {
             Some(driver) => driver.nic(),
             None => Nic::from_env()?,
         };
-        let mut machine = Machine::new(images, name)
-            .cpus(self.cpus)
-            .memory_mib(self.memory_mib);
-        let mut peer = Station::PEER;
-        if self.snapshot {
-            machine = machine.snapshot();
-        }
-        if self.two_wires || self.control_wire {
-            machine = machine.wire_count(2);
-        }
-        let end = self.cables.as_ref().map(Cables::end);
-        if let Some(cables) = self.cables {
-            machine = machine.cables(cables);
-        }
+        let mut machine = self.machine;
         if let Some(device) = &nic.device {
             machine = machine.nic(device);
         }
+        let mut peer = Station::PEER;
         if self.two_wires {
             peer.wire = FAR_WIRE;
         }
-        for parameter in &self.kernel_parameters {
-            machine = machine.kernel_parameter(parameter);
-        }
-        for argument in &self.qemu_arguments {
-            machine = machine.qemu_argument(argument);
-        }
-        for export in self.exports {
-            machine = machine.export(export);
-        }
-        if self.hot_plug {
-            machine = machine
-                .qemu_argument("-global")
-                .qemu_argument("ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off")
-                .kernel_parameter("pcie_ports=native");
-        }
-        if self.bounce_buffers {
-            machine = machine.kernel_parameter("swiotlb=force");
-        }
-        if !self.dma_debugging {
-            machine = machine.kernel_parameter("dma_debug=off");
-        }
-        if let Some(disk) = self.disk {
-            machine = machine.disk(disk);
-        }
-        if let Some(rom) = self.rom {
-            machine = machine
-                .qemu_argument("-global")
-                .qemu_argument(&format!("igb.romfile={}", rom.display()));
-        }
-        if self.counted {
-            machine = machine.counted().call_timeout(COUNTED_PATIENCE);
-        }
-        if let Some(timeout) = self.call_timeout {
-            machine = machine.call_timeout(timeout);
-        }
-        if let Some(topology) = self.accelerator {
-            machine = machine
-                .topology(topology)
-                .accelerator_memory_mib(self.accelerator_mib);
-            if topology != Topology::Switch {
-                // The root complex's behaviour depends on the CPU, so it must not be the host's.
-                machine = machine.hypervisor(Hypervisor::Tcg);
-            }
-        }
-        let guest = machine.boot()?;
+        let guest = machine.boot(images, name)?;
         let bed = Testbed {
             unfinished: None,
             nic,
@@ -422,7 +308,7 @@ impl Options {
             guest,
             local: Station::LOCAL,
             peer,
-            end,
+            end: self.end,
             mtu: self.mtu,
             ports: AtomicU16::default(),
         };
@@ -437,7 +323,7 @@ impl Options {
         if self.two_wires {
             bed.set_up_ports()?;
         }
-        if self.accelerator.is_some() {
+        if self.accelerator {
             bed.load_accelerator()?;
         }
         if self.header_split {

@@ -111,11 +111,9 @@ fn try_run(
     let bed = Testbed::options()
         .driver(driver)
         .cpus(test.cpus)
-        .memory_mib(MEMORY_MIB)
-        .disk(image)
-        .snapshot()
+        .machine(|machine| machine.memory_mib(MEMORY_MIB).disk(image).snapshot())
         .boot_images(
-            images.clone(),
+            images,
             &format!("kselftest-{}-{}", driver.name(), test.name),
         )?;
     found.logs = Some(bed.guest.directory().to_owned());

@@ -2,7 +2,7 @@
 
 //! A guest in QEMU, seen from the host.
 //!
-//! [`Images`] says what to boot, [`Machine`] describes the hardware and boots it, [`Guest`] is the
+//! [`Images`] says what to boot, [`Machine`] describes the hardware and boots them on it, [`Guest`] is the
 //! running guest: its agent answers typed requests and runs jobs, its RAM and its accelerator's
 //! memory ([`GuestMemory`]) can be read from outside and searched for what should not be there
 //! ([`traces`]), its kernel's log is scanned for complaints when it ends ([`Guest::finish`]). This crate knows how to run a guest and nothing about what is tested in
@@ -13,7 +13,7 @@
 //! use vm::{Images, Machine};
 //!
 //! # fn main() -> Result<(), vm::Error> {
-//! let guest = Machine::new(Images::from_env()?, "example").boot()?;
+//! let guest = Machine::new().boot(&Images::from_env()?, "example")?;
 //! for interface in guest.call(ListInterfaces { ns: Ns::Local })? {
 //!     println!("{} {}", interface.name, interface.mac);
 //! }

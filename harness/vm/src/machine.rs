@@ -92,9 +92,6 @@ pub struct Export {
 /// accelerator if asked for: an `ivshmem-plain`, whose memory is behind a BAR and is the host's too.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    pub(crate) images: Images,
-    pub(crate) name: String,
-    pub(crate) logs: PathBuf,
     pub(crate) memory_mib: u64,
     pub(crate) cpus: u32,
     pub(crate) wires: u8,
@@ -113,14 +110,17 @@ pub struct Machine {
     pub(crate) call_timeout: Duration,
 }
 
+impl Default for Machine {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Machine {
-    /// A machine with two processors, 1 GiB of memory and one wire. `name` names its logs.
+    /// A machine with two processors, 1 GiB of memory and one wire.
     #[must_use]
-    pub fn new(images: Images, name: &str) -> Self {
+    pub fn new() -> Self {
         Self {
-            logs: images.logs.clone(),
-            images,
-            name: name.to_owned(),
             memory_mib: 1024,
             cpus: 2,
             wires: 1,
@@ -252,13 +252,6 @@ impl Machine {
         self
     }
 
-    /// Directory below which this boot makes one of its own.
-    #[must_use]
-    pub fn logs(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.logs = directory.into();
-        self
-    }
-
     /// How long the guest may take for an answer, the boot included. It is there to end a hang:
     /// an emulated guest on a busy machine is slow.
     #[must_use]
@@ -272,7 +265,7 @@ impl Machine {
         (0..self.wires).map(Wire)
     }
 
-    /// Boots, and returns when the agent is ready.
+    /// Boots these images, and returns when the agent is ready. `name` names the logs.
     ///
     /// # Errors
     ///
@@ -280,18 +273,29 @@ impl Machine {
     /// [`Error::DiskFull`], [`Error::Memory`], [`Error::QemuMissing`], and whatever can befall a
     /// guest: [`Error::QemuEnded`], [`Error::KernelPanic`], [`Error::AgentPanicked`],
     /// [`Error::Timeout`], [`Error::Version`].
-    pub fn boot(mut self) -> Result<Guest> {
-        self.images.check()?;
+    pub fn boot(&self, images: &Images, name: &str) -> Result<Guest> {
+        images.check()?;
         self.check()?;
-        self.memory_mib += self.images.extra_memory_mib;
-        let wanted = self.images.kernel_parameters.iter().cloned();
-        self.kernel_parameters.extend(wanted);
+        if name.is_empty() || name.contains('/') {
+            return Err(Error::BadMachine(format!(
+                "{name:?} cannot name a directory for logs"
+            )));
+        }
+        if self.counted && images.counter.is_none() {
+            return Err(Error::BadMachine(
+                "the manifest names no counter: build the guest again".to_owned(),
+            ));
+        }
+        let mut machine = self.clone();
+        machine.memory_mib += images.extra_memory_mib;
+        let wanted = images.kernel_parameters.iter().cloned();
+        machine.kernel_parameters.extend(wanted);
         let hypervisor = Hypervisor::from_env()?.unwrap_or(self.hypervisor);
         let options = match self.counted {
             true => COUNTED,
             false => hypervisor.options(),
         };
-        Guest::boot(self, options)
+        Guest::boot(&machine, images, name, options)
     }
 
     fn check(&self) -> Result<()> {
@@ -308,9 +312,6 @@ impl Machine {
         if self.counted && self.cpus != 1 {
             return bad("only one processor can be counted".to_owned());
         }
-        if self.counted && self.images.counter.is_none() {
-            return bad("the manifest names no counter: build the guest again".to_owned());
-        }
         if self.wires > 8 {
             return bad(format!("a machine has at most 8 wires, not {}", self.wires));
         }
@@ -318,9 +319,6 @@ impl Machine {
             return bad(format!(
                 "the size of an accelerator's memory is a power of two, not {mib} MiB"
             ));
-        }
-        if self.name.is_empty() || self.name.contains('/') {
-            return bad(format!("{:?} cannot name a directory for logs", self.name));
         }
         Ok(())
     }
@@ -342,17 +340,17 @@ mod tests {
     #[test]
     fn an_impossible_machine_is_refused_before_anything_is_started() {
         let images = Images::of_nothing();
-        let machine = || Machine::new(images.clone(), "impossible");
+        let machine = Machine::new;
         let refused = [
-            machine().memory_mib(16),
-            machine().cpus(0),
-            machine().wire_count(9),
-            machine().cpus(1).counted(),
-            machine().accelerator_memory_mib(48),
-            Machine::new(images.clone(), "a/b"),
+            (machine().memory_mib(16), "impossible"),
+            (machine().cpus(0), "impossible"),
+            (machine().wire_count(9), "impossible"),
+            (machine().cpus(1).counted(), "impossible"),
+            (machine().accelerator_memory_mib(48), "impossible"),
+            (machine(), "a/b"),
         ];
-        for machine in refused {
-            let error = machine.boot().unwrap_err();
+        for (machine, name) in refused {
+            let error = machine.boot(&images, name).unwrap_err();
             assert!(matches!(error, Error::BadMachine(_)), "{error}");
         }
     }

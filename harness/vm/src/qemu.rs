@@ -66,7 +66,6 @@ pub(crate) fn arguments(
 ) -> Vec<OsString> {
     let mut arguments = Arguments::default();
     let mib = machine.memory_mib;
-    arguments.add("-name", format!("nobounce-{}", escape(&machine.name)));
     arguments.flag("-nodefaults");
     arguments.flag("-no-user-config");
     arguments.flag("-no-reboot");
@@ -262,7 +261,7 @@ fn path(path: &Path) -> String {
 }
 
 /// In QEMU's option lists a comma ends a value and two commas are one.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace(',', ",,")
 }
 
@@ -300,7 +299,7 @@ mod tests {
         let ends = Cables::lay(2).unwrap();
         for cables in ends {
             let end = cables.end();
-            let machine = Machine::new(Images::of_nothing(), "cables").cables(cables);
+            let machine = Machine::new().cables(cables);
             let text = arguments_of(machine, &[5, 6]).join(" ");
             assert_eq!(text.matches("igb,id=").count(), 2, "{text}");
             assert_eq!(text.matches("hubport").count(), 0, "{text}");
@@ -314,10 +313,7 @@ mod tests {
 
     #[test]
     fn the_nics_of_a_wire_share_a_hub_and_nothing_else() {
-        let all = arguments_of(
-            Machine::new(Images::of_nothing(), "wires").wire_count(2),
-            &[],
-        );
+        let all = arguments_of(Machine::new().wire_count(2), &[]);
         let starting = |prefix: &str| {
             all.iter()
                 .filter(|a| a.starts_with(prefix))

@@ -29,7 +29,7 @@ use rustix::{
 use serde_json::json;
 
 use crate::{
-    Error, Machine, Result,
+    Error, Images, Machine, Result,
     memory::Backing,
     qemu::{self, Inherited},
     qmp::Monitor,
@@ -66,20 +66,20 @@ impl Place {
     /// (KVM) or another purpose (counting), one with an accelerator, whose memory QEMU wants to
     /// find where it was before it restores the BAR, and one whose kernel has to find out how fast
     /// its clock is.
-    pub(crate) fn of(machine: &Machine, hypervisors: &[&str]) -> Option<Self> {
+    pub(crate) fn of(machine: &Machine, images: &Images, hypervisors: &[&str]) -> Option<Self> {
         let able = qemu::is_emulated(hypervisors)
             && !machine.counted
             && machine.accelerator_mib.is_none()
             && machine.cables.is_none();
-        let root = machine.images.snapshots.as_ref();
+        let root = images.snapshots.as_ref();
         let root = root.filter(|_| able && machine.snapshot)?;
         let khz = tsc::khz()?;
         let mut hasher = DefaultHasher::new();
 
-        told(machine, hypervisors, khz).hash(&mut hasher);
+        told(machine, images, hypervisors, khz).hash(&mut hasher);
         // Rounded to MHz: it is measured each time.
         ((khz + 500) / 1000).hash(&mut hasher);
-        files(machine).hash(&mut hasher);
+        files(machine, images).hash(&mut hasher);
         protocol::VERSION.hash(&mut hasher);
         Some(Self(root.join(format!("{:016x}", hasher.finish()))))
     }
@@ -196,14 +196,9 @@ impl Snapshot {
 }
 
 /// QEMU's arguments, except for those of a single run, and the clock's rate.
-fn told(machine: &Machine, hypervisors: &[&str], khz: u64) -> Vec<String> {
-    let images = &machine.images;
-    let alike = Machine {
-        name: String::new(),
-        ..machine.clone()
-    };
+fn told(machine: &Machine, images: &Images, hypervisors: &[&str], khz: u64) -> Vec<String> {
     let (run, fds) = (RunDir::nowhere(), Inherited::NONE);
-    let arguments = qemu::arguments(&alike, images, &run, hypervisors, &fds, false);
+    let arguments = qemu::arguments(machine, images, &run, hypervisors, &fds, false);
     let rate = format!(" {}", tsc::parameter(khz));
     let arguments = arguments.iter().map(|word| word.to_string_lossy());
     let environment = images
@@ -221,8 +216,7 @@ fn told(machine: &Machine, hypervisors: &[&str], khz: u64) -> Vec<String> {
 
 /// What tells a file that a machine is made of from another of its name: inode, length, time of its
 /// last change. QEMU's own are named among its first words.
-fn files(machine: &Machine) -> Vec<(u64, u64, i64, i64)> {
-    let images = &machine.images;
+fn files(machine: &Machine, images: &Images) -> Vec<(u64, u64, i64, i64)> {
     let words = images.qemu.argv.iter().map(Path::new);
     let boot = [&images.kernel, &images.initramfs].map(PathBuf::as_path);
 

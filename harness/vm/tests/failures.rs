@@ -6,33 +6,32 @@ mod common;
 
 use std::time::Duration;
 
-use common::machine;
+use common::{boot, images};
 use protocol::{
     Ns,
     agent::{Hello, Panic},
     kernel::{LogLine, WriteFile},
 };
-use vm::{Error, Guest};
+use vm::{Error, Guest, Machine};
 
 #[test]
 fn a_complaint_of_the_kernel_fails_the_run_unless_it_was_expected() {
-    let machine = machine("complaint");
     let complain = |guest: &Guest| {
         let text = "WARNING: this is only a test".to_owned();
         guest.call(LogLine { text }).unwrap();
     };
-    let guest = machine.clone().boot().unwrap();
+    let guest = boot("complaint");
     complain(&guest);
     let error = guest.finish().unwrap_err();
     assert!(matches!(error, Error::KernelComplained { .. }), "{error}");
     assert!(error.to_string().contains("only a test"), "{error}");
 
-    let guest = machine.clone().boot().unwrap();
+    let guest = boot("complaint");
     guest.expect_log(&["only a test"]);
     complain(&guest);
     assert_eq!(guest.finish().unwrap().allowed.len(), 1);
 
-    let guest = machine.boot().unwrap();
+    let guest = boot("complaint");
     guest.expect_log(&["something that never comes"]);
     let error = guest.finish().unwrap_err();
     assert!(matches!(error, Error::LogLineMissing { .. }), "{error}");
@@ -40,8 +39,7 @@ fn a_complaint_of_the_kernel_fails_the_run_unless_it_was_expected() {
 
 #[test]
 fn a_kernel_panic_is_called_one() {
-    let machine = machine("panic");
-    let guest = machine.boot().unwrap();
+    let guest = boot("panic");
     let path = "/proc/sysrq-trigger".to_owned();
     let crash = WriteFile {
         ns: Ns::Local,
@@ -55,8 +53,7 @@ fn a_kernel_panic_is_called_one() {
 
 #[test]
 fn a_panic_of_the_agent_is_called_one_and_leaves_a_line_in_the_log() {
-    let machine = machine("agent-panic");
-    let guest = machine.boot().unwrap();
+    let guest = boot("agent-panic");
     let message = "on request".to_owned();
     let error = guest.call(Panic { message }).unwrap_err();
     assert!(matches!(error, Error::AgentPanicked { .. }), "{error}");
@@ -67,16 +64,15 @@ fn a_panic_of_the_agent_is_called_one_and_leaves_a_line_in_the_log() {
 
 #[test]
 fn a_qemu_that_does_not_start_is_quoted() {
-    let machine = machine("bad-argument");
-    let error = machine.qemu_argument("-no-such-option").boot().unwrap_err();
+    let machine = Machine::new().qemu_argument("-no-such-option");
+    let error = machine.boot(&images(), "bad-argument").unwrap_err();
     assert!(matches!(error, Error::QemuEnded { .. }), "{error}");
     assert!(error.to_string().contains("no-such-option"), "{error}");
 }
 
 #[test]
 fn a_guest_that_does_not_answer_is_a_timeout_that_names_the_call_and_keeps_the_registers() {
-    let machine = machine("silence");
-    let guest = machine.boot().unwrap();
+    let guest = boot("silence");
     guest.monitor("stop", serde_json::json!({})).unwrap();
     let error = guest
         .call_within(Hello {}, Duration::from_secs(1))

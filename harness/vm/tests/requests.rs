@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::{WIRE, address, bring_up, machine};
+use common::{WIRE, address, boot, bring_up, images};
 use protocol::{
     Ns, TcpSink,
     agent::Hello,
@@ -22,12 +22,11 @@ use protocol::{
     kernel::{ListModules, ReadFile, UnloadModule},
     link::{AddNeighbour, ListInterfaces, SetUp, WaitInterface},
 };
-use vm::{End, Error, Wire};
+use vm::{End, Error, Machine, Wire};
 
 #[test]
 fn a_guest_boots_answers_and_powers_off() {
-    let machine = machine("boots");
-    let guest = machine.cpus(2).boot().unwrap();
+    let guest = boot("boots");
     let info = guest.call(Hello {}).unwrap();
     assert_eq!(&info, guest.info());
     assert_eq!(info.cpus, 2);
@@ -53,8 +52,7 @@ fn a_guest_boots_answers_and_powers_off() {
 
 #[test]
 fn the_kernel_says_why_it_refuses() {
-    let machine = machine("refusals");
-    let guest = machine.boot().unwrap();
+    let guest = boot("refusals");
     let errno = |error: Error| error.errno();
     let path = "/proc/no-such-file".to_owned();
     let missing = guest
@@ -106,8 +104,8 @@ fn the_kernel_says_why_it_refuses() {
 
 #[test]
 fn modules_load_and_unload_and_devices_follow() {
-    let machine = machine("modules");
-    let guest = machine.wire_count(2).boot().unwrap();
+    let machine = Machine::new().wire_count(2);
+    let guest = machine.boot(&images(), "modules").unwrap();
     bring_up(&guest, 1500);
     let unload = |name: &str| {
         guest.call(UnloadModule {
@@ -172,8 +170,7 @@ fn the_guests_clock_keeps_the_hosts_pace_while_the_host_is_busy() {
             thread::spawn(move || while busy.load(Ordering::Relaxed) {})
         })
         .collect();
-    let machine = machine("clock");
-    let guest = machine.cpus(2).boot().unwrap();
+    let guest = boot("clock");
     busy.store(false, Ordering::Relaxed);
     for thread in load {
         thread.join().unwrap();

@@ -14,17 +14,17 @@ use vm::{Guest, Hypervisor, Images, Machine};
 const REVERSE_ARP: u16 = 0x8035;
 
 /// A machine whose snapshots are in `dir`; none where the user wants KVM.
-fn resumable(dir: &Path, name: &str) -> Option<Machine> {
+fn resumable(dir: &Path) -> Option<(Machine, Images)> {
     if std::env::var("NOBOUNCE_ACCEL").is_ok_and(|accelerator| accelerator == "kvm") {
         eprintln!("not emulated: it boots each time");
         return None;
     }
     let images = Images {
         snapshots: Some(dir.to_owned()),
-        ..Images::from_env().expect("something to boot")
+        ..common::images()
     };
-    let machine = Machine::new(images, name).snapshot();
-    Some(machine.hypervisor(Hypervisor::Tcg))
+    let machine = Machine::new().snapshot().hypervisor(Hypervisor::Tcg);
+    Some((machine, images))
 }
 
 /// What no two boots have in common: a line of the log, with its time in microseconds.
@@ -45,10 +45,10 @@ fn random(guest: &Guest) -> String {
 #[test]
 fn a_guest_goes_on_from_where_an_equal_one_had_booted() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(machine) = resumable(dir.path(), "snapshot") else {
+    let Some((machine, images)) = resumable(dir.path()) else {
         return;
     };
-    let first = machine.clone().boot().unwrap();
+    let first = machine.boot(&images, "snapshot").unwrap();
     assert!(!first.resumed());
     let boot = boot_of(&first);
     // The first goes on, and changes nothing that others find.
@@ -57,7 +57,7 @@ fn a_guest_goes_on_from_where_an_equal_one_had_booted() {
     first.finish().unwrap();
 
     for time in ["second", "third"] {
-        let next = machine.clone().boot().unwrap();
+        let next = machine.boot(&images, "snapshot").unwrap();
         assert!(next.resumed(), "the {time} booted");
         assert_eq!(boot_of(&next), boot, "the {time}");
         assert!(chances.insert(random(&next)), "the {time}: {chances:?}");
@@ -85,7 +85,7 @@ fn a_guest_goes_on_from_where_an_equal_one_had_booted() {
 #[test]
 fn an_unequal_machine_boots() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(machine) = resumable(dir.path(), "snapshot-other") else {
+    let Some((machine, images)) = resumable(dir.path()) else {
         return;
     };
     let kinds = [
@@ -97,7 +97,7 @@ fn an_unequal_machine_boots() {
     ];
     for resumed in [false, true] {
         for (number, machine) in kinds.iter().enumerate() {
-            let guest = machine.clone().boot().unwrap();
+            let guest = machine.boot(&images, "snapshot-other").unwrap();
             assert_eq!(guest.resumed(), resumed, "machine {number}");
             guest.finish().unwrap();
         }
@@ -108,10 +108,14 @@ fn an_unequal_machine_boots() {
 fn a_damaged_snapshot_keeps_nobody_from_booting() {
     for (file, replaced) in [("agent.json", true), ("ram", false), ("devices", false)] {
         let dir = tempfile::tempdir().unwrap();
-        let Some(machine) = resumable(dir.path(), "snapshot-damaged") else {
+        let Some((machine, images)) = resumable(dir.path()) else {
             return;
         };
-        machine.clone().boot().unwrap().finish().unwrap();
+        machine
+            .boot(&images, "snapshot-damaged")
+            .unwrap()
+            .finish()
+            .unwrap();
         let mut damaged = 0;
         for snapshot in fs::read_dir(dir.path()).unwrap() {
             let path = snapshot.unwrap().path().join(file);
@@ -121,11 +125,11 @@ fn a_damaged_snapshot_keeps_nobody_from_booting() {
             }
         }
         assert_eq!(damaged, 1, "{file}");
-        let again = machine.clone().boot().unwrap();
+        let again = machine.boot(&images, "snapshot-damaged").unwrap();
         assert!(!again.resumed(), "of a damaged {file}");
         again.finish().unwrap();
         // What looks like a snapshot and is none may be none the next time, too.
-        let next = machine.boot().unwrap();
+        let next = machine.boot(&images, "snapshot-damaged").unwrap();
         assert_eq!(next.resumed(), replaced, "after a damaged {file}");
         next.finish().unwrap();
     }

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::{WIRE, address, bring_up, interface, machine};
+use common::{WIRE, address, boot, bring_up, interface};
 use protocol::{
     Command, Event, Ns, TcpSink, TcpSource, UdpSink, UdpSource,
     kernel::ReadFile,
@@ -77,8 +77,7 @@ fn transfer(guest: &Guest, sink: (Ns, &str), source: (Ns, &str), bytes: u64, chu
 
 #[test]
 fn traffic_crosses_the_wire_both_ways_over_both_families() {
-    let machine = machine("traffic");
-    let guest = machine.boot().unwrap();
+    let guest = boot("traffic");
     bring_up(&guest, 1500);
     ping(&guest, "192.0.2.2", 56);
     ping(&guest, "2001:db8::2", 1400);
@@ -149,8 +148,7 @@ fn numbered_datagrams_arrive_once_each() {
     /// Three descriptors each: they fit the NIC's 256, whenever the guest comes to take them out.
     const PORTION: u64 = 50;
 
-    let machine = machine("datagrams");
-    let guest = machine.boot().unwrap();
+    let guest = boot("datagrams");
     bring_up(&guest, 9000);
     // Only a few datagrams can wait until the neighbour is known.
     ping(&guest, "192.0.2.2", 56);
@@ -198,8 +196,7 @@ fn numbered_datagrams_arrive_once_each() {
 
 #[test]
 fn a_pulled_cable_is_seen_and_endless_traffic_goes_on_after_it() {
-    let machine = machine("cable");
-    let guest = machine.boot().unwrap();
+    let guest = boot("cable");
     bring_up(&guest, 1500);
     let listen = address("192.0.2.2:5000");
     let sink = guest
@@ -246,8 +243,7 @@ fn a_pulled_cable_is_seen_and_endless_traffic_goes_on_after_it() {
 
 #[test]
 fn a_stopped_job_says_how_far_it_came() {
-    let machine = machine("stop");
-    let guest = machine.boot().unwrap();
+    let guest = boot("stop");
     bring_up(&guest, 1500);
     let listen = address("192.0.2.2:5000");
     let idle = guest

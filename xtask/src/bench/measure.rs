@@ -73,12 +73,12 @@ fn run(images: &Images, row: Transfer, window: u64, name: &str) -> Result<Measur
     if [scenario.tx, scenario.rx].into_iter().any(in_accelerator) {
         options = options
             .accelerator(Topology::Switch)
-            .accelerator_mib(ACCELERATOR_MIB);
+            .machine(|machine| machine.accelerator_memory_mib(ACCELERATOR_MIB));
     }
     if scenario.wire.is_some() {
         options = options.two_wires();
     }
-    let bed = options.boot_images(images.clone(), name).map_err(error)?;
+    let bed = options.boot_images(images, name).map_err(error)?;
     if scenario.driver == Driver::Rigb {
         // One vector does everything, as with the one queue of igb.
         for station in bed.stations() {

@@ -51,7 +51,7 @@ pub(crate) fn measure(images: &Images) -> Result<Measurement> {
         .counted()
         .mtu(MTU)
         .header_split()
-        .boot_images(images.clone(), "bench-restart")
+        .boot_images(images, "bench-restart")
         .map_err(error)?;
     bed.set_receive_ring(bed.local, RING).map_err(error)?;
 

@@ -72,7 +72,7 @@ pub(super) fn run(images: Images, stages: &mut Vec<Stage>) -> Result<Compared> {
         .mtu(MTU)
         .header_split()
         .accelerator(Topology::Switch)
-        .boot_images(images, "run-counted")
+        .boot_images(&images, "run-counted")
         .map_err(error)?;
     bed.steer(bed.local, &[QUEUE]).map_err(error)?;
     stages.push(stage.done("the same with one processor, whose loads and stores are counted"));

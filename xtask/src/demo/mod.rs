@@ -58,7 +58,7 @@ pub(crate) fn run(images: Images) -> Result<Report> {
         Memory::Udmabuf
     };
     let stage = Timer::begin("boot", "two NICs on one wire, driver loaded");
-    let bed = options.boot_images(images.clone(), "run").map_err(error)?;
+    let bed = options.boot_images(&images, "run").map_err(error)?;
     let hypervisor = bed.guest.hypervisor();
     stages.push(stage.done(&format!(
         "Linux {kernel_release} in QEMU {qemu_version} ({hypervisor})"

@@ -90,7 +90,7 @@ fn in_guest(
     work: impl FnOnce(&Lab) -> Result<u8>,
 ) -> Result<u8> {
     let running = Running::create(setup.name.as_deref(), command)?;
-    let lab = Lab::boot(setup, images, &running)?;
+    let lab = Lab::boot(setup, &images, &running)?;
     let bed = &lab.bed;
     let status = visitors::with(&lab, setup, &running, || {
         eprintln!("{}", environment::summary(&running.name(), setup, &lab));

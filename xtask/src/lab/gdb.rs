@@ -59,10 +59,12 @@ pub(super) fn attach(options: Options, images: &Images, running: &Running) -> Re
         "unix:{},server=on,wait=off",
         socket.to_string_lossy().replace(',', ",,")
     );
-    Ok(options
-        .qemu_argument("-gdb")
-        .qemu_argument(&stub)
-        .qemu_argument("-S")
-        .kernel_parameter("nokaslr")
-        .call_timeout(AS_LONG_AS_IT_TAKES))
+    Ok(options.machine(|machine| {
+        machine
+            .qemu_argument("-gdb")
+            .qemu_argument(&stub)
+            .qemu_argument("-S")
+            .kernel_parameter("nokaslr")
+            .call_timeout(AS_LONG_AS_IT_TAKES)
+    }))
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use cases::Testbed;
 use protocol::Ns;
 use protocol::program::{MountRoot, RootSource, Share};
-use vm::{Cables, Export, Guest, Images, Topology};
+use vm::{Cables, Export, Guest, Images, Machine, Topology};
 
 use super::gdb;
 use super::running::Running;
@@ -26,13 +26,13 @@ pub(super) struct Lab {
 
 impl Lab {
     /// Boots what the user wants.
-    pub(super) fn boot(setup: &Setup, images: Images, running: &Running) -> Result<Self> {
+    pub(super) fn boot(setup: &Setup, images: &Images, running: &Running) -> Result<Self> {
         let mut options = options(setup)?;
-        if setup.gdb {
-            options = gdb::attach(options, &images, running)?;
-        }
         if setup.counted {
             options = options.counted();
+        }
+        if setup.gdb {
+            options = gdb::attach(options, images, running)?;
         }
         let options = options.header_split();
         if setup.guests == 1 {
@@ -42,8 +42,7 @@ impl Lab {
         let [near, far] = Cables::lay(WIRES).context("laying cables")?;
         let peers = self::options(setup)?.cables(far);
         thread::scope(|scope| {
-            let theirs = images.clone();
-            let peer = scope.spawn(|| boot(peers, setup, theirs, "lab-peer"));
+            let peer = scope.spawn(|| boot(peers, setup, images, "lab-peer"));
             let bed = boot(options.cables(near), setup, images, "lab");
             let peer = peer
                 .join()
@@ -78,24 +77,27 @@ impl Lab {
 fn options(setup: &Setup) -> Result<cases::Options> {
     let mut options = Testbed::options()
         .cpus(setup.cpus)
-        .memory_mib(setup.memory)
         .mtu(9000)
         .control_wire()
-        // No tunnel, bond or dummy interfaces by default.
-        .kernel_parameter("fb_tunnels=none bonding.max_bonds=0 dummy.numdummies=0")
-        .accelerator(Topology::Switch)
-        .export(Export {
-            tag: HOST.to_owned(),
-            path: PathBuf::from("/"),
-            writable: false,
-        });
-    for (share, path) in shares(setup)? {
-        options = options.export(Export {
-            tag: share.tag,
-            path,
-            writable: true,
-        });
-    }
+        .accelerator(Topology::Switch);
+    let own = shares(setup)?.into_iter().map(|(share, path)| Export {
+        tag: share.tag,
+        path,
+        writable: true,
+    });
+    let host = Export {
+        tag: HOST.to_owned(),
+        path: PathBuf::from("/"),
+        writable: false,
+    };
+    options = options.machine(|machine| {
+        let machine = machine
+            .memory_mib(setup.memory)
+            // No tunnel, bond or dummy interfaces by default.
+            .kernel_parameter("fb_tunnels=none bonding.max_bonds=0 dummy.numdummies=0")
+            .export(host);
+        own.fold(machine, Machine::export)
+    });
     if setup.bare {
         options = options.bare();
     }
@@ -122,7 +124,7 @@ fn shares(setup: &Setup) -> Result<Vec<(Share, PathBuf)>> {
 }
 
 /// Boots a guest and makes the host's files its programs'.
-fn boot(options: cases::Options, setup: &Setup, images: Images, name: &str) -> Result<Testbed> {
+fn boot(options: cases::Options, setup: &Setup, images: &Images, name: &str) -> Result<Testbed> {
     let bed = options
         .boot_images(images, name)
         .map_err(failure::of_case)?;

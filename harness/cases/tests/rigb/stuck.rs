@@ -99,7 +99,7 @@ fn bar_address(bed: &Testbed, device: &str) -> Result<u32> {
 fn boot(name: &str) -> Result<Testbed> {
     let rom = Images::from_env()?.logs.join(format!("{name}.rom"));
     fs::write(&rom, stuck())?;
-    Testbed::options().rom(rom).boot(name)
+    Testbed::options().rom(&rom).boot(name)
 }
 
 /// Takes the interface down and up, and checks that it works.

@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::Guest;
 use crate::{
-    Cables, Error, Machine, Result,
+    Cables, Error, Images, Machine, Result,
     channel::{Channel, Silence},
     memory::Backing,
     process::Process,
@@ -32,14 +32,22 @@ use crate::{
 
 impl Guest {
     /// Starts QEMU and waits for the agent; or lets it go on from where an equal guest was then.
-    pub(crate) fn boot(machine: Machine, hypervisors: &[&str]) -> Result<Self> {
-        let span = tracing::info_span!("boot", name = machine.name);
+    pub(crate) fn boot(
+        machine: &Machine,
+        images: &Images,
+        name: &str,
+        hypervisors: &[&str],
+    ) -> Result<Self> {
+        let span = tracing::info_span!("boot", name);
         let _entered = span.enter();
-        let place = Place::of(&machine, hypervisors).filter(|place| !place.is_given_up());
+        let place = Place::of(machine, images, hypervisors).filter(|place| !place.is_given_up());
+        let start = |snapshot: Option<&Snapshot>| {
+            Started::start(machine, images, name, hypervisors, snapshot)
+        };
 
         if let Some((place, snapshot)) = place.as_ref().and_then(|p| Some((p, p.open()?))) {
-            let resumed = Started::start(&machine, hypervisors, Some(&snapshot))
-                .and_then(|started| started.resume(&machine, snapshot));
+            let resumed =
+                start(Some(&snapshot)).and_then(|started| started.resume(machine, snapshot));
             match resumed {
                 Err(error) if !is_of_the_host(&error) => {
                     tracing::warn!("no guest came of a snapshot, it boots: {error}");
@@ -48,7 +56,7 @@ impl Guest {
                 resumed => return resumed,
             }
         }
-        Started::start(&machine, hypervisors, None)?.wait(&machine, place)
+        start(None)?.wait(machine, place)
     }
 }
 
@@ -76,9 +84,15 @@ struct Started {
 }
 
 impl Started {
-    fn start(machine: &Machine, hypervisors: &[&str], snapshot: Option<&Snapshot>) -> Result<Self> {
+    fn start(
+        machine: &Machine,
+        images: &Images,
+        name: &str,
+        hypervisors: &[&str],
+        snapshot: Option<&Snapshot>,
+    ) -> Result<Self> {
         let start = Instant::now();
-        let run = RunDir::create(&machine.logs, &machine.name)?;
+        let run = RunDir::create(&images.logs, name)?;
         tracing::debug!(directory = %run.path().display(), "run directory");
         let unwritable = |error| Error::RunDirectory {
             path: run.path().to_owned(),
@@ -113,7 +127,6 @@ impl Started {
         let mut inherited = vec![guest_ram, guest_control.into(), guest_monitor.into()];
         inherited.extend(guest_accelerator);
         inherited.extend(cables);
-        let images = &machine.images;
         let Some((program, arguments)) = images.qemu.argv.split_first() else {
             return Err(Error::BadMachine(
                 "the manifest names no command for QEMU".to_owned(),
@@ -122,6 +135,7 @@ impl Started {
         let resumed = snapshot.is_some();
         let mut command = Command::new(program);
         command.args(arguments).envs(&images.qemu.env);
+        command.args(["-name", &format!("nobounce-{}", qemu::escape(name))]);
         command.args(qemu::arguments(
             machine,
             images,

@@ -17,12 +17,14 @@ use vm::{End, Guest, Images, Machine, Wire};
 pub(crate) const WIRE: Wire = Wire(0);
 const MODULES: [&str; 3] = ["i2c-core", "i2c-algo-bit", "igb"];
 
-/// A machine. Without anything to boot the test fails: it has not shown anything.
-pub(crate) fn machine(name: &str) -> Machine {
-    match Images::from_env() {
-        Ok(images) => Machine::new(images, name),
-        Err(error) => panic!("nothing to boot: {error}"),
-    }
+/// What to boot. Without it the test fails: it has not shown anything.
+pub(crate) fn images() -> Images {
+    Images::from_env().expect("something to boot")
+}
+
+/// Boots the usual machine.
+pub(crate) fn boot(name: &str) -> Guest {
+    Machine::new().boot(&images(), name).unwrap()
 }
 
 /// Loads igb, puts the peer's NIC into its namespace and gives both ends addresses.
