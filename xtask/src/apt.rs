@@ -14,6 +14,7 @@ use anyhow::{Context, Result, bail};
 use crate::cache::{self, Cache};
 use crate::cmd::{Cmd, on_path};
 use crate::distribution::Distribution;
+use crate::lock::Lock;
 use crate::project::Project;
 use crate::ui::Step;
 
@@ -51,7 +52,8 @@ pub(crate) struct Apt {
     suites: Suites,
     dir: PathBuf,
     log: PathBuf,
-    lists: OnceCell<()>,
+    /// Held once they are read: apt itself would not wait.
+    lists: OnceCell<Lock>,
 }
 
 impl Apt {
@@ -179,6 +181,7 @@ impl Apt {
         if self.lists.get().is_some() {
             return Ok(());
         }
+        let lock = Lock::hold(&self.dir.join("lock"), "Debian's package lists")?;
         step.detail("reading the package lists of Debian's newer suites");
         let distribution = Distribution::here();
         let Some(codename) = distribution.debian.as_ref().filter(|_| on_path("dpkg-deb")) else {
@@ -221,7 +224,7 @@ impl Apt {
             // A suite that can't be fetched is an error here, not a warning.
             .args(["--error-on=any"])
             .step(step, &self.log)?;
-        self.lists.set(()).ok();
+        self.lists.set(lock).ok();
         Ok(())
     }
 

@@ -3,24 +3,23 @@
 //! The user's cache: kernel source, kernel builds and tools, shared by all
 //! checkouts. What is in it is complete: things are made under `tmp` and
 //! renamed, except kernel builds, which carry a stamp (`kernel::build`).
+//! Several runs use it at once: who makes something has a lock on that.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, Write};
+use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
-use rustix::fs::{FlockOperation, flock, statvfs};
+use rustix::fs::statvfs;
 
-use crate::{program, ui};
+use crate::lock::{self, Lock};
 
 /// `$XDG_CACHE_HOME/nobounce`, or `~/.cache/nobounce`.
 pub(crate) struct Cache {
     dir: PathBuf,
-}
-
-/// Holds the lock of the cache: no other process builds in it.
-pub(crate) struct CacheLock {
-    _file: File,
+    /// This process's folder under `tmp`, which it has locked.
+    own: Mutex<Option<(PathBuf, File)>>,
 }
 
 impl Cache {
@@ -37,13 +36,13 @@ impl Cache {
                 dir.display()
             )
         })?;
-        Ok(Self { dir })
+        Ok(Self::at(dir))
     }
 
-    /// A cache in a folder of a test's.
-    #[cfg(test)]
+    /// The cache in this folder.
     pub(crate) fn at(dir: PathBuf) -> Self {
-        Self { dir }
+        let own = Mutex::default();
+        Self { dir, own }
     }
 
     /// The cache folder.
@@ -56,53 +55,23 @@ impl Cache {
         self.dir.join(name)
     }
 
-    /// Waits until no other run builds in the cache, then keeps others out.
-    /// Also removes what an interrupted run left in `tmp`.
+    /// Keeps the cache from being cleared.
     ///
     /// # Errors
     ///
-    /// When the lock file can't be opened or locked.
-    pub(crate) fn lock(&self) -> Result<CacheLock> {
-        let path = self.path("lock");
-        let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(&path)
-            .with_context(|| format!("can't open {}", path.display()))?;
-        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-            let mut holder = String::new();
-            file.read_to_string(&mut holder)?;
-            ui::note(&format!(
-                "waiting: the cache is in use by {}",
-                if holder.is_empty() {
-                    "another run"
-                } else {
-                    &holder
-                }
-            ));
-            // A signal may interrupt the wait without ending it.
-            while let Err(e) = flock(&file, FlockOperation::LockExclusive) {
-                if e != rustix::io::Errno::INTR {
-                    return Err(e).context(format!("can't lock {}", path.display()));
-                }
-            }
-        }
-        file.set_len(0)?;
-        file.rewind()?;
-        let args: Vec<String> = std::env::args().skip(1).collect();
-        write!(
-            file,
-            "process {} (`{} {}` in {})",
-            std::process::id(),
-            program::name(),
-            args.join(" "),
-            std::env::current_dir().unwrap_or_default().display()
-        )?;
-        // What a program of a killed run still writes to goes the next time.
-        let _ = remove_dir(&self.path("tmp"));
-        Ok(CacheLock { _file: file })
+    /// When the lock can't be had.
+    pub(crate) fn keep(&self) -> Result<Lock> {
+        Lock::share(&self.path("lock"), "the cache")
+    }
+
+    /// Waits until no other run makes `name`, and keeps others from it.
+    ///
+    /// # Errors
+    ///
+    /// When the lock can't be had.
+    pub(crate) fn making(&self, name: &str) -> Result<Lock> {
+        let path = self.path("locks").join(name.replace('/', "-"));
+        Lock::hold(&path, name)
     }
 
     /// Returns `name` in the cache; where it isn't there yet, has `make` make
@@ -120,6 +89,10 @@ impl Cache {
         if place.is_dir() {
             return Ok(place);
         }
+        let _making = self.making(name)?;
+        if place.is_dir() {
+            return Ok(place);
+        }
         let work = self.scratch(&name.replace('/', "-"))?;
         make(&work)?;
         if let Some(parent) = place.parent() {
@@ -130,18 +103,43 @@ impl Cache {
         Ok(place)
     }
 
-    /// An empty folder that the next run removes. It is this process's own: a program that a killed
-    /// run left behind may go on writing to its.
+    /// An empty folder of this process's own, which a later run removes: a program that a killed run
+    /// left behind may go on writing to its.
     ///
     /// # Errors
     ///
     /// When it can't be created.
     pub(crate) fn scratch(&self, name: &str) -> Result<PathBuf> {
-        let own = self.path("tmp").join(std::process::id().to_string());
-        let work = own.join(name);
+        let work = self.own_folder()?.join(name);
         remove_dir(&work)?;
         fs::create_dir_all(&work).with_context(|| format!("can't create {}", work.display()))?;
         Ok(work)
+    }
+
+    /// This process's folder under `tmp`. The first time, what others left there goes, but for those
+    /// that still run.
+    fn own_folder(&self) -> Result<PathBuf> {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((path, _)) = &*own {
+            return Ok(path.clone());
+        }
+        // No other run takes a new folder for one that was left.
+        let _alone = self.making("tmp")?;
+        for left in self.list("tmp") {
+            if lock::try_folder(&left)?.is_some() {
+                // What a program still writes to goes the next time.
+                let _ = remove_dir(&left);
+            }
+        }
+        let process = std::process::id();
+        let path = (0..)
+            .map(|number| self.path("tmp").join(format!("{process}-{number}")))
+            .find(|path| !path.exists())
+            .context("no name is free")?;
+        fs::create_dir_all(&path).with_context(|| format!("can't create {}", path.display()))?;
+        let folder = lock::try_folder(&path)?.context("a new folder is locked")?;
+        *own = Some((path.clone(), folder));
+        Ok(path)
     }
 
     /// The folders directly under `name`, sorted.
@@ -177,12 +175,13 @@ impl Cache {
         Ok(())
     }
 
-    /// Removes the whole cache.
+    /// Removes the whole cache, when no other run uses it.
     ///
     /// # Errors
     ///
     /// When something in it can't be removed.
     pub(crate) fn clear(&self) -> Result<()> {
+        let _alone = Lock::hold(&self.path("lock"), "the cache")?;
         remove_dir(&self.dir)
     }
 }
@@ -264,30 +263,47 @@ mod tests {
     }
 
     #[test]
-    fn the_lock_is_exclusive_and_names_its_holder() {
-        let (_dir, cache) = cache();
-        let held = cache.lock().unwrap();
-        let other = File::open(cache.path("lock")).unwrap();
-        assert!(flock(&other, FlockOperation::NonBlockingLockExclusive).is_err());
-        let holder = fs::read_to_string(cache.path("lock")).unwrap();
-        assert!(holder.contains(&std::process::id().to_string()), "{holder}");
-        drop(held);
-        flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
+    fn of_two_runs_that_want_the_same_one_makes_it_and_the_other_waits() {
+        let (dir, cache) = cache();
+        let (begun, is_begun) = std::sync::mpsc::channel();
+        let (go_on, may_go_on) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|runs| {
+            let first = runs.spawn(move || {
+                cache.once("tools/x", |_| {
+                    begun.send(())?;
+                    Ok(may_go_on.recv()?)
+                })
+            });
+            is_begun.recv().unwrap();
+            let other = Cache::at(dir.path().to_path_buf());
+            // What others make does not wait for it.
+            other.once("tools/y", |_| Ok(())).unwrap();
+            let second = runs.spawn(move || other.once("tools/x", |_| panic!("made again")));
+            go_on.send(()).unwrap();
+            assert_eq!(
+                first.join().unwrap().unwrap(),
+                second.join().unwrap().unwrap()
+            );
+        });
     }
 
     #[test]
     fn what_a_killed_run_left_is_removed_and_does_not_get_in_the_way() {
         let (_dir, cache) = cache();
-        let left = cache.path("tmp").join("1").join("tools-x");
-        fs::create_dir_all(&left).unwrap();
-        fs::write(left.join("half"), "").unwrap();
-        drop(cache.lock().unwrap());
-        assert!(!left.exists());
-        // A process of that run that is still alive creates its folder again.
-        fs::create_dir_all(&left).unwrap();
-        fs::write(left.join("half"), "").unwrap();
-        let made = cache.once("tools/x", |_| Ok(())).unwrap();
-        assert_eq!(fs::read_dir(made).unwrap().count(), 0);
+        let left = cache.path("tmp/1-0");
+        fs::create_dir_all(left.join("tools-x")).unwrap();
+        let running = cache.path("tmp/2-0");
+        fs::create_dir_all(&running).unwrap();
+        let held = lock::try_folder(&running).unwrap();
+        assert!(held.is_some());
+        let made = cache.once("tools/x", |work| {
+            assert!(!left.exists(), "it is still there");
+            assert!(running.exists(), "it was taken from a run");
+            Ok(fs::write(work.join("whole"), "")?)
+        });
+        // A process of the killed run that is still alive creates its folder again.
+        fs::create_dir_all(left.join("tools-x")).unwrap();
+        assert_eq!(fs::read_dir(made.unwrap()).unwrap().count(), 1);
     }
 
     #[test]

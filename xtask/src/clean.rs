@@ -14,6 +14,7 @@ use crate::ui::Step;
 ///
 /// When something can't be removed.
 pub(crate) fn run(project: &Project, with_cache: bool) -> Result<()> {
+    let _lock = project.lock_target()?;
     let step = Step::begin("clean", "removing target/");
     cache::remove_dir(&project.target)?;
     let mut removed = project.target.display().to_string();

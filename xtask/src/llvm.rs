@@ -20,6 +20,7 @@ const PACKAGES: Packages = Packages {
     what: "clang",
     folder: "llvm",
     names: &["clang-22", "lld-22", "llvm-22"],
+    version: "22.",
     space: 800_000_000,
     not_needed: &[
         "etc",
@@ -82,23 +83,10 @@ impl Llvm {
 ///
 /// No apt, no network, no space: see [`Apt`]; a clang that doesn't run.
 pub(crate) fn prepare(project: &Project) -> Result<Llvm> {
-    let (prefix, suffix) = (format!("{MAJOR}."), tools_key());
-    let of_major = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with(&prefix) && name.ends_with(&suffix)
-    };
-    let have = project
-        .cache
-        .list(PACKAGES.folder)
-        .into_iter()
-        .rfind(of_major);
-    let root = match have {
-        Some(root) => root,
-        None => PACKAGES.fetch(project, &tools_key(), |work| {
-            remove_other_tools(&work.join(format!("usr/lib/llvm-{MAJOR}/bin")))?;
-            write_scripts(&work.join("bin"))
-        })?,
-    };
+    let root = PACKAGES.get(project, &tools_key(), |work| {
+        remove_other_tools(&work.join(format!("usr/lib/llvm-{MAJOR}/bin")))?;
+        write_scripts(&work.join("bin"))
+    })?;
     let version = PACKAGES.version(&root, "bin/clang")?;
     // The other lines name folders.
     let version = version.lines().next().unwrap_or_default().to_owned();

@@ -23,6 +23,7 @@ mod kernel;
 mod kselftest;
 mod lab;
 mod llvm;
+mod lock;
 mod manual;
 mod module;
 mod mutate;
@@ -250,7 +251,11 @@ fn run(cli: Cli) -> Result<u8> {
         new_driver::run(project, options)?;
         return Ok(0);
     }
-    let lock = project.cache.lock()?;
+    if let Command::Clean { cache } = cli.command {
+        clean::run(project, cache)?;
+        return Ok(0);
+    }
+    let lock = project.lock()?;
     match cli.command {
         Command::Setup => setup::run(project)?,
         Command::Source => made(&kernel::fetch(project)?.dir),
@@ -274,8 +279,9 @@ fn run(cli: Cli) -> Result<u8> {
             made(&guest::manifest_path(project));
         }
         Command::Run { json } => run::run(project, lock, json.as_deref())?,
-        // Above, as they may not need the cache.
-        Command::Doctor
+        // Above: they make nothing here.
+        Command::Clean { .. }
+        | Command::Doctor
         | Command::NewDriver(_)
         | Command::Exec(_)
         | Command::Shell(_)
@@ -290,7 +296,6 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Mutate(options) => mutate::run(project, lock, &options)?,
         Command::Check => check::run(project)?,
         Command::Doc => check::doc(project)?,
-        Command::Clean { cache } => clean::run(project, cache)?,
     }
     Ok(0)
 }

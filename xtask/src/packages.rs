@@ -261,6 +261,8 @@ fn get(project: &Project, lacks: &Missing) -> Result<()> {
         let text = lacks.way_out(&distribution)?;
         bail!("{}", distribution.with_container(text));
     }
+    // apt would not wait for another run.
+    let _lock = project.cache.making("packages")?;
     let step = Step::begin("packages", "looking for what is missing");
     let root = rustix::process::geteuid().is_root();
     let mut missing = lacks.packages(Manager::Apt);

@@ -16,6 +16,7 @@ const PACKAGES: Packages = Packages {
     what: "pahole",
     folder: "pahole",
     names: &["dwarves"],
+    version: "",
     space: 50_000_000,
     not_needed: &["etc", "usr/libexec", "usr/share", "var"],
 };
@@ -36,10 +37,7 @@ pub(crate) struct Pahole {
 ///
 /// No apt, no network, no space: see [`Apt`]; a pahole that doesn't run.
 pub(crate) fn prepare(project: &Project) -> Result<Pahole> {
-    let root = match project.cache.list(PACKAGES.folder).pop() {
-        Some(root) => root,
-        None => PACKAGES.fetch(project, "", |work| write_script(&work.join(SCRIPT)))?,
-    };
+    let root = PACKAGES.get(project, "", |work| write_script(&work.join(SCRIPT)))?;
     let version = PACKAGES.version(&root, SCRIPT)?;
     Ok(Pahole {
         program: root.join(SCRIPT),

@@ -10,6 +10,7 @@ use crate::cache::Cache;
 use crate::cmd::{self, Cmd};
 use crate::hash;
 use crate::kernel::args::KernelArgs;
+use crate::lock::Lock;
 use crate::program;
 
 /// The folder of this package when it was built.
@@ -26,6 +27,12 @@ pub(crate) struct Project {
     pub(crate) cache: Cache,
     /// The kernel that was asked for on the command line or in the environment.
     pub(crate) kernel: KernelArgs,
+}
+
+/// While this is held, no other run makes anything in the target folder, nor clears the cache.
+pub(crate) struct Locked {
+    _target: Lock,
+    _cache: Lock,
 }
 
 impl Project {
@@ -50,6 +57,28 @@ impl Project {
         std::fs::create_dir_all(&logs)
             .with_context(|| format!("can't create {}", logs.display()))?;
         Ok(project)
+    }
+
+    /// Waits until no other run makes anything in the target folder.
+    ///
+    /// # Errors
+    ///
+    /// When a lock can't be had.
+    pub(crate) fn lock(&self) -> Result<Locked> {
+        Ok(Locked {
+            _target: self.lock_target()?,
+            _cache: self.cache.keep()?,
+        })
+    }
+
+    /// As [`Self::lock`], without the cache.
+    ///
+    /// # Errors
+    ///
+    /// When the lock can't be had.
+    pub(crate) fn lock_target(&self) -> Result<Lock> {
+        let what = self.target.display().to_string();
+        Lock::hold(&self.target.join("nobounce/lock"), &what)
     }
 
     /// A file or folder that is made for the kernel in question.

@@ -25,6 +25,7 @@ const PACKAGES: Packages = Packages {
     what: "QEMU",
     folder: "qemu",
     names: &["qemu-system-x86"],
+    version: "",
     space: 400_000_000,
     not_needed: &[
         "usr/share/doc",
@@ -52,7 +53,7 @@ pub(crate) fn prepare(project: &Project) -> Result<QemuCommand> {
     match find(project)? {
         Some(qemu) => Ok(qemu),
         None => {
-            let root = PACKAGES.fetch(project, "", |work| check(unpacked(work)).map(drop))?;
+            let root = PACKAGES.get(project, "", |work| check(unpacked(work)).map(drop))?;
             check(unpacked(&root))
         }
     }
@@ -74,13 +75,13 @@ pub(crate) fn find(project: &Project) -> Result<Option<QemuCommand>> {
     if on_path(PROGRAM) {
         match check(plain(PROGRAM)) {
             Ok(qemu) => return Ok(Some(qemu)),
-            Err(error) if project.cache.list(PACKAGES.folder).is_empty() => {
+            Err(error) if PACKAGES.find(&project.cache, "").is_none() => {
                 ui::note(&format!("the system's QEMU isn't used: {error:#}"));
             }
             Err(_) => {}
         }
     }
-    let Some(root) = project.cache.list(PACKAGES.folder).pop() else {
+    let Some(root) = PACKAGES.find(&project.cache, "") else {
         return Ok(None);
     };
     check(unpacked(&root))

@@ -7,8 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::cache::CacheLock;
-use crate::project::Project;
+use crate::project::{Locked, Project};
 use crate::{demo, guest};
 
 /// Prepares the guest, boots it and runs the demonstration.
@@ -16,7 +15,7 @@ use crate::{demo, guest};
 /// # Errors
 ///
 /// Those of the preparation, and when the demonstration does not hold.
-pub(crate) fn run(project: &Project, lock: CacheLock, json: Option<&Path>) -> Result<()> {
+pub(crate) fn run(project: &Project, lock: Locked, json: Option<&Path>) -> Result<()> {
     let images = guest::prepare(project)?;
     // A guest only reads what is in the cache.
     drop(lock);

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::apt::Apt;
+use crate::cache::Cache;
 use crate::cmd::Cmd;
 use crate::program;
 use crate::project::Project;
@@ -26,8 +27,10 @@ pub(crate) struct Packages {
     pub(crate) what: &'static str,
     /// The folder in the cache, with one in it for each version.
     pub(crate) folder: &'static str,
-    /// Their names. The version is that of the first.
+    /// Their names. The version is the first's.
     pub(crate) names: &'static [&'static str],
+    /// What the version starts with.
+    pub(crate) version: &'static str,
     /// How much is unpacked, in bytes.
     pub(crate) space: u64,
     /// What is removed of it: files and folders.
@@ -35,18 +38,34 @@ pub(crate) struct Packages {
 }
 
 impl Packages {
-    /// Unpacks the newest that Debian offers, and has `finish` do the rest, in a folder whose name is
-    /// the version and `key`. Returns the folder.
+    /// The folder in the cache with the newest, whose name is the version and `key`.
+    pub(crate) fn find(&self, cache: &Cache, key: &str) -> Option<PathBuf> {
+        let suits = |folder: &PathBuf| {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(self.version) && name.ends_with(key)
+        };
+        cache.list(self.folder).into_iter().rfind(suits)
+    }
+
+    /// The same, or else unpacks the newest that Debian offers, and has `finish` do the rest.
     ///
     /// # Errors
     ///
     /// No apt, no network, no space: see [`Apt`]; what `finish` returns.
-    pub(crate) fn fetch(
+    pub(crate) fn get(
         &self,
         project: &Project,
         key: &str,
         finish: impl FnOnce(&Path) -> Result<()>,
     ) -> Result<PathBuf> {
+        let have = || self.find(&project.cache, key);
+        if let Some(root) = have() {
+            return Ok(root);
+        }
+        let _making = project.cache.making(self.folder)?;
+        if let Some(root) = have() {
+            return Ok(root);
+        }
         project.cache.require_space(self.space, self.what)?;
         let step = Step::begin(
             self.folder,

@@ -21,11 +21,10 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use vm::Images;
 
-use crate::cache::CacheLock;
 use crate::document;
 use crate::guest;
 use crate::kernel::Flavour;
-use crate::project::Project;
+use crate::project::{Locked, Project};
 use crate::ui::{self, Step};
 use figures::Figure;
 use measure::Measurement;
@@ -96,7 +95,7 @@ pub(crate) struct Options {
 /// # Errors
 ///
 /// Those of the preparation, and when a row cannot be measured.
-pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Result<()> {
+pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<()> {
     if let Some(from) = &options.from {
         let figures = check::read(from)?;
         return show(
@@ -192,7 +191,7 @@ fn show(project: &Project, figures: &[Figure], options: &Options, versions: &str
 /// # Errors
 ///
 /// Those of [`run`], and when a figure got worse.
-pub(crate) fn compare(project: &Project, lock: CacheLock) -> Result<()> {
+pub(crate) fn compare(project: &Project, lock: Locked) -> Result<()> {
     let old = check::read(&check::committed(project))?;
     let bench = Bench::prepare(project, lock)?;
     let mut rows = scenario::rows(Extent::Quick, Flavour::Plain);
@@ -233,7 +232,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn prepare(project: &Project, lock: CacheLock) -> Result<Self> {
+    fn prepare(project: &Project, lock: Locked) -> Result<Self> {
         let images = guest::prepare(project)?;
         // A guest only reads what is in the cache.
         drop(lock);

@@ -4,12 +4,10 @@
 //! into it. A build folder can't be moved, so it is made in place: a stamp,
 //! written last, says that it is whole; without one make goes on where it was.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
 
 use super::built::Kernel;
@@ -18,9 +16,10 @@ use super::flavour::Flavour;
 use super::toolchain::Toolchain;
 use super::{progress, tree};
 use crate::hash;
+use crate::lock::Lock;
 use crate::project::Project;
 use crate::tools::{self, Rustc};
-use crate::ui::{self, Step};
+use crate::ui::Step;
 
 /// Changes when the way of building does, so that old builds aren't taken.
 const RECIPE: &str = "1";
@@ -114,7 +113,12 @@ pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Re
         Some(version) => version.to_owned(),
         None => tree::source_version(source)?,
     };
-    let _occupied = occupy(&folder)?;
+    // What a killed run left running here, such as compilers, has it as long as they live.
+    let what = format!("the kernel in {}", folder.display());
+    let _lock = Lock::hold(&folder.join(".occupied"), &what)?.inherited()?;
+    if fixed.is_some() && is_whole(&folder) {
+        return tree::describe(&folder, Config::read(&folder.join(".config"))?, toolchain);
+    }
     let before = commands(&folder);
     let step = Step::begin("kernel", &format!("configuring Linux {version}"));
     let stamp_path = folder.join(".complete");
@@ -161,23 +165,6 @@ pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Re
     let kernel = tree::describe(&folder, config, toolchain)?;
     step.done(&format!("Linux {} in {}", kernel.release, folder.display()));
     Ok(kernel)
-}
-
-/// Waits until what a killed run left running in `folder` has ended: its compilers may outlive its
-/// make. Those of this run inherit the lock that is returned.
-fn occupy(folder: &Path) -> Result<File> {
-    let path = folder.join(".occupied");
-    let file = File::create(&path).with_context(|| format!("can't create {}", path.display()))?;
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        ui::note("waiting for the last compilers of a build that was killed");
-        while let Err(error) = flock(&file, FlockOperation::LockExclusive) {
-            if error != Errno::INTR {
-                return Err(error).context(format!("can't lock {}", path.display()));
-            }
-        }
-    }
-    fcntl_setfd(&file, FdFlags::empty())?;
-    Ok(file)
 }
 
 /// About how many objects an interrupted build has made: Kbuild leaves a
@@ -302,25 +289,6 @@ mod tests {
         write_stamp(&folder, "7.3.4").unwrap();
         fs::remove_file(folder.join("arch/x86/boot/bzImage")).unwrap();
         assert!(!is_whole(&folder), "a missing file was taken");
-    }
-
-    #[test]
-    fn a_folder_is_occupied_as_long_as_a_compiler_of_a_killed_run_works_in_it() {
-        let (_dir, folder) = built();
-        let held = occupy(&folder).unwrap();
-        let mut compiler = std::process::Command::new("sleep")
-            .arg("1000")
-            .spawn()
-            .unwrap();
-        // What being killed does to the run's own.
-        drop(held);
-        let other = File::open(folder.join(".occupied")).unwrap();
-        let early = flock(&other, FlockOperation::NonBlockingLockExclusive);
-        compiler.kill().unwrap();
-        compiler.wait().unwrap();
-        assert!(early.is_err(), "the folder was given away under a compiler");
-        drop(other);
-        occupy(&folder).unwrap();
     }
 
     #[test]

@@ -37,11 +37,17 @@ pub(crate) fn fetch(project: &Project) -> Result<Source> {
     // Debian's package: `/usr/src/<name>.tar.xz` with a folder of the same name.
     let name = format!("linux-source-{}", version.unwrap_or(VERSION));
     let prefix = format!("{name}_");
-    let have = project.cache.list("source").into_iter().find_map(|dir| {
-        let version = dir.file_name()?.to_str()?.strip_prefix(&prefix)?.to_owned();
-        Some(Source { dir, version })
-    });
-    if let Some(source) = have {
+    let have = || {
+        project.cache.list("source").into_iter().find_map(|dir| {
+            let version = dir.file_name()?.to_str()?.strip_prefix(&prefix)?.to_owned();
+            Some(Source { dir, version })
+        })
+    };
+    if let Some(source) = have() {
+        return Ok(source);
+    }
+    let _making = project.cache.making(&name)?;
+    if let Some(source) = have() {
         return Ok(source);
     }
     project.cache.require_space(SPACE, "the kernel source")?;

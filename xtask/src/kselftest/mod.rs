@@ -14,10 +14,9 @@ use clap::{Args, ValueEnum};
 use kselftest::{Outcome, Test, read};
 use vm::Images;
 
-use crate::cache::CacheLock;
 use crate::document;
 use crate::guest;
-use crate::project::Project;
+use crate::project::{Locked, Project};
 use crate::ui::Step;
 
 /// What to run and where to write it.
@@ -64,7 +63,7 @@ impl From<DriverName> for Driver {
 /// # Errors
 ///
 /// Those of the preparation, and when a sub-case does not pass that is said to.
-pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Result<()> {
+pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<()> {
     let tests = kselftest::choose(&options.tests, options.all || options.document)?;
     // Before its results make the tree a changed one.
     let commit = document::commit(project);

@@ -49,6 +49,6 @@ pub(crate) fn images(kernel: KernelArgs) -> Result<Images> {
         ..kernel
     })?;
     // Only while something is made: the guest only reads what is in the cache.
-    let _lock = project.cache.lock()?;
+    let _lock = project.lock()?;
     guest::prepare_lab(&project)
 }

@@ -14,9 +14,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::cache::CacheLock;
 use crate::document;
-use crate::project::Project;
+use crate::project::{Locked, Project};
 use crate::ui;
 
 use list::Mutation;
@@ -53,7 +52,7 @@ pub(crate) struct Options {
 ///
 /// Those of the preparation, when a test fails without any mutation, and when a mutation cannot be
 /// compiled or is not caught.
-pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Result<()> {
+pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<()> {
     let begun = Instant::now();
     let list = list::read(&project.root)?;
     let chosen: Vec<_> = list.iter().filter(|m| m.has(&options.words)).collect();

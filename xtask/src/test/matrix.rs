@@ -11,10 +11,9 @@ use anyhow::{Context, Result, bail};
 use super::part;
 use super::skipped::{Counts, Skipped};
 use super::threads::{THREADS, threads};
-use crate::cache::CacheLock;
 use crate::cmd::Cmd;
 use crate::kernel::{KernelArgs, OfSeveral};
-use crate::project::Project;
+use crate::project::{Locked, Project};
 use crate::{guest, tools, ui};
 
 /// The nextest profile of `.config/nextest.toml`.
@@ -34,7 +33,7 @@ struct Row {
 /// When a case fails, or a kernel lacks what the driver needs.
 pub(super) fn run(
     project: &Project,
-    lock: CacheLock,
+    lock: Locked,
     kernels: &[String],
     filters: &[String],
 ) -> Result<()> {

@@ -15,10 +15,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::cache::CacheLock;
 use crate::cmd::Cmd;
 use crate::kernel::{self, Flavour, KernelArgs};
-use crate::project::Project;
+use crate::project::{Locked, Project};
 use crate::{guest, packages, tools, ui};
 
 use self::retries::Retries;
@@ -86,7 +85,7 @@ impl Options {
 /// # Errors
 ///
 /// When a test fails or passes only on a retry, none matches, or the guest can't be prepared.
-pub(crate) fn run(project: &Project, lock: CacheLock, options: &Options) -> Result<()> {
+pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<()> {
     let flavour = project.kernel.flavour();
     if !options.kernels.is_empty() {
         return matrix::run(project, lock, &options.kernels, &options.chosen());
