@@ -3,9 +3,7 @@
 //! Packages of the machine itself: finds out what is missing without asking a package manager, and
 //! installs Debian's where the user may do that.
 
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::{fs, iter};
+mod needed;
 
 use anyhow::{Context, Result, bail};
 
@@ -15,127 +13,7 @@ use crate::project::Project;
 use crate::tools::{self, MIN_LIBCLANG};
 use crate::ui::{self, Step};
 
-/// How to see that a package isn't needed.
-enum Probe {
-    /// A program on PATH.
-    Program(&'static str),
-    /// A header file.
-    Header(&'static str),
-    /// A library to link statically with, in whatever folder libraries are in.
-    Archive(&'static str),
-    /// A package of the distribution's Python.
-    Python(&'static str),
-}
-
-/// Something that is needed, and each manager's package that has it.
-struct Need(Probe, Names);
-
-/// A package's name for each of [`Manager::ALL`].
-type Names = [&'static str; Manager::ALL.len()];
-
-/// What a kernel build with Rust, a static guest binary and the recipes need.
-const NEEDED: &[Need] = &[
-    Need(Probe::Program("gcc"), ["gcc"; 4]),
-    Need(
-        Probe::Header("/usr/include/stdio.h"),
-        ["libc6-dev", "glibc-devel", "glibc", "glibc-devel"],
-    ),
-    Need(
-        Probe::Archive("libc.a"),
-        ["libc6-dev", "glibc-static", "glibc", "glibc-devel-static"],
-    ),
-    Need(Probe::Program("make"), ["make"; 4]),
-    Need(Probe::Program("flex"), ["flex"; 4]),
-    Need(Probe::Program("bison"), ["bison"; 4]),
-    Need(Probe::Program("bc"), ["bc"; 4]),
-    Need(Probe::Program("xz"), ["xz-utils", "xz", "xz", "xz"]),
-    Need(
-        Probe::Program("python3"),
-        ["python3", "python3", "python", "python3"],
-    ),
-    Need(
-        Probe::Header("/usr/include/libelf.h"),
-        [
-            "libelf-dev",
-            "elfutils-libelf-devel",
-            "libelf",
-            "libelf-devel",
-        ],
-    ),
-    Need(
-        Probe::Header("/usr/include/openssl/opensslv.h"),
-        ["libssl-dev", "openssl-devel", "openssl", "libopenssl-devel"],
-    ),
-];
-
-/// What tests run that users of the lab may run, too.
-const NEEDED_BY_TESTS: &[Need] = &[
-    Need(Probe::Program("gdb"), ["gdb"; 4]),
-    Need(Probe::Program("kmod"), ["kmod"; 4]),
-    Need(Probe::Program("trace-cmd"), ["trace-cmd"; 4]),
-    Need(
-        Probe::Program("ip"),
-        ["iproute2", "iproute", "iproute2", "iproute2"],
-    ),
-    Need(Probe::Program("curl"), ["curl"; 4]),
-    Need(Probe::Program("ethtool"), ["ethtool"; 4]),
-    Need(
-        Probe::Program("iperf3"),
-        ["iperf3", "iperf3", "iperf3", "iperf"],
-    ),
-    Need(
-        Probe::Program("perf"),
-        ["linux-perf", "perf", "perf", "perf"],
-    ),
-    Need(
-        Probe::Python("yaml"),
-        [
-            "python3-yaml",
-            "python3-pyyaml",
-            "python-yaml",
-            "python3-PyYAML",
-        ],
-    ),
-    Need(
-        Probe::Python("jsonschema"),
-        [
-            "python3-jsonschema",
-            "python3-jsonschema",
-            "python-jsonschema",
-            "python3-jsonschema",
-        ],
-    ),
-];
-
-/// The packages that have libclang; Debian's is named by its version.
-const LIBCLANG: Names = ["", "clang-libs", "clang", "libclang13"];
-
-/// Folders of libraries.
-const LIBRARIES: [&str; 3] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"];
-
-impl Probe {
-    fn found(&self) -> bool {
-        match self {
-            Self::Program(name) => on_path(name),
-            Self::Header(path) => Path::new(path).is_file(),
-            Self::Archive(name) => LIBRARIES
-                .iter()
-                .any(|folder| Path::new(folder).join(name).is_file()),
-            Self::Python(name) => python_folders().any(|folder| folder.join(name).is_dir()),
-        }
-    }
-}
-
-/// Folders of the distribution's Python packages: Debian has one, others have one a version.
-fn python_folders() -> impl Iterator<Item = PathBuf> {
-    let versions = ["/usr/lib", "/usr/lib64"]
-        .into_iter()
-        .filter_map(|folder| fs::read_dir(folder).ok())
-        .flat_map(|entries| entries.flatten())
-        .filter(|entry| entry.file_name().as_bytes().starts_with(b"python3."))
-        .map(|entry| entry.path().join("site-packages"));
-    iter::once("/usr/lib/python3/dist-packages".into()).chain(versions)
-}
+use needed::{LIBCLANG, NEEDED, NEEDED_BY_TESTS, Need};
 
 /// What the machine lacks.
 pub(crate) struct Missing {
@@ -155,7 +33,7 @@ impl Missing {
     /// Those of `needs` that the machine lacks.
     fn among(needs: &'static [Need]) -> Self {
         Self {
-            needs: needs.iter().filter(|need| !need.0.found()).collect(),
+            needs: needs.iter().filter(|need| !need.is_there()).collect(),
             libclang: false,
         }
     }
@@ -168,7 +46,7 @@ impl Missing {
     /// Their packages' names, without apt's libclang.
     fn packages(&self, manager: Manager) -> Vec<String> {
         let column = manager as usize;
-        let mut names: Vec<_> = self.needs.iter().map(|need| need.1[column]).collect();
+        let mut names: Vec<_> = self.needs.iter().map(|need| need.names[column]).collect();
         if self.libclang && !LIBCLANG[column].is_empty() {
             names.push(LIBCLANG[column]);
         }
@@ -378,14 +256,6 @@ mod tests {
         assert!(text.contains("run this again"), "{text}");
     }
 
-    #[test]
-    fn what_a_machine_lacks_is_found_without_asking_apt() {
-        assert!(Probe::Program("sh").found());
-        assert!(!Probe::Program("no-such-program-here").found());
-        assert!(!Probe::Header("/usr/include/no/such.h").found());
-        assert!(!Probe::Archive("libno-such.a").found());
-    }
-
     /// A machine that lacks everything.
     fn nothing() -> Missing {
         Missing {
@@ -426,7 +296,7 @@ mod tests {
 
     #[test]
     fn the_container_has_what_is_needed() {
-        let file = include_str!("../../Containerfile");
+        let file = include_str!("../../../Containerfile");
         for package in nothing().packages(Manager::Apt) {
             let named = file
                 .split(|c: char| c.is_whitespace() || c == ';')
