@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `new-driver`: a network driver on `net` that builds and loads, to begin with.
+//! `new-driver`: a network driver on `net` that builds and loads, to begin with, and the description
+//! of its NIC for the cases.
 
 use std::fs;
 use std::path::Path;
@@ -13,6 +14,8 @@ use crate::project::Project;
 
 /// Where the checkout has it.
 const SKELETON: &str = "drivers/skeleton.rs.in";
+/// Where descriptions of NICs are.
+const NICS: &str = "harness/nics";
 
 /// What it is for.
 #[derive(Args)]
@@ -25,6 +28,9 @@ pub(crate) struct Options {
     /// The PCI device ID
     #[arg(long, default_value = "0x10c9", value_parser = device)]
     device: String,
+    /// QEMU's device for it, with properties if it has any
+    #[arg(long, value_name = "DEVICE", default_value = "igb")]
+    qemu_device: String,
     /// For the module's description
     #[arg(long, default_value = "")]
     author: String,
@@ -39,8 +45,11 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let name = &options.name;
     check_name(name)?;
     let folder = project.root.join("drivers").join(name);
-    if folder.exists() {
-        bail!("there is a {} already", folder.display());
+    let nic = project.root.join(NICS).join(format!("{name}.toml"));
+    for path in [&folder, &nic] {
+        if path.exists() {
+            bail!("there is a {} already", path.display());
+        }
     }
     let kbuild = project.root.join(KBUILD);
     let text = fs::read_to_string(&kbuild).with_context(|| cannot("read", &kbuild))?;
@@ -51,11 +60,15 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     fs::create_dir(&folder).with_context(|| cannot("make", &folder))?;
     fs::write(&source, filled_in(&skeleton, options)).with_context(|| cannot("write", &source))?;
     fs::write(&kbuild, added).with_context(|| cannot("write", &kbuild))?;
+    fs::write(&nic, description(options)).with_context(|| cannot("write", &nic))?;
     println!(
-        "{}\n\nIt is in Kbuild. To load it in a guest with two Intel 82576:\n\n  \
+        "{}\n{}\n\nIt is in Kbuild. To run the cases that it can pass, and to load it by hand:\n\n  \
+         nobounce test --nic {}\n  \
          nobounce exec --bare -- sh -c 'insmod {} && ip -br link'\n\n\
          What comes next: Documentation/porting.md",
         source.display(),
+        nic.display(),
+        nic.display(),
         project
             .target
             .join("nobounce/lab/module")
@@ -71,6 +84,18 @@ fn filled_in(skeleton: &str, options: &Options) -> String {
         .replace("@AUTHOR@", &options.author)
         .replace("@VENDOR@", &options.vendor)
         .replace("@DEVICE@", &options.device)
+}
+
+/// What the cases are told of its NIC.
+fn description(options: &Options) -> String {
+    let (name, device) = (&options.name, &options.qemu_device);
+    format!(
+        "# SPDX-License-Identifier: MIT OR Apache-2.0\n#\n\
+         # The NIC of drivers/{name}. See Documentation/porting.md, When it runs.\n\n\
+         name = \"{name}\"\nload = [\"{name}\"]\ndevice = \"{device}\"\nmax-mtu = 1500\n\
+         # Once frames pass: \"traffic\". harness/cases/src/nic.rs has the other words.\n\
+         can = []\n"
+    )
 }
 
 /// A module's name is a crate's, too.

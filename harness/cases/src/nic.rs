@@ -60,6 +60,8 @@ pub enum Ability {
     StandardStatistics,
     /// Timestamps and a clock of the device's.
     Timestamps,
+    /// Frames pass: all cases need it but for the first, which a driver that only probes passes.
+    Traffic,
     /// Whether UDP is segmented is found out by sending.
     UdpSegmentationProbe,
     /// It can be unplugged.

@@ -265,7 +265,10 @@ impl Options {
 
     /// Boots a guest with the images named by the environment, and brings both NICs up. The case
     /// must end with [`Testbed::finish`].
-    pub fn boot(self, name: &str) -> Result<Testbed> {
+    pub fn boot(mut self, name: &str) -> Result<Testbed> {
+        if !self.bare {
+            self = self.needs([Ability::Traffic]);
+        }
         if let Some(lacking) = Nic::from_env()?.lacks(&self.needs) {
             skip::skip(&lacking)?;
         }

@@ -122,14 +122,20 @@ impl Testbed {
         COUNT + nth.wrapping_mul(STEP) % COUNT
     }
 
-    /// Loads the driver, and waits for the interfaces that it registers.
-    pub fn load_driver(&self) -> Result {
+    /// Loads the driver, and what it needs before it.
+    pub fn load_modules(&self) -> Result {
         for name in &self.nic.load {
             self.guest.call(LoadModule {
                 name: name.clone(),
                 parameters: String::new(),
             })?;
         }
+        Ok(())
+    }
+
+    /// Loads the driver, and waits for the interfaces that it registers.
+    pub fn load_driver(&self) -> Result {
+        self.load_modules()?;
         for station in self.here(self.stations()) {
             self.take_in(station)?;
         }

@@ -3,7 +3,10 @@
 //! The driver is loaded and unloaded.
 
 use cases::{Ability, Family, Result, Testbed};
-use protocol::link::ListInterfaces;
+use protocol::{
+    Ns,
+    link::{ListInterfaces, SetUp},
+};
 
 const MIB: u64 = 1 << 20;
 
@@ -18,6 +21,32 @@ fn unload(bed: &Testbed) -> Result {
             "no interface is left: {left:?}"
         );
     }
+    Ok(())
+}
+
+#[test]
+fn the_drivers_interfaces_appear_come_up_go_down_and_are_gone_without_it() -> Result {
+    let bed = Testbed::options().bare().boot("module-first")?;
+    let ns = Ns::Local;
+    let interfaces = || -> Result<Vec<String>> {
+        let all = bed.guest.call(ListInterfaces { ns })?;
+        Ok(all.into_iter().map(|interface| interface.name).collect())
+    };
+    let before = interfaces()?;
+    for _ in 0..2 {
+        bed.load_modules()?;
+        let mut own = interfaces()?;
+        own.retain(|name| !before.contains(name));
+        assert_eq!(own.len(), 2, "one for each NIC of the machine: {own:?}");
+        for up in [true, false, true] {
+            for interface in own.clone() {
+                bed.guest.call(SetUp { ns, interface, up })?;
+            }
+        }
+        bed.unload_driver()?;
+        assert_eq!(interfaces()?, before);
+    }
+    bed.finish()?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::{assert_status, exec, stdout};
+use crate::{assert_status, exec, stderr, stdout};
 
 /// Runs the program in another checkout, as cargo would.
 fn nobounce(root: &Path, arguments: &[&str]) -> Output {
@@ -18,11 +18,12 @@ fn nobounce(root: &Path, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn a_new_driver_builds_loads_and_goes_up_and_down() {
+fn a_new_driver_builds_loads_goes_up_and_down_and_passes_its_first_case() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path();
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    for part in ["Kbuild", "drivers", "qemu"] {
+    fs::create_dir(root.join("harness")).unwrap();
+    for part in ["Kbuild", "drivers", "qemu", "harness/nics"] {
         let copied = Command::new("cp")
             .arg("-r")
             .args([here.join(part), root.join(part)])
@@ -53,4 +54,20 @@ fn a_new_driver_builds_loads_and_goes_up_and_down() {
         "{text}"
     );
     assert!(text.ends_with("\nlo\n"), "{text}");
+
+    // The cases are this checkout's, and build in it; the module is not.
+    assert_status(&nobounce(root, &["module"]), 0);
+    let nic = root.join("harness/nics/mynic.toml");
+    let module = root.join("target/nobounce/module/mynic.ko");
+    let described = fs::read_to_string(&nic).unwrap();
+    fs::write(&nic, format!("{described}modules = [{module:?}]\n")).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_nobounce"))
+        .args(["test", "--nic"])
+        .arg(&nic)
+        .output()
+        .unwrap();
+    assert_status(&output, 0);
+    let text = stdout(&output) + &stderr(&output);
+    assert!(text.contains("mynic lacks Traffic"), "{text}");
+    assert!(text.contains("mynic: ran 1 case, skipped "), "{text}");
 }

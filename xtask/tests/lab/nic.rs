@@ -14,7 +14,7 @@ load = ["i2c-core", "i2c-algo-bit", "of_a_user", "igb"]
 build = "."
 device = "igb"
 max-mtu = 1500
-can = []
+can = ["traffic"]
 "#;
 
 const MODULE: &str = r#"
