@@ -2,7 +2,7 @@
 
 //! Receives a TCP stream with `read` and copies it into a dma-buf.
 
-use std::{io::Read, net::TcpListener, sync::Arc};
+use std::{net::TcpListener, sync::Arc};
 
 use anyhow::Result;
 use devmem::{dmabuf::CpuAccess, memory::Memory};
@@ -10,7 +10,7 @@ use protocol::{Command, CopySink, Failure, JobId, tcp::SinkReport};
 
 use super::{
     job::{Control, Ready},
-    memory,
+    memory, receive,
     report::Meter,
     switch::Switch,
     tcp,
@@ -72,19 +72,13 @@ impl Sink {
         let Some(stream) = tcp::accept(listener, &self.switch, self.id)? else {
             return Ok(());
         };
-        let mut buffer = vec![0; BUFFER];
-        loop {
-            let length = (&*stream)
-                .read(&mut buffer)
-                .map_err(|error| failure::from_io("receiving", &error))?;
-            if length == 0 {
-                return Ok(());
-            }
-            self.copy(*bytes, &buffer[..length])
-                .map_err(|error| failure::from_error(&error.into()))?;
-            *bytes += length as u64;
+        let received = receive::copied(&stream, BUFFER, |piece| {
+            self.copy(*bytes, piece)?;
+            *bytes += piece.len() as u64;
             meter.passed(*bytes);
-        }
+            Ok(())
+        });
+        received.map_err(|error| failure::from_error(&error))
     }
 
     /// Copies a piece of the stream into the dma-buf, wrapping around at its end.

@@ -19,7 +19,7 @@ use super::{
     binding,
     held::{self, Held, Policy, Source},
     job::{Control, Ready, not_understood},
-    memory,
+    memory, receive,
     switch::Switch,
     tcp,
 };
@@ -161,17 +161,7 @@ impl Sink {
         let own = stream.try_clone();
         let own = own.map_err(|error| failure::from_io("duplicating the socket", &error))?;
         let mut receiver = Receiver::new(own);
-        let mut received = Received::default();
-        loop {
-            let result = receiver.receive_into(&mut received);
-            result
-                .context("receiving")
-                .and_then(|()| self.take_in(&received))
-                .map_err(failed)?;
-            if received.end_of_stream {
-                break;
-            }
-        }
+        receive::devmem(&mut receiver, |_, received| self.take_in(received)).map_err(failed)?;
         if !self.switch.stopped() {
             *end_of_stream = true;
             // The socket must stay open until all tokens are returned on it.

@@ -3,7 +3,6 @@
 //! Receives TCP streams as fast as it can, and marks a window of them.
 
 use std::{
-    io::Read,
     net::{TcpListener, TcpStream},
     sync::{Arc, Mutex},
     thread,
@@ -13,8 +12,8 @@ use anyhow::{Context, Result, anyhow, ensure};
 use devmem::{
     memory::Memory,
     netdev::RxBinding,
-    rx::{Capacity, Received, Receiver, Token},
-    zcrx::{Completion, Config, InterfaceQueue},
+    rx::{Capacity, Receiver, Token},
+    zcrx::{Config, InterfaceQueue},
 };
 use protocol::{Failure, JobId, MeasuredSink, measure::Path};
 
@@ -23,7 +22,7 @@ use super::{
     job::Ready,
     measured::{Copies, ensure_room},
     measured_window::Flows,
-    memory,
+    memory, receive,
     switch::Switch,
     tcp,
 };
@@ -182,21 +181,17 @@ fn in_threads(
 }
 
 fn receive_ordinary(
-    mut stream: &TcpStream,
+    stream: &TcpStream,
     read: usize,
     flows: &Flows,
     mut done: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    let mut buffer = vec![0; read];
-    loop {
-        flows.look()?;
-        let length = stream.read(&mut buffer).context("receiving")?;
-        if length == 0 {
-            return Ok(());
-        }
-        done(&buffer[..length])?;
-        flows.received(length as u64, 0);
-    }
+    flows.look()?;
+    receive::copied(stream, read, |piece| {
+        done(piece)?;
+        flows.received(piece.len() as u64, 0);
+        flows.look()
+    })
 }
 
 fn receive_devmem(
@@ -211,14 +206,9 @@ fn receive_devmem(
         pieces: PIECES,
     };
     let mut receiver = Receiver::with_capacity(stream, capacity);
-    let mut received = Received::default();
     let mut tokens: Vec<Token> = Vec::with_capacity(2 * PIECES);
-    loop {
-        flows.look()?;
-        receiver.receive_into(&mut received)?;
-        if received.end_of_stream {
-            return Ok(());
-        }
+    flows.look()?;
+    receive::devmem(&mut receiver, |receiver, received| {
         let kept = tokens.len();
         tokens.extend(received.tokens());
         flows.received(received.bytes(), tokens.len() - kept);
@@ -236,7 +226,8 @@ fn receive_devmem(
                 tokens.drain(..whole);
             }
         }
-    }
+        flows.look()
+    })
 }
 
 /// The kernel decides when and how much to receive: `batch` bytes are returned together.
@@ -250,36 +241,21 @@ fn receive_zcrx(
     for stream in streams {
         receiver.receive_from(stream)?;
     }
-    let mut left = streams.len();
-    let mut completions = Vec::new();
-    let mut kept = Vec::new();
     // Bytes received at the last return.
     let mut returned = 0;
-    loop {
-        flows.look()?;
-        receiver.wait(None, &mut completions)?;
-        let (mut bytes, before) = (0, kept.len());
-        for completion in completions.drain(..) {
-            match completion {
-                Completion::Fragment { fragment, .. } => {
-                    bytes += u64::from(fragment.len);
-                    kept.push(fragment);
-                }
-                Completion::Ended { error: None, .. } => left -= 1,
-                Completion::Ended {
-                    error: Some(error), ..
-                } => return Err(error).context("receiving"),
-            }
-        }
-        flows.received(bytes, kept.len() - before);
-        if left == 0 {
-            flows.astray(receiver.copied_bytes().unwrap_or_default());
-            return Ok(());
-        }
+    flows.look()?;
+    receive::zcrx(&mut receiver, streams.len(), None, |_, kept, old| {
+        let new = &kept[old..];
+        let bytes = new.iter().map(|fragment| u64::from(fragment.len)).sum();
+        flows.received(bytes, new.len());
         if flows.bytes() - returned >= batch as u64 {
             returned = flows.bytes();
-            let taken = refill.return_fragments(&kept)?;
+            let taken = refill.return_fragments(kept)?;
             kept.drain(..taken);
         }
-    }
+        flows.look()?;
+        Ok(true)
+    })?;
+    flows.astray(receiver.copied_bytes().unwrap_or_default());
+    Ok(())
 }

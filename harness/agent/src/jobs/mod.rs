@@ -18,6 +18,7 @@ mod memory;
 mod paced_wire;
 mod process;
 mod program;
+mod receive;
 mod report;
 mod restarts;
 mod switch;

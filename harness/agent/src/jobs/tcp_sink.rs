@@ -2,13 +2,14 @@
 
 //! Receives a TCP stream and checks it.
 
-use std::{io::Read, net::TcpListener, sync::Arc};
+use std::{net::TcpListener, sync::Arc};
 
 use anyhow::Result;
 use protocol::{JobId, TcpSink, tcp::SinkReport};
 
 use super::{
     job::Ready,
+    receive,
     report::{Checker, Meter},
     switch::Switch,
     tcp,
@@ -47,24 +48,15 @@ fn run(id: JobId, spec: &TcpSink, listener: Arc<TcpListener>, switch: &Switch) -
 
     let mut checker = Checker::new(spec.seed);
     let mut meter = Meter::new(id);
-    let mut buffer = vec![0; BUFFER];
-    loop {
-        match (&*stream).read(&mut buffer) {
-            Ok(0) => {
-                report.end_of_stream = !switch.stopped();
-                break;
-            }
-            Ok(length) => {
-                checker.check(report.bytes, &buffer[..length]);
-                report.bytes += length as u64;
-                meter.passed(report.bytes);
-            }
-            Err(_) if switch.stopped() => break,
-            Err(error) => {
-                report.error = Some(failure::from_io("receiving", &error));
-                break;
-            }
-        }
+    let received = receive::copied(&stream, BUFFER, |piece| {
+        checker.check(report.bytes, piece);
+        report.bytes += piece.len() as u64;
+        meter.passed(report.bytes);
+        Ok(())
+    });
+    if !switch.stopped() {
+        report.end_of_stream = received.is_ok();
+        report.error = received.err().map(|error| failure::from_error(&error));
     }
     report.mismatch = checker.mismatch();
     report.elapsed_ns = meter.elapsed_ns();
