@@ -23,8 +23,27 @@ MODULE_DESCRIPTION("of a user");
 MODULE_LICENSE("GPL");
 "#;
 
+/// Runs cases on the NIC in `dir`; returns what is printed.
+fn test(dir: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_nobounce"))
+        .args(["test", "--nic", "nic.toml"])
+        .args(arguments)
+        .current_dir(dir)
+        .output()
+        .unwrap();
+    assert_status(&output, 0);
+    stdout(&output) + &stderr(&output)
+}
+
+/// How many of the cases whose names have one of `words` ran in a part.
+fn ran(dir: &Path, part: &str, words: &[&str]) -> u32 {
+    let text = test(dir, &[&["--partition", part], words].concat());
+    let (_, count) = text.split_once("of-a-user: ran ").expect("a count");
+    count.split(' ').next().unwrap().parse().unwrap()
+}
+
 #[test]
-fn a_module_of_the_users_is_built_loaded_and_tested() {
+fn a_module_of_the_users_is_built_loaded_and_tested_also_in_parts() {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in [
         ("Kbuild", "obj-m := of_a_user.o\n"),
@@ -33,14 +52,8 @@ fn a_module_of_the_users_is_built_loaded_and_tested() {
     ] {
         fs::write(dir.path().join(name), text).unwrap();
     }
-    let output = Command::new(env!("CARGO_BIN_EXE_nobounce"))
-        .args(["test", "--nic", "nic.toml"])
-        .args(["unloads_and_loads_again_while_idle", "jumbo_frame"])
-        .current_dir(dir.path())
-        .output()
-        .unwrap();
-    assert_status(&output, 0);
-    let text = stdout(&output) + &stderr(&output);
+    let words = ["unloads_and_loads_again_while_idle", "jumbo_frame"];
+    let text = test(dir.path(), &words);
     assert!(text.contains("of-a-user has no MTU of 9000"), "{text}");
     assert!(text.contains("of-a-user: ran 1 case, skipped "), "{text}");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -50,4 +63,12 @@ fn a_module_of_the_users_is_built_loaded_and_tested() {
         junit.contains("<skipped message=\"of-a-user has no MTU"),
         "{junit}"
     );
+
+    // A part each for two machines.
+    let words = [
+        "the_drivers_interfaces",
+        "unloads_and_loads_again_while_idle",
+    ];
+    let parts = ["hash:1/2", "hash:2/2"].map(|part| ran(dir.path(), part, &words));
+    assert_eq!(parts.iter().sum::<u32>(), 2, "{parts:?}");
 }
