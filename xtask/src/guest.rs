@@ -3,8 +3,9 @@
 //! Everything that a virtual machine boots from, in one manifest: kernel,
 //! initramfs with agent and modules, QEMU, and a disk where there is one.
 
-use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::{fs, thread};
 
 use anyhow::{Context, Result, bail};
 use cases::Nic;
@@ -59,11 +60,24 @@ pub(crate) fn prepare_lab(project: &Project) -> Result<Images> {
 
 fn prepare_parts(project: &Project) -> Result<(Kernel, Images)> {
     packages::install_missing(project)?;
-    let kernel = kernel::prepare(project, Use::Guest)?;
+    // The kernel's build leaves a processor idle now and then.
+    let (kernel, others) = thread::scope(|scope| {
+        let others = scope.spawn(|| {
+            let agent = agent(project)?;
+            let qemu = qemu::prepare(project)?;
+            let counter = plugin::build(project, &qemu)?;
+            Ok((agent, qemu, counter))
+        });
+        let kernel = kernel::prepare(project, Use::Guest);
+        let others = others.join();
+        let others: Result<_> = others.unwrap_or_else(|panic| resume_unwind(panic));
+        (kernel, others)
+    });
+    let kernel = kernel?;
+    let (agent, qemu, counter) = others?;
     let ours = module::build(project, &kernel)?;
-    let initramfs = initramfs(project, &kernel, &ours)?;
-    let qemu = qemu::prepare(project)?;
-    let counter = plugin::build(project, &qemu)?;
+    let initramfs = project.out("initramfs.cpio");
+    pack(&initramfs, &agent, &kernel, &ours)?;
     let images = Images {
         counter: Some(counter),
         ..images(project, &kernel, &ours, initramfs, qemu)?

@@ -27,8 +27,8 @@ impl Lock {
         lock(&mut file, path, what, Exclusive)?;
         let args: Vec<String> = std::env::args().skip(1).collect();
         let holder = format!(
-            "process {} (`{} {}` in {})",
-            std::process::id(),
+            "{}(`{} {}` in {})",
+            this_process(),
             program::name(),
             args.join(" "),
             std::env::current_dir().unwrap_or_default().display()
@@ -74,6 +74,10 @@ pub(crate) fn try_folder(path: &Path) -> Result<Option<File>> {
     Ok(locked.then_some(folder))
 }
 
+fn this_process() -> String {
+    format!("process {} ", std::process::id())
+}
+
 enum Kind {
     Exclusive,
     Shared,
@@ -112,7 +116,10 @@ fn lock(file: &mut File, path: &Path, what: &str, kind: Kind) -> Result<()> {
     if holder.is_empty() {
         holder = "another run".to_owned();
     }
-    ui::note(&format!("waiting for {what}, which {holder} has"));
+    // Of what this very process does at the same time, nothing is said.
+    if !holder.starts_with(&this_process()) {
+        ui::note(&format!("waiting for {what}, which {holder} has"));
+    }
     // A signal may interrupt the wait without ending it.
     while let Err(error) = flock(&*file, wait) {
         if error != Errno::INTR {

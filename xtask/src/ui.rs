@@ -5,16 +5,19 @@
 
 use std::cell::{Cell, RefCell};
 use std::io::IsTerminal;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// How often a step speaks when its output isn't a terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 /// A step that took less says nothing where output is another's.
 const LONG: Duration = Duration::from_secs(2);
 static QUIET: AtomicBool = AtomicBool::new(false);
+/// The steps that run now: some are done at the same time.
+static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 /// How wide the name of a step is printed.
 const NAME_WIDTH: usize = 12;
 
@@ -37,7 +40,7 @@ impl Step {
         let bar = if plain {
             ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())
         } else {
-            ProgressBar::new_spinner()
+            BARS.add(ProgressBar::new_spinner())
         };
         bar.set_style(style("{spinner} {prefix:12} {elapsed} {wide_msg}"));
         bar.set_prefix(name);
@@ -98,11 +101,11 @@ impl Step {
         if QUIET.load(Ordering::Relaxed) && self.started.elapsed() < LONG {
             return;
         }
-        eprintln!(
+        say(&format!(
             "=> {:NAME_WIDTH$} {outcome} ({})",
             self.name,
             duration(self.started.elapsed())
-        );
+        ));
     }
 
     fn speak(&self) {
@@ -136,7 +139,12 @@ pub(crate) fn quieten() {
 
 /// A line that belongs to no step.
 pub(crate) fn note(text: &str) {
-    eprintln!("   {text}");
+    say(&format!("   {text}"));
+}
+
+/// A line above the bars of the steps that run.
+fn say(line: &str) {
+    BARS.suspend(|| eprintln!("{line}"));
 }
 
 fn style(template: &str) -> ProgressStyle {
