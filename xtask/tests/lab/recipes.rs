@@ -35,9 +35,9 @@ impl Terminal {
         for needle in needles {
             let mut blocks = PAGE.split("```").skip(1).step_by(2);
             let block = blocks.find(|block| block.contains(needle));
-            script += block.unwrap_or_else(|| panic!("no recipe has {needle}"));
+            let block = block.unwrap_or_else(|| panic!("no recipe has {needle}"));
+            script += &block.replace("/tmp/", &format!("{}/", self.tmp.path().display()));
         }
-        let script = script.replace("/tmp/", &format!("{}/", self.tmp.path().display()));
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let output = Command::new("bash")
             .args(["-c", &script])
