@@ -81,7 +81,7 @@ impl Llvm {
 ///
 /// # Errors
 ///
-/// No apt, no network, no space: see [`Apt`]; a clang that doesn't run.
+/// No apt, no network, no space: see [`Packages::get`]; a clang that doesn't run.
 pub(crate) fn prepare(project: &Project) -> Result<Llvm> {
     let root = PACKAGES.get(project, &tools_key(), |work| {
         remove_other_tools(&work.join(format!("usr/lib/llvm-{MAJOR}/bin")))?;

@@ -35,7 +35,7 @@ pub(crate) struct Pahole {
 ///
 /// # Errors
 ///
-/// No apt, no network, no space: see [`Apt`]; a pahole that doesn't run.
+/// No apt, no network, no space: see [`Packages::get`]; a pahole that doesn't run.
 pub(crate) fn prepare(project: &Project) -> Result<Pahole> {
     let root = PACKAGES.get(project, "", |work| write_script(&work.join(SCRIPT)))?;
     let version = PACKAGES.version(&root, SCRIPT)?;
