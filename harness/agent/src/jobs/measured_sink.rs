@@ -13,7 +13,7 @@ use devmem::{
     memory::Memory,
     netdev::RxBinding,
     rx::{Capacity, Receiver, Token},
-    zcrx::{Config, InterfaceQueue},
+    zcrx::{Completion, Config, InterfaceQueue},
 };
 use protocol::{Failure, JobId, MeasuredSink, measure::Path};
 
@@ -230,7 +230,8 @@ fn receive_devmem(
     })
 }
 
-/// The kernel decides when and how much to receive: `batch` bytes are returned together.
+/// The kernel decides when and how much to receive: `batch` bytes are returned together. A loop
+/// of its own, as the common one costs what is measured here.
 fn receive_zcrx(
     streams: &[Arc<TcpStream>],
     queue: InterfaceQueue,
@@ -241,21 +242,36 @@ fn receive_zcrx(
     for stream in streams {
         receiver.receive_from(stream)?;
     }
+    let mut left = streams.len();
+    let mut completions = Vec::new();
+    let mut kept = Vec::new();
     // Bytes received at the last return.
     let mut returned = 0;
-    flows.look()?;
-    receive::zcrx(&mut receiver, streams.len(), None, |_, kept, old| {
-        let new = &kept[old..];
-        let bytes = new.iter().map(|fragment| u64::from(fragment.len)).sum();
-        flows.received(bytes, new.len());
+    loop {
+        flows.look()?;
+        receiver.wait(None, &mut completions)?;
+        let (mut bytes, before) = (0, kept.len());
+        for completion in completions.drain(..) {
+            match completion {
+                Completion::Fragment { fragment, .. } => {
+                    bytes += u64::from(fragment.len);
+                    kept.push(fragment);
+                }
+                Completion::Ended { error: None, .. } => left -= 1,
+                Completion::Ended {
+                    error: Some(error), ..
+                } => return Err(error).context("receiving"),
+            }
+        }
+        flows.received(bytes, kept.len() - before);
+        if left == 0 {
+            flows.astray(receiver.copied_bytes().unwrap_or_default());
+            return Ok(());
+        }
         if flows.bytes() - returned >= batch as u64 {
             returned = flows.bytes();
-            let taken = refill.return_fragments(kept)?;
+            let taken = refill.return_fragments(&kept)?;
             kept.drain(..taken);
         }
-        flows.look()?;
-        Ok(true)
-    })?;
-    flows.astray(receiver.copied_bytes().unwrap_or_default());
-    Ok(())
+    }
 }
