@@ -64,6 +64,25 @@ impl Cache {
         Lock::share(&self.path("lock"), "the cache")
     }
 
+    /// Returns what `find` finds; where that is nothing, what `make` makes, unless another run makes
+    /// `name` meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// What `make` returns, or when the lock can't be had.
+    pub(crate) fn find_or_make<T>(
+        &self,
+        name: &str,
+        find: impl Fn() -> Option<T>,
+        make: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        if let Some(found) = find() {
+            return Ok(found);
+        }
+        let _making = self.making(name)?;
+        find().map_or_else(make, Ok)
+    }
+
     /// Waits until no other run makes `name`, and keeps others from it.
     ///
     /// # Errors
@@ -86,21 +105,17 @@ impl Cache {
         make: impl FnOnce(&Path) -> Result<()>,
     ) -> Result<PathBuf> {
         let place = self.path(name);
-        if place.is_dir() {
-            return Ok(place);
-        }
-        let _making = self.making(name)?;
-        if place.is_dir() {
-            return Ok(place);
-        }
-        let work = self.scratch(&name.replace('/', "-"))?;
-        make(&work)?;
-        if let Some(parent) = place.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        fs::rename(&work, &place)
-            .with_context(|| format!("can't move {} into place", place.display()))?;
-        Ok(place)
+        let find = || place.is_dir().then(|| place.clone());
+        self.find_or_make(name, find, || {
+            let work = self.scratch(&name.replace('/', "-"))?;
+            make(&work)?;
+            if let Some(parent) = place.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            fs::rename(&work, &place)
+                .with_context(|| format!("can't move {} into place", place.display()))?;
+            Ok(place.clone())
+        })
     }
 
     /// An empty folder of this process's own, which a later run removes: a program that a killed run

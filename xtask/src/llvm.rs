@@ -14,13 +14,22 @@ use crate::project::Project;
 use crate::unpacked::{LIBRARY, LOADER, Packages, write_program};
 
 /// LLVM's major version: the one that rustc is built on now.
-const MAJOR: &str = "22";
+macro_rules! major {
+    () => {
+        "22"
+    };
+}
+const MAJOR: &str = major!();
 /// Debian's packages: 120 MB, and what they unpack to.
 const PACKAGES: Packages = Packages {
     what: "clang",
     folder: "llvm",
-    names: &["clang-22", "lld-22", "llvm-22"],
-    version: "22.",
+    names: &[
+        concat!("clang-", major!()),
+        concat!("lld-", major!()),
+        concat!("llvm-", major!()),
+    ],
+    version: concat!(major!(), "."),
     space: 800_000_000,
     not_needed: &[
         "etc",

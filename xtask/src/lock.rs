@@ -63,7 +63,7 @@ impl Lock {
     }
 }
 
-/// The folder is locked, unless another process has.
+/// Locks a folder, unless another process has it locked.
 ///
 /// # Errors
 ///

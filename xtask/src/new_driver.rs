@@ -86,7 +86,7 @@ fn filled_in(skeleton: &str, options: &Options) -> String {
         .replace("@DEVICE@", &options.device)
 }
 
-/// What the cases are told of its NIC.
+/// The description of its NIC for the cases.
 fn description(options: &Options) -> String {
     let (name, device) = (&options.name, &options.qemu_device);
     format!(

@@ -58,14 +58,17 @@ impl Packages {
         key: &str,
         finish: impl FnOnce(&Path) -> Result<()>,
     ) -> Result<PathBuf> {
-        let have = || self.find(&project.cache, key);
-        if let Some(root) = have() {
-            return Ok(root);
-        }
-        let _making = project.cache.making(self.folder)?;
-        if let Some(root) = have() {
-            return Ok(root);
-        }
+        let find = || self.find(&project.cache, key);
+        let fetch = || self.fetch(project, key, finish);
+        project.cache.find_or_make(self.folder, find, fetch)
+    }
+
+    fn fetch(
+        &self,
+        project: &Project,
+        key: &str,
+        finish: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<PathBuf> {
         project.cache.require_space(self.space, self.what)?;
         let step = Step::begin(
             self.folder,

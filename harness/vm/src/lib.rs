@@ -2,11 +2,11 @@
 
 //! A guest in QEMU, seen from the host.
 //!
-//! [`Images`] says what to boot, [`Machine`] describes the hardware and boots them on it, [`Guest`] is the
-//! running guest: its agent answers typed requests and runs jobs, its RAM and its accelerator's
-//! memory ([`GuestMemory`]) can be read from outside and searched for what should not be there
-//! ([`traces`]), its kernel's log is scanned for complaints when it ends ([`Guest::finish`]). This crate knows how to run a guest and nothing about what is tested in
-//! it.
+//! [`Images`] says what to boot, [`Machine`] describes the hardware and boots them on it, [`Guest`]
+//! is the running guest: its agent answers typed requests and runs jobs, its RAM and its
+//! accelerator's memory ([`GuestMemory`]) can be read from outside and searched for what should not
+//! be there ([`traces`]), its kernel's log is scanned for complaints when it ends
+//! ([`Guest::finish`]). This crate knows how to run a guest and nothing about what is tested in it.
 //!
 //! ```no_run
 //! use protocol::{Ns, link::ListInterfaces};

@@ -76,7 +76,7 @@ impl Place {
         let khz = tsc::khz()?;
         let mut hasher = DefaultHasher::new();
 
-        told(machine, images, hypervisors, khz).hash(&mut hasher);
+        lasting_arguments(machine, images, hypervisors, khz).hash(&mut hasher);
         // Rounded to MHz: it is measured each time.
         ((khz + 500) / 1000).hash(&mut hasher);
         files(machine, images).hash(&mut hasher);
@@ -196,7 +196,12 @@ impl Snapshot {
 }
 
 /// QEMU's arguments, except for those of a single run, and the clock's rate.
-fn told(machine: &Machine, images: &Images, hypervisors: &[&str], khz: u64) -> Vec<String> {
+fn lasting_arguments(
+    machine: &Machine,
+    images: &Images,
+    hypervisors: &[&str],
+    khz: u64,
+) -> Vec<String> {
     let (run, fds) = (RunDir::nowhere(), Inherited::NONE);
     let arguments = qemu::arguments(machine, images, &run, hypervisors, &fds, false);
     let rate = format!(" {}", tsc::parameter(khz));

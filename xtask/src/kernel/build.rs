@@ -97,11 +97,6 @@ pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Re
     } = Plan::new(project, source, fixed)?;
     let flavour = project.kernel.flavour();
     let fragments = flavour.fragments();
-    if fixed.is_some() && is_whole(&folder) {
-        return tree::describe(&folder, Config::read(&folder.join(".config"))?, toolchain);
-    }
-
-    let lib_src = tools::rust_lib_src(project, &rustc)?;
     if !folder.is_dir() {
         project
             .cache
@@ -109,16 +104,17 @@ pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Re
         fs::create_dir_all(&folder)
             .with_context(|| format!("can't create {}", folder.display()))?;
     }
-    let version = match fixed {
-        Some(version) => version.to_owned(),
-        None => tree::source_version(source)?,
-    };
     // What a killed run left running here, such as compilers, has it as long as they live.
     let what = format!("the kernel in {}", folder.display());
     let _lock = Lock::hold(&folder.join(".occupied"), &what)?.inherited()?;
     if fixed.is_some() && is_whole(&folder) {
         return tree::describe(&folder, Config::read(&folder.join(".config"))?, toolchain);
     }
+    let lib_src = tools::rust_lib_src(project, &rustc)?;
+    let version = match fixed {
+        Some(version) => version.to_owned(),
+        None => tree::source_version(source)?,
+    };
     let before = commands(&folder);
     let step = Step::begin("kernel", &format!("configuring Linux {version}"));
     let stamp_path = folder.join(".complete");

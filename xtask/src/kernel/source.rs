@@ -37,24 +37,22 @@ pub(crate) fn fetch(project: &Project) -> Result<Source> {
     // Debian's package: `/usr/src/<name>.tar.xz` with a folder of the same name.
     let name = format!("linux-source-{}", version.unwrap_or(VERSION));
     let prefix = format!("{name}_");
-    let have = || {
+    let find = || {
         project.cache.list("source").into_iter().find_map(|dir| {
             let version = dir.file_name()?.to_str()?.strip_prefix(&prefix)?.to_owned();
             Some(Source { dir, version })
         })
     };
-    if let Some(source) = have() {
-        return Ok(source);
-    }
-    let _making = project.cache.making(&name)?;
-    if let Some(source) = have() {
-        return Ok(source);
-    }
+    let fetch = || fetch_package(project, &name, &prefix);
+    project.cache.find_or_make(&name, find, fetch)
+}
+
+fn fetch_package(project: &Project, name: &str, prefix: &str) -> Result<Source> {
     project.cache.require_space(SPACE, "the kernel source")?;
     let step = Step::begin("source", &format!("getting {name}"));
     let apt = Apt::new(project);
     let package = project.cache.scratch("source-package")?;
-    let version = apt.unpack(&step, &project.cache, &name, None, &package)?;
+    let version = apt.unpack(&step, &project.cache, name, None, &package)?;
     let dir = project
         .cache
         .once(&format!("source/{prefix}{version}"), |work| {

@@ -230,8 +230,7 @@ fn receive_devmem(
     })
 }
 
-/// The kernel decides when and how much to receive: `batch` bytes are returned together. A loop
-/// of its own, as the common one costs what is measured here.
+/// The kernel decides when and how much to receive: `batch` bytes are returned together.
 fn receive_zcrx(
     streams: &[Arc<TcpStream>],
     queue: InterfaceQueue,

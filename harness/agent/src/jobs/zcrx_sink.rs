@@ -11,15 +11,15 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Result;
-use devmem::zcrx::{Config, Fragment, InterfaceQueue, Receiver, Refill};
+use anyhow::{Context, Result};
+use devmem::zcrx::{Completion, Config, Fragment, InterfaceQueue, Receiver, Refill};
 use protocol::{Command, JobId, ZcrxSink, memory::Span, zcrx::ZcrxSinkReport};
 
 use super::{
     area::AreaMemory,
     held::{self, Held, Policy, Source},
     job::{Control, Ready, not_understood},
-    memory, receive,
+    memory,
     switch::Switch,
     tcp,
 };
@@ -175,19 +175,32 @@ impl Sink {
         let (mut receiver, refill) = queue.start()?;
         self.held.with_returner(|ring| ring.refill = Some(refill));
         receiver.receive_from(stream)?;
-        let ended = receive::zcrx(&mut receiver, 1, Some(LOOK), |receiver, fragments, _| {
+        let mut completions = Vec::new();
+        while !self.over() {
+            receiver.wait(Some(LOOK), &mut completions)?;
+            let mut fragments = Vec::with_capacity(completions.len());
+            let mut end = None;
+            for completion in completions.drain(..) {
+                match completion {
+                    Completion::Fragment { fragment, .. } => fragments.push(fragment),
+                    Completion::Ended { error, .. } => end = Some(error),
+                }
+            }
             for batch in fragments.chunks(BATCH) {
                 self.held.take_in(batch)?;
             }
-            fragments.clear();
-            self.make_room(receiver)?;
+            self.make_room(&mut receiver)?;
             *copied_bytes = receiver.copied_bytes().unwrap_or_default();
-            Ok(!self.over())
-        })?;
-        if ended {
-            *end_of_stream = !self.over();
-            // The ring must stay open until all fragments are returned.
-            self.held.wait_for_release(|| self.over());
+            match end {
+                None => {}
+                Some(Some(error)) => return Err(error).context("receiving"),
+                Some(None) => {
+                    *end_of_stream = !self.over();
+                    // The ring must stay open until all fragments are returned.
+                    self.held.wait_for_release(|| self.over());
+                    break;
+                }
+            }
         }
         // The ring is open: what is held is still ours.
         self.held.check_rest()
