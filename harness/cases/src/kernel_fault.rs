@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use libc::ENOENT;
 use protocol::{
     Ns,
     kernel::{ReadFile, WriteFile},
@@ -11,9 +12,6 @@ use protocol::{
 use vm::{Verdict, scan::Finding};
 
 use crate::{CaseError, Result, Testbed};
-
-/// The kernel has no DMA debugging.
-const ENOENT: i32 = 2;
 
 /// A bug in Linux 7.3 that no driver can avoid. Only the debug kernel reports these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,6 +118,7 @@ impl Testbed {
             contents: "1".to_owned(),
         };
         match self.guest.call(all) {
+            // The kernel has no DMA debugging.
             Err(error) if error.errno() == Some(ENOENT) => Ok(()),
             told => Ok(told?),
         }
@@ -133,6 +132,7 @@ impl Testbed {
             path: format!("{DMA_DEBUGGING}/dump"),
         });
         let dump = match dump {
+            // The kernel has no DMA debugging.
             Err(error) if error.errno() == Some(ENOENT) => return Ok(()),
             dump => dump?,
         };

@@ -8,6 +8,7 @@ use std::{
 };
 
 use cases::{ACCELERATOR, ACCELERATOR_MIB, Ability, Family, Result, Testbed};
+use libc::{EAGAIN, ENOENT, ENOMEM, EXDEV};
 use protocol::{Memory, kernel::FreeDeferred};
 use vm::Topology;
 
@@ -15,11 +16,6 @@ const MIB: u64 = 1 << 20;
 
 /// How long it may take until memory is freed.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-const EAGAIN: i32 = 11;
-const ENOENT: i32 = 2;
-const ENOMEM: i32 = 12;
-const EXDEV: i32 = 18;
 
 /// Receives into the accelerator over one family and sends from it over the other.
 fn payload_goes_both_ways(topology: Topology, name: &str) -> Result {

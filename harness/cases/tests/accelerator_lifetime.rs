@@ -8,6 +8,7 @@ use std::{
 };
 
 use cases::{ACCELERATOR, CaseError, Family, Result, Testbed, place};
+use libc::ENOENT;
 use protocol::{
     Ns, Release,
     kernel::{FreeDeferred, ReadFile, WriteFile},
@@ -18,8 +19,6 @@ const MIB: u64 = 1 << 20;
 
 /// How long the kernel may take to log something.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-const ENOENT: i32 = 2;
 
 /// The accelerator's address on the PCI bus.
 fn address(bed: &Testbed) -> Result<String> {

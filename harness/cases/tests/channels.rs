@@ -4,6 +4,7 @@
 //! refused where it must be.
 
 use cases::{Ability, Family, Result, Testbed, assert_refused, finish};
+use libc::EINVAL;
 use protocol::{
     Memory, Ns,
     kernel::{ReadFile, WriteFile},
@@ -16,8 +17,6 @@ const MIB: u64 = 1 << 20;
 const CPUS: u32 = 4;
 /// As many as the device has vectors, without the link's.
 const PAIRS: u32 = 9;
-
-const EINVAL: i32 = 22;
 
 fn set(bed: &Testbed, combined: u32) -> std::result::Result<(), vm::Error> {
     bed.guest.call(SetChannels {

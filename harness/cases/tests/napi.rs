@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use cases::{Ability, Family, Result, Testbed, assert_refused};
+use libc::EOPNOTSUPP;
 use protocol::{
     Memory, Ns, Release,
     kernel::{ReadFile, WriteFile},
@@ -12,8 +13,6 @@ use protocol::{
     rings::{SetChannels, TcpDataSplit},
     snmp,
 };
-
-const EOPNOTSUPP: i32 = 95;
 
 const MIB: u64 = 1 << 20;
 const CPUS: u32 = 3;

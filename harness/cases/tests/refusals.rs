@@ -3,13 +3,10 @@
 //! Binds that must be refused, each with its errno; and changes refused while a queue is bound.
 
 use cases::{Ability, Family, Result, Testbed, assert_refused};
+use libc::{EEXIST, EINVAL, EOPNOTSUPP};
 use protocol::{Memory, rings::TcpDataSplit};
 
 const MIB: u64 = 1 << 20;
-
-const EEXIST: i32 = 17;
-const EINVAL: i32 = 22;
-const EOPNOTSUPP: i32 = 95;
 
 /// The errno with which a bind fails; `None` if it does not.
 fn refusal(bed: &Testbed, queue: u32) -> Option<i32> {

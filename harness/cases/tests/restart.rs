@@ -3,10 +3,9 @@
 //! One RX queue is restarted without affecting the others.
 
 use cases::{Ability, CaseError, Family, Result, Testbed, assert_refused, finish};
+use libc::EOPNOTSUPP;
 use protocol::{Memory, UdpSink, UdpSource, netdev::QueueKind};
 use vm::JobHandle;
-
-const EOPNOTSUPP: i32 = 95;
 
 const MIB: u64 = 1 << 20;
 

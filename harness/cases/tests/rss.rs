@@ -3,6 +3,7 @@
 //! RSS: a flow reaches the queue that key and indirection table select.
 
 use cases::{Ability, Family, Frame, PATIENCE_MS, Result, Testbed, assert_refused};
+use libc::{EINVAL, EOPNOTSUPP};
 use protocol::{
     Memory, UdpSink, UdpSource,
     kernel::WriteFile,
@@ -12,11 +13,7 @@ use protocol::{
     traffic::ExchangeFrames,
 };
 
-const EINVAL: i32 = 22;
-
 const MIB: u64 = 1 << 20;
-
-const EOPNOTSUPP: i32 = 95;
 
 /// Roughly the number of 1500-byte frames in a MiB; far fewer others arrive meanwhile.
 const FRAMES: u64 = 600;

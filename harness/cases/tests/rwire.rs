@@ -3,6 +3,7 @@
 //! The second driver based on `net`: a pair of software NICs, without a bus, DMA or interrupts.
 
 use cases::{Driver, Family, Result, Testbed};
+use libc::EOPNOTSUPP;
 use protocol::{
     UdpSink, UdpSource,
     ethtool::{GetDriverStats, GetPause, GetTimestamping},
@@ -15,8 +16,6 @@ use protocol::{
 };
 
 const MIB: u64 = 1 << 20;
-
-const EOPNOTSUPP: i32 = 95;
 
 /// `SOF_TIMESTAMPING_*`: TX_SOFTWARE, RX_SOFTWARE and SOFTWARE.
 const SOFTWARE_TIMESTAMPS: u32 = 1 << 1 | 1 << 3 | 1 << 4;

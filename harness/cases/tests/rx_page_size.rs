@@ -3,6 +3,7 @@
 //! The size of the buffers that a bound queue receives payload into (`rx_page_size`).
 
 use cases::{Ability, Family, Result, Testbed};
+use libc::{EINVAL, ERANGE};
 use protocol::{
     Binding, Memory, Release,
     devmem::DevmemSinkReport,
@@ -13,9 +14,6 @@ const MIB: u64 = 1 << 20;
 /// What pools for headers allocate: memory shared by eight headers.
 const HEADERS: u64 = 8 << 10;
 const KIB: u32 = 1 << 10;
-
-const EINVAL: i32 = 22;
-const ERANGE: i32 = 34;
 
 /// Packets that the bound queue received.
 fn packets(bed: &Testbed) -> Result<u64> {

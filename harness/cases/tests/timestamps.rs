@@ -5,6 +5,7 @@
 use std::{thread, time::Duration};
 
 use cases::{Ability, Family, PATIENCE_MS, Result, Testbed, ethernet};
+use libc::ERANGE;
 use protocol::{
     XdpAction, XdpProgram,
     ethtool::GetTxTimestampStats,
@@ -15,7 +16,6 @@ use protocol::{
 
 const MIB: u64 = 1 << 20;
 const SECOND: u64 = 1_000_000_000;
-const ERANGE: i32 = 34;
 
 /// The EtherType of PTP, and two of its messages.
 const PTP: u16 = 0x88f7;

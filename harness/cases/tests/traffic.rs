@@ -3,9 +3,8 @@
 //! Ordinary traffic: ping and TCP, IPv4 and IPv6, small and jumbo frames.
 
 use cases::{Ability, Family, Result, Station, Testbed, assert_refused};
+use libc::EINVAL;
 use protocol::{Ns, kernel::ReadFile, link::LinkStats, rings::TcpDataSplit, traffic::Ping};
-
-const EINVAL: i32 = 22;
 
 const MIB: u64 = 1 << 20;
 

@@ -7,12 +7,11 @@ use std::time::Duration;
 use cases::{
     ACCELERATOR, Ability, Family, KernelFault, ReceivedByRing, Result, Testbed, assert_whole,
 };
+use libc::EXDEV;
 use protocol::{Command, Memory, Release, ZcrxMemory, netdev::QueueKind};
 use vm::Topology;
 
 const MIB: u64 = 1 << 20;
-
-const EXDEV: i32 = 18;
 
 /// How long to wait for events before checking again.
 const PAUSE: Duration = Duration::from_millis(200);

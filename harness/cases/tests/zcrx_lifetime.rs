@@ -6,10 +6,8 @@
 use std::time::Duration;
 
 use cases::{Family, Result, Testbed, assert_refused, assert_whole};
+use libc::ESRCH;
 use protocol::{Command, Memory, Release, ZcrxMemory, kernel::UnloadModule};
-
-/// The errno of joining a job whose process was killed.
-const ESRCH: i32 = 3;
 
 const MIB: u64 = 1 << 20;
 

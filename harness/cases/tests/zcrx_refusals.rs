@@ -3,14 +3,10 @@
 //! Rings that must be refused a queue, each with its errno and a message naming the precondition.
 
 use cases::{Ability, Family, Result, Testbed};
+use libc::{EEXIST, EINVAL, EOPNOTSUPP, ERANGE};
 use protocol::{Binding, Memory, Release, ZcrxMemory};
 
 const MIB: u64 = 1 << 20;
-
-const EEXIST: i32 = 17;
-const EINVAL: i32 = 22;
-const ERANGE: i32 = 34;
-const EOPNOTSUPP: i32 = 95;
 
 /// A dma-buf of large chunks.
 const HEAP: ZcrxMemory = ZcrxMemory::DmaBuf(Memory::SystemHeap);

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use libc::{EACCES, ENOENT, ENOEXEC};
 use protocol::program::{ProgramReport, Stream, WaitListening};
 use protocol::{Command, Event, Ns, Program};
 use vm::{Error, Guest, JobHandle};
@@ -21,10 +22,6 @@ const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 /// A signal ended it: this and the signal's number, as a shell says it.
 const SIGNAL: u8 = 128;
-
-const ENOENT: i32 = 2;
-const ENOEXEC: i32 = 8;
-const EACCES: i32 = 13;
 
 /// How long a program may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(10);

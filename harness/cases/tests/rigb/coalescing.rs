@@ -3,6 +3,7 @@
 //! Interrupt coalescing: set for all queues or for one, adaptive, and kept across other changes.
 
 use cases::{Family, Result, Testbed};
+use libc::EINVAL;
 use protocol::{
     ethtool::{Coalesce, GetCoalesce, SetCoalesce},
     link::ListInterfaces,
@@ -12,8 +13,6 @@ use protocol::{
 
 const MIB: u64 = 1 << 20;
 const CPUS: u32 = 3;
-
-const EINVAL: i32 = 22;
 
 fn get(bed: &Testbed, queue: Option<u32>) -> Result<(u32, bool)> {
     let now = bed.guest.call(GetCoalesce {

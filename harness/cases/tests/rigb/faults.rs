@@ -5,6 +5,7 @@
 //! checked when the machine ends.
 
 use cases::{Driver, Family, Result, Testbed};
+use libc::ENOMEM;
 use protocol::{
     Binding, Command, JobId, Join, Memory, Ns, Request, StartJob, Tell, XdpAction, XdpProgram,
     XdpSocket,
@@ -17,8 +18,6 @@ use protocol::{
 };
 
 const MIB: u64 = 1 << 20;
-
-const ENOMEM: i32 = 12;
 
 /// Descriptors of a small ring, and of another: each buffer of a ring is an allocation.
 const SMALL: u32 = 80;

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use cases::{Result, Testbed};
+use libc::EOPNOTSUPP;
 use protocol::{
     ethtool::GetFeatures,
     flow_rules::{
@@ -13,8 +14,6 @@ use protocol::{
     },
     pci::{ReadRegister, WriteRegister},
 };
-
-const EOPNOTSUPP: i32 = 95;
 
 /// By its kernel name.
 const NTUPLE: &str = "rx-ntuple-filter";

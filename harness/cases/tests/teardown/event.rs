@@ -5,6 +5,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use cases::{KernelFault, Result, Testbed};
+use libc::ENODEV;
 use protocol::{
     Command, Memory, Ns, Query,
     kernel::{UnloadModule, WriteFile},
@@ -15,9 +16,6 @@ use crate::{
     PAIRS,
     state::{MIB, QUEUE, Scene, State},
 };
-
-/// The slot is being powered off, or is off.
-const ENODEV: i32 = 19;
 
 /// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,6 +139,7 @@ impl Event {
                 // The guest waits five seconds, in which a user may cancel. After that, it is
                 // already powering the slot off.
                 match ask(bed, writing("slots/1/power", "0"))? {
+                    // With ENODEV the slot is being powered off, or is off.
                     Happened::Refused(errno) if errno != ENODEV => {
                         return Ok(Happened::Refused(errno));
                     }

@@ -4,6 +4,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use libc::EINVAL;
+
 use crate::{Event, State};
 
 /// What the owner sees.
@@ -26,8 +28,6 @@ pub(crate) enum Outcome {
     /// None of these.
     Other(String),
 }
-
-const EINVAL: i32 = 22;
 
 /// What the owner must see.
 ///

@@ -8,6 +8,7 @@ use std::{
 };
 
 use cases::{Family, Refusal, Result, Stream, Testbed};
+use libc::ESRCH;
 use protocol::{
     Command, DevmemSink, DevmemSource, Failure, JobSpec, Memory, Ns, Release, TcpSink, TcpSource,
     ZcrxMemory, ZcrxSink,
@@ -23,9 +24,6 @@ pub(crate) const MIB: u64 = 1 << 20;
 
 /// The queue that is bound, or the pair that is sent on.
 pub(crate) const QUEUE: u32 = 1;
-
-/// The errno of joining a job whose process was killed.
-const ESRCH: i32 = 3;
 
 /// Size of the owner's memory.
 const MEMORY: u64 = 8 * MIB;
@@ -190,6 +188,7 @@ impl<'g> Scene<'g> {
             }),
             Happened::OwnerGone => {
                 let outcome = match self.owner.join() {
+                    // The job's process was killed.
                     Err(error) if error.errno() == Some(ESRCH) => Outcome::Killed,
                     Err(error) => return Err(error),
                     Ok(end) => Outcome::Other(end.report),

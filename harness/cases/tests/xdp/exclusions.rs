@@ -3,16 +3,13 @@
 //! Header split and programs that do not know of fragments exclude each other.
 
 use cases::{Ability, Result, Testbed, assert_refused};
+use libc::{EBUSY, EEXIST, EINVAL};
 use protocol::{
     Memory, XdpAction,
     rings::{RingChange, SetRings, TcpDataSplit},
 };
 
 use crate::{MIB, OURS, attach, detach, exchange, frames, ping, program, runs, with_fragments};
-
-const EBUSY: i32 = 16;
-const EEXIST: i32 = 17;
-const EINVAL: i32 = 22;
 
 /// The errno and the text of a refusal.
 fn refused(result: std::result::Result<(), vm::Error>) -> (Option<i32>, String) {

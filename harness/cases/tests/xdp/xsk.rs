@@ -3,6 +3,7 @@
 //! Zero-copy XDP sockets, which the device itself writes to and reads from.
 
 use cases::{Ability, Family, Result, Testbed, assert_refused, ethernet};
+use libc::{EBUSY, EINVAL, ESRCH};
 use protocol::{
     Command, Memory, Ns, XdpAction, XdpSocket,
     ethtool::TestSelf,
@@ -14,12 +15,6 @@ use protocol::{
 use vm::JobHandle;
 
 use crate::{MIB, OTHER, OURS, attach, detach, exchange, frame, frames, ping, program};
-
-/// The errno of joining a job whose process was killed.
-const ESRCH: i32 = 3;
-
-const EBUSY: i32 = 16;
-const EINVAL: i32 = 22;
 
 /// A socket bound to a queue of the NIC under test.
 fn socket(bed: &Testbed, queue: u32) -> XdpSocket {
