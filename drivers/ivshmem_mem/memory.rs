@@ -106,7 +106,7 @@ pub(crate) struct Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        self.memory.pages.lock().give_back(self.first, self.count);
+        self.memory.pages.lock().release(self.first, self.count);
     }
 }
 

@@ -116,7 +116,7 @@ pub trait TransmitFrames: Transmit {
 
     /// Puts `frame` on the ring; the doorbell waits for [`Self::flush_frames`].
     ///
-    /// The queue may be stopped. Gives the frame back if there is no room for it, or if the device
+    /// The queue may be stopped. Returns the frame if there is no room for it, or if the device
     /// cannot send it.
     fn transmit_frame(
         &mut self,

@@ -88,7 +88,7 @@ impl<W: DerefMut<Target = [u64]>> PageRanges<W> {
     /// Frees `count` pages from `first`, which one call of [`take`](Self::take) returned.
     ///
     /// Pages that are already free, or outside the region, are ignored.
-    pub fn give_back(&mut self, first: usize, count: usize) {
+    pub fn release(&mut self, first: usize, count: usize) {
         let end = first.saturating_add(count).min(self.pages);
         let mut at = first;
 

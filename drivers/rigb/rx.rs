@@ -150,10 +150,10 @@ impl<'bound> Running<'bound> {
     ///
     /// # Errors
     ///
-    /// The device did not start the queue: gives the ring back.
+    /// The device did not start the queue: returns the ring.
     #[expect(
         clippy::result_large_err,
-        reason = "a ring is given back as it is: starting must not allocate"
+        reason = "the ring is returned as it is: starting must not allocate"
     )]
     fn start(
         mut ring: Ring<'bound>,
@@ -194,7 +194,7 @@ impl<'bound> Running<'bound> {
     /// The device did not stop: the ring runs on.
     #[expect(
         clippy::result_large_err,
-        reason = "a ring is given back as it is: stopping must not allocate"
+        reason = "the ring is returned as it is: stopping must not allocate"
     )]
     fn stop(
         self,

@@ -30,7 +30,7 @@ fn the_whole_region_is_one_range() {
         assert_eq!(region.take(pages, 1), Some(0));
         assert_eq!(region.free(), 0);
         assert_eq!(region.take(1, 1), None);
-        region.give_back(0, pages);
+        region.release(0, pages);
         assert_eq!(region.take(pages, 1), Some(0));
     }
 }
@@ -57,8 +57,8 @@ fn a_hole_is_used_before_what_lies_behind_it() {
     let mut region = region(256);
     let ranges: Vec<_> = (0..4).map(|_| region.take(64, 1)).collect();
     assert_eq!(ranges, [Some(0), Some(64), Some(128), Some(192)]);
-    region.give_back(64, 64);
-    region.give_back(192, 64);
+    region.release(64, 64);
+    region.release(192, 64);
     assert_eq!(region.take(64, 1), Some(64));
     assert_eq!(region.free(), 64);
 }
@@ -67,8 +67,8 @@ fn a_hole_is_used_before_what_lies_behind_it() {
 fn free_pages_that_are_apart_are_no_range() {
     let mut region = region(192);
     assert_eq!(region.take(192, 1), Some(0));
-    region.give_back(0, 64);
-    region.give_back(128, 64);
+    region.release(0, 64);
+    region.release(128, 64);
     assert_eq!(region.free(), 128);
     assert_eq!(region.take(65, 1), None);
 }
@@ -77,9 +77,9 @@ fn free_pages_that_are_apart_are_no_range() {
 fn giving_back_twice_or_beyond_the_end_changes_nothing() {
     let mut region = region(100);
     assert_eq!(region.take(10, 1), Some(0));
-    region.give_back(0, 10);
-    region.give_back(0, 10);
-    region.give_back(90, usize::MAX);
+    region.release(0, 10);
+    region.release(0, 10);
+    region.release(90, usize::MAX);
     assert_eq!(region.free(), 100);
     assert_eq!(region.take(100, 1), Some(0));
 }
@@ -88,12 +88,12 @@ fn giving_back_twice_or_beyond_the_end_changes_nothing() {
 fn only_what_was_taken_counts_as_given_back() {
     let mut region = region(100);
     assert_eq!(region.take(80, 1), Some(0));
-    region.give_back(10, 10);
-    region.give_back(30, 10);
+    region.release(10, 10);
+    region.release(30, 10);
     assert_eq!(region.free(), 40);
-    region.give_back(0, 50);
+    region.release(0, 50);
     assert_eq!(region.free(), 70);
-    region.give_back(0, 100);
+    region.release(0, 100);
     assert_eq!(region.free(), 100);
 }
 
@@ -136,7 +136,7 @@ proptest! {
                 }
                 Step::GiveBack { which } if !ranges.is_empty() => {
                     let (first, count) = ranges.swap_remove(which % ranges.len());
-                    region.give_back(first, count);
+                    region.release(first, count);
                     taken[first..first + count].fill(false);
                 }
                 Step::GiveBack { .. } => {}

@@ -75,10 +75,10 @@ impl<'bound> Queue<'bound> {
     ///
     /// # Errors
     ///
-    /// The device did not start the queue: gives the memory back.
+    /// The device did not start the queue: returns the memory.
     #[expect(
         clippy::result_large_err,
-        reason = "memory is given back as it is: starting must not allocate"
+        reason = "memory is returned as it is: starting must not allocate"
     )]
     pub(crate) fn start(
         memory: Memory<'bound>,
@@ -103,7 +103,7 @@ impl<'bound> Queue<'bound> {
     /// The device did not stop: the queue runs on.
     #[expect(
         clippy::result_large_err,
-        reason = "memory is given back as it is: stopping must not allocate"
+        reason = "memory is returned as it is: stopping must not allocate"
     )]
     pub(crate) fn stop(
         self,

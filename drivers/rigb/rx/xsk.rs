@@ -150,7 +150,7 @@ impl<'bound> XskRunning<'bound> {
     ///
     /// # Errors
     ///
-    /// The device did not start the queue: gives the ring back.
+    /// The device did not start the queue: returns the ring.
     pub(super) fn start(
         mut ring: XskRing,
         adapter: &Adapter<'bound>,
