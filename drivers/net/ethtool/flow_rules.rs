@@ -124,7 +124,7 @@ pub enum FlowPlace {
 }
 
 /// A driver with rules. While [`Features::NTUPLE`] is off it has none: turning it off removes them
-/// ([`Driver::set_features`](crate::device::Driver::set_features)).
+/// ([`Driver::set_features`]).
 pub trait FlowRules: Driver {
     /// Places of rules. Of the rules that match a packet, the one at the lowest place counts.
     const FLOW_PLACES: u32;
