@@ -74,7 +74,7 @@ fn free_pages_that_are_apart_are_no_range() {
 }
 
 #[test]
-fn giving_back_twice_or_beyond_the_end_changes_nothing() {
+fn releasing_twice_or_beyond_the_end_changes_nothing() {
     let mut region = region(100);
     assert_eq!(region.take(10, 1), Some(0));
     region.release(0, 10);
@@ -85,7 +85,7 @@ fn giving_back_twice_or_beyond_the_end_changes_nothing() {
 }
 
 #[test]
-fn only_what_was_taken_counts_as_given_back() {
+fn only_what_was_taken_counts_as_released() {
     let mut region = region(100);
     assert_eq!(region.take(80, 1), Some(0));
     region.release(10, 10);
@@ -100,7 +100,7 @@ fn only_what_was_taken_counts_as_given_back() {
 #[derive(Debug, Clone)]
 enum Step {
     Take { count: usize, align: usize },
-    GiveBack { which: usize },
+    Release { which: usize },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -109,7 +109,7 @@ fn step() -> impl Strategy<Value = Step> {
             count,
             align: 1 << order
         }),
-        any::<usize>().prop_map(|which| Step::GiveBack { which }),
+        any::<usize>().prop_map(|which| Step::Release { which }),
     ]
 }
 
@@ -134,12 +134,12 @@ proptest! {
                         ranges.push((first, count));
                     }
                 }
-                Step::GiveBack { which } if !ranges.is_empty() => {
+                Step::Release { which } if !ranges.is_empty() => {
                     let (first, count) = ranges.swap_remove(which % ranges.len());
                     region.release(first, count);
                     taken[first..first + count].fill(false);
                 }
-                Step::GiveBack { .. } => {}
+                Step::Release { .. } => {}
             }
             prop_assert_eq!(region.free(), taken.iter().filter(|t| !**t).count());
         }

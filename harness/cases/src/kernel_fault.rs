@@ -13,6 +13,9 @@ use vm::{Verdict, scan::Finding};
 
 use crate::{CaseError, Result, Testbed};
 
+/// What reading or writing its files fails with where the kernel has no DMA debugging.
+const NO_DMA_DEBUGGING: Option<i32> = Some(ENOENT);
+
 /// A bug in Linux 7.3 that no driver can avoid. Only the debug kernel reports these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KernelFault {
@@ -118,8 +121,7 @@ impl Testbed {
             contents: "1".to_owned(),
         };
         match self.guest.call(all) {
-            // The kernel has no DMA debugging.
-            Err(error) if error.errno() == Some(ENOENT) => Ok(()),
+            Err(error) if error.errno() == NO_DMA_DEBUGGING => Ok(()),
             told => Ok(told?),
         }
     }
@@ -132,8 +134,7 @@ impl Testbed {
             path: format!("{DMA_DEBUGGING}/dump"),
         });
         let dump = match dump {
-            // The kernel has no DMA debugging.
-            Err(error) if error.errno() == Some(ENOENT) => return Ok(()),
+            Err(error) if error.errno() == NO_DMA_DEBUGGING => return Ok(()),
             dump => dump?,
         };
         match forgotten(&dump, device) {

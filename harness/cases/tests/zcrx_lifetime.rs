@@ -20,7 +20,7 @@ const DMABUF: ZcrxMemory = ZcrxMemory::DmaBuf(Memory::Udmabuf);
 const MEMORY: [ZcrxMemory; 2] = [ZcrxMemory::User, DMABUF];
 
 #[test]
-fn buffers_that_are_never_given_back_come_back_when_the_ring_closes() -> Result {
+fn buffers_that_are_never_returned_come_back_when_the_ring_closes() -> Result {
     let bed = Testbed::zcrx("zcrx-closed")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.zcrx_sink(&bed, 1, DMABUF, 8 * MIB, Release::Never)?;
