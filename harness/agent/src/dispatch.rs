@@ -221,7 +221,7 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
             deferred::free()
         }),
         R::FindLeaks(r) => answer(r, |_| leaks::find()),
-        R::ListModuleSymbols(r) => answer(r, |_| modules::symbols()),
+        R::ListFunctions(r) => answer(r, |r| modules::functions(&r)),
         R::MountRoot(r) => answer(r, |r| root::set_up(&r)),
         R::WaitListening(r) => answer(r, |r| listening::wait(&r)),
         R::StartJob(r) => answer(r, |r| jobs.start(r.job, r.process)),

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use protocol::kernel::{Module, Symbol};
+use protocol::kernel::{ListFunctions, Module, Symbol};
 use rustix::system::{delete_module, finit_module};
 
 use crate::files;
@@ -37,30 +37,36 @@ pub(crate) fn list() -> Result<Vec<Module>> {
         .collect()
 }
 
-/// The functions of all loaded modules.
-pub(crate) fn symbols() -> Result<Vec<Symbol>> {
+/// The functions that are asked for.
+pub(crate) fn functions(wanted: &ListFunctions) -> Result<Vec<Symbol>> {
     let path = "/proc/kallsyms";
     let lines = BufReader::new(File::open(path).with_context(|| format!("opening {path}"))?);
     let mut symbols = Vec::new();
     for line in lines.lines() {
-        symbols.extend(symbol(&line.with_context(|| format!("reading {path}"))?));
+        let line = line.with_context(|| format!("reading {path}"))?;
+        symbols.extend(function(&line).filter(|function| is_wanted(function, wanted)));
     }
     Ok(symbols)
 }
 
 /// A line is `address type name`, followed by `[module]` for a module's symbol. Types `t` and `T`
 /// are functions.
-fn symbol(line: &str) -> Option<Symbol> {
+fn function(line: &str) -> Option<Symbol> {
     let mut words = line.split_whitespace();
     let address = u64::from_str_radix(words.next()?, 16).ok()?;
     let function = words.next()?.eq_ignore_ascii_case("t");
     let name = words.next()?.to_owned();
-    let module = words.next()?.strip_prefix('[')?.strip_suffix(']')?;
+    let module = words.next().map(|word| word.trim_matches(['[', ']']));
     function.then(|| Symbol {
         address,
         name,
-        module: module.to_owned(),
+        module: module.map(str::to_owned),
     })
+}
+
+fn is_wanted(function: &Symbol, wanted: &ListFunctions) -> bool {
+    let prefix = wanted.of_kernel.as_deref();
+    function.module.is_some() || prefix.is_some_and(|prefix| function.name.starts_with(prefix))
 }
 
 /// A line is `name size references users state address`.
@@ -77,16 +83,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_kallsyms_only_functions_of_modules_are_taken() {
+    fn of_kallsyms_the_functions_of_modules_are_taken_and_those_of_the_kernel_that_are_wanted() {
         let line = "ffffffffc0001000 t igb_poll\t[igb]";
         let expected = Symbol {
             address: 0xffff_ffff_c000_1000,
             name: "igb_poll".to_owned(),
-            module: "igb".to_owned(),
+            module: Some("igb".to_owned()),
         };
-        assert_eq!(symbol(line), Some(expected));
-        assert_eq!(symbol("ffffffffc0001000 d igb_data\t[igb]"), None);
-        assert_eq!(symbol("ffffffff81000000 T _text"), None);
+        assert_eq!(function(line), Some(expected));
+        assert_eq!(function("ffffffffc0001000 d igb_data\t[igb]"), None);
+
+        let wanted = |line: &str, prefix: Option<&str>| {
+            let of_kernel = prefix.map(str::to_owned);
+            is_wanted(&function(line).unwrap(), &ListFunctions { of_kernel })
+        };
+        assert!(wanted(line, None) && wanted(line, Some("debug_")));
+        let line = "ffffffff81000000 T debug_dma_map_sg";
+        assert!(wanted(line, Some("debug_")) && !wanted(line, Some("dma_")));
+        assert!(!wanted(line, None));
     }
 
     #[test]

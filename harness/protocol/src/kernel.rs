@@ -65,8 +65,11 @@ pub struct Module {
 }
 
 /// The functions of all loaded modules.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ListModuleSymbols {}
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct ListFunctions {
+    /// And those of the kernel itself whose names begin so.
+    pub of_kernel: Option<String>,
+}
 
 /// A function of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,8 +78,8 @@ pub struct Symbol {
     pub address: u64,
     /// Its name, mangled as its language does.
     pub name: String,
-    /// The module that it belongs to.
-    pub module: String,
+    /// The module that it belongs to, if it is not the kernel's own.
+    pub module: Option<String>,
 }
 
 /// Leaked kernel memory, as kmemleak reports it: empty when there is

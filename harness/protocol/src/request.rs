@@ -72,7 +72,7 @@ requests! {
         FindLeaks -> Option<String>,
         FreeDeferred -> (),
         Inject -> kernel::Injected,
-        ListModuleSymbols -> Vec<kernel::Symbol>,
+        ListFunctions -> Vec<kernel::Symbol>,
     }
     link {
         ListInterfaces -> Vec<link::Interface>,

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use cases::{Driver, Family, PORTS, Testbed};
 use protocol::{
     Event, JobSpec, MeasuredSink, MeasuredSource, Memory, Ns, PacedWire,
-    kernel::{ListModuleSymbols, Symbol},
+    kernel::{ListFunctions, Symbol},
     measure::{MeasuredSinkReport, MeasuredSourceReport, PacedWireReport, Path},
     rings::TcpDataSplit,
 };
@@ -94,7 +94,7 @@ fn run(images: &Images, row: Transfer, window: u64, name: &str) -> Result<Measur
     }
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let at = stream.to.socket(stream.family, stream.port);
-    let modules = bed.guest.call(ListModuleSymbols {})?;
+    let modules = bed.guest.call(ListFunctions::default())?;
     let wire = match scenario.wire {
         Some(rate) => Some(bed.guest.start(PacedWire {
             ns: Ns::Local,

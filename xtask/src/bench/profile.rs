@@ -53,8 +53,8 @@ impl Symbols {
             by_address.insert(address, (demangled(name), None));
         }
         for symbol in modules {
-            let module = Some(symbol.module.clone());
-            by_address.insert(symbol.address, (demangled(&symbol.name), module));
+            let value = (demangled(&symbol.name), symbol.module.clone());
+            by_address.insert(symbol.address, value);
         }
         Ok(Self { by_address })
     }

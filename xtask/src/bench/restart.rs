@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use cases::{Driver, Family, Testbed, finish};
 use protocol::{
     Memory, Restarts,
-    kernel::{ListModuleSymbols, Symbol},
+    kernel::{ListFunctions, Symbol},
     netdev::QueueKind,
 };
 use vm::Images;
@@ -55,7 +55,7 @@ pub(crate) fn measure(images: &Images) -> Result<Measurement> {
         .map_err(error)?;
     bed.set_receive_ring(bed.local, RING).map_err(error)?;
 
-    let modules = bed.guest.call(ListModuleSymbols {})?;
+    let modules = bed.guest.call(ListFunctions::default())?;
     bed.guest.windows_between(Some(unavailable(&modules)?))?;
     restart(&bed, COUNTED)?;
     bed.guest.windows_between(None)?;

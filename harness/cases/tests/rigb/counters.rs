@@ -8,7 +8,7 @@
 use cases::{ACCELERATOR, CaseError, Family, Result, Stream, Testbed, place};
 use protocol::{
     Command, CopySink, DevmemSink, DevmemSource, Fill, JobSpec, Memory, Release, TcpSink,
-    kernel::{ListModuleSymbols, Symbol},
+    kernel::{ListFunctions, Symbol},
     measure::{Edge, MarkWindow},
 };
 use vm::{
@@ -232,7 +232,7 @@ fn operation(symbols: &[Symbol], name: &str) -> u64 {
 #[test]
 fn a_window_lies_between_two_functions() -> Result {
     let bed = boot("counters-functions")?;
-    let symbols = bed.guest.call(ListModuleSymbols {})?;
+    let symbols = bed.guest.call(ListFunctions::default())?;
     let (stop, free) = (operation(&symbols, "stop"), operation(&symbols, "free"));
     let restart = || bed.bind(bed.local, 1, Memory::Udmabuf, RX_DMABUF)?.stop();
 

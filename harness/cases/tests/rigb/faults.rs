@@ -4,12 +4,14 @@
 //! completes without a failure. The previous state keeps working, and nothing is leaked: leaks are
 //! checked when the machine ends.
 
+use std::ops::Range;
+
 use cases::{Driver, Family, Result, Testbed};
 use libc::ENOMEM;
 use protocol::{
     Binding, Command, JobId, Join, Memory, Ns, Request, StartJob, Tell, XdpAction, XdpProgram,
     XdpSocket,
-    kernel::{Inject, Injected, ListModuleSymbols, WriteFile},
+    kernel::{Inject, Injected, ListFunctions, Symbol, WriteFile},
     link::{Interface, ListInterfaces, SetMtu, SetUp},
     netdev::ListQueues,
     rings::{GetChannels, GetRings, RingChange, Rings, SetChannels, SetRings, TcpDataSplit},
@@ -36,29 +38,39 @@ fn testbed(name: &str) -> Result<Testbed> {
     ]);
     let bed = options.header_split().boot(name)?;
     bed.set_receive_ring(bed.local, SMALL)?;
-    let symbols = bed.guest.call(ListModuleSymbols {})?;
-    let text = symbols
-        .iter()
-        .filter(|symbol| symbol.module == Driver::Rigb.name())
-        .map(|symbol| symbol.address);
-    let (Some(first), Some(last)) = (text.clone().min(), text.max()) else {
-        panic!("the driver has no functions");
-    };
+    // DMA debugging turns itself off when it is short of memory, and complains.
+    let functions = bed.guest.call(ListFunctions {
+        of_kernel: Some("debug_dma_".to_owned()),
+    })?;
+    let driver = text(&functions, Some(Driver::Rigb.name())).expect("it is loaded");
+    let debugging = text(&functions, None).unwrap_or_default();
     for kind in ["failslab", "fail_page_alloc"] {
         for (file, value) in [
             ("verbose", "0"),
             // Also fail allocations that may sleep.
             ("ignore-gfp-wait", "N"),
             // Only fail those with the driver in their backtrace.
-            ("require-start", &format!("{first:#x}")),
-            // The driver's last function is shorter than this.
-            ("require-end", &format!("{:#x}", last + 0x1000)),
+            ("require-start", &format!("{:#x}", driver.start)),
+            ("require-end", &format!("{:#x}", driver.end)),
+            ("reject-start", &format!("{:#x}", debugging.start)),
+            ("reject-end", &format!("{:#x}", debugging.end)),
         ] {
             write(&bed, &format!("{kind}/{file}"), value)?;
         }
     }
     write(&bed, "fail_page_alloc/min-order", "0")?;
     Ok(bed)
+}
+
+/// Where those of `functions` are that are a module's, or the kernel's own.
+fn text(functions: &[Symbol], module: Option<&str>) -> Option<Range<u64>> {
+    /// The last function is shorter than this.
+    const LAST: u64 = 0x1000;
+    let of_module = |symbol: &&Symbol| symbol.module.as_deref() == module;
+    let addresses = functions.iter().filter(of_module);
+    let addresses = addresses.map(|symbol| symbol.address);
+    let (first, last) = (addresses.clone().min()?, addresses.max()?);
+    Some(first..last + LAST)
 }
 
 fn write(bed: &Testbed, file: &str, contents: &str) -> Result {
