@@ -124,8 +124,7 @@ impl<'bound> Hw<'bound> {
         self.write(regs::EIMC, u32::MAX);
         self.write(regs::RCTL, 0);
         self.write(regs::TCTL, regs::tctl::PSP);
-        self.disable_master();
-        self.modify_ctrl(0, regs::ctrl::RST);
+        self.begin_reset();
         fsleep(Delta::from_millis(1));
         self.wait(regs::CTRL, |value| value & regs::ctrl::RST == 0)?;
         // The MAC address comes from the NVM. Where there is none, as in QEMU, this never ends.
@@ -138,20 +137,17 @@ impl<'bound> Hw<'bound> {
         self.restart_autoneg()
     }
 
-    /// Makes the device issue no new requests on the bus, and waits until none is pending: a reset with
-    /// a request pending can hang the bus (`igb_disable_pcie_master()`). The reset enables them
-    /// again.
-    fn disable_master(&self) {
+    /// Resets the device once it issues no new requests on the bus and none is pending: else the reset
+    /// could hang the bus (`igb_disable_pcie_master()`). It enables requests again.
+    fn begin_reset(&self) {
         self.modify_ctrl(0, regs::ctrl::GIO_MASTER_DISABLE);
         let disabled = self.wait(regs::STATUS, |value| {
             value & regs::status::GIO_MASTER_ENABLE == 0
         });
         if disabled == Err(ETIMEDOUT) {
-            pr_warn!(
-                "requests on the bus stay pending before a reset
-"
-            );
+            pr_warn!("requests on the bus stay pending before a reset\n");
         }
+        self.modify_ctrl(0, regs::ctrl::RST);
     }
 
     /// Makes the device stop all DMA at once, for when a queue does not stop by itself. The
@@ -427,6 +423,6 @@ impl PinnedDrop for Hw<'_> {
         self.disable_interrupts();
         // Bus mastering stays on when the driver is gone; after a reset the device doesn't use it.
         self.modify(regs::CTRL_EXT, regs::ctrl_ext::DRV_LOAD, 0);
-        self.modify_ctrl(0, regs::ctrl::RST);
+        self.begin_reset();
     }
 }

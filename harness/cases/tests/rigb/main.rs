@@ -4,6 +4,7 @@
 //! device or an allocation fails. All other cases run on any NIC that can do what they need.
 
 mod bus_errors;
+mod bus_master;
 mod coalescing;
 mod counters;
 mod device;
