@@ -10,6 +10,7 @@ mod counters;
 mod device;
 mod faults;
 mod flow_rules;
+mod misuse;
 mod power;
 mod recovery;
 mod settings;

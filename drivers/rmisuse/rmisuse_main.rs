@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A software NIC that does what safe code can do with `net` and a driver should not: for tests.
+//!
+//! - It drops what it is given in hard interrupt: skbs and XDP frames that are to be sent, and for
+//!   each a fragment from a page pool of its own.
+//! - It forgets the guard of its NAPI. The NAPI stays enabled, and polls because it claims to be
+//!   short of memory, when the interface is down and while the driver is unloaded.
+//!
+//! Snippets of what does not compile are in `drivers/net/compile_fail`.
+
+use kernel::{
+    impl_has_hr_timer,
+    new_spinlock_irq,
+    prelude::*,
+    sync::{
+        Arc,
+        ArcBorrow,
+        SpinLockIrq, //
+    },
+    time::{
+        hrtimer::{
+            ArcHrTimerHandle,
+            HrTimer,
+            HrTimerCallback,
+            HrTimerCallbackContext,
+            HrTimerPointer,
+            HrTimerRestart,
+            RelativeMode, //
+        },
+        Delta,
+        Monotonic, //
+    }, //
+};
+use net::{
+    device::Locked,
+    driver::Driver,
+    ethtool::ExtAck,
+    features::Features,
+    fragment::{
+        Fragment,
+        FragmentPool, //
+    },
+    napi::{
+        self,
+        Completion,
+        Outcome,
+        Receive,
+        Scheduler, //
+    },
+    registration::{
+        Config,
+        Registration,
+        Unregistered, //
+    },
+    skb::TxSkb,
+    tx::{
+        Transmit,
+        TxQueue, //
+    },
+    xdp::{
+        self,
+        HashType,
+        Program,
+        TransmitFrames,
+        Xdp, //
+    }, //
+};
+
+module! {
+    type: Misuse,
+    name: "rmisuse",
+    authors: ["The nobounce developers"],
+    description: "Software network device that misuses its abstractions, for tests",
+    license: "GPL",
+}
+
+/// How much waits for the hard interrupt, at most.
+const WAITING: usize = 256;
+/// The time between two hard interrupts.
+const PERIOD: Delta = Delta::from_millis(1);
+const MAX_MTU: u32 = 9000;
+/// The size of a fragment, and how many of them a ring would take.
+const FRAGMENT: u32 = 2048;
+const FRAGMENTS: u32 = 64;
+
+/// What is dropped in hard interrupt.
+enum Item {
+    Skb(#[expect(dead_code)] TxSkb),
+    Frame(#[expect(dead_code)] xdp::Frame),
+    Fragment(#[expect(dead_code)] Fragment),
+}
+
+/// A list, and the timer whose function drops what is on it.
+#[pin_data]
+struct Bin {
+    #[pin]
+    timer: HrTimer<Self>,
+    #[pin]
+    items: SpinLockIrq<KVec<Item>>,
+}
+
+impl Bin {
+    fn new() -> Result<Arc<Self>> {
+        let items = KVec::with_capacity(WAITING, GFP_KERNEL)?;
+
+        Arc::pin_init(
+            pin_init!(Self {
+                timer <- HrTimer::new(),
+                items <- new_spinlock_irq!(items),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Puts `item` on the list. Drops it at once if the list is full.
+    fn push(&self, item: Item) {
+        let result = self.items.lock().push_within_capacity(item);
+
+        drop(result);
+    }
+}
+
+impl HrTimerCallback for Bin {
+    type Pointer<'a> = Arc<Self>;
+
+    fn run(
+        this: ArcBorrow<'_, Self>,
+        mut context: HrTimerCallbackContext<'_, Self>,
+    ) -> HrTimerRestart {
+        for _ in 0..WAITING {
+            let Some(item) = this.items.lock().pop() else {
+                break;
+            };
+            drop(item);
+        }
+        context.forward_now(PERIOD);
+        HrTimerRestart::Restart
+    }
+}
+
+impl_has_hr_timer! {
+    impl HasHrTimer<Self> for Bin {
+        mode: RelativeMode<Monotonic>, field: self.timer
+    }
+}
+
+/// A TX queue.
+struct Transmitter {
+    bin: Arc<Bin>,
+    napi: Scheduler<Nic>,
+}
+
+impl Transmit for Transmitter {
+    fn transmit(&mut self, skb: TxSkb, queue: TxQueue<'_>, _more: bool) {
+        queue.count_sent(skb.len());
+        self.bin.push(Item::Skb(skb));
+        self.napi.schedule();
+    }
+}
+
+#[vtable]
+impl TransmitFrames for Transmitter {
+    const FRAGMENTS: bool = true;
+
+    fn transmit_frame(&mut self, frame: xdp::Frame, queue: TxQueue<'_>) -> Result<(), xdp::Frame> {
+        queue.count_sent(frame.len());
+        self.bin.push(Item::Frame(frame));
+        Ok(())
+    }
+
+    fn flush_frames(&mut self) {
+        self.napi.schedule();
+    }
+}
+
+/// The state of the NAPI.
+struct Lane {
+    bin: Arc<Bin>,
+    pool: Option<FragmentPool<Nic>>,
+}
+
+impl napi::Poll for Lane {
+    type Driver = Nic;
+    type Interrupt = ();
+
+    fn complete(&mut self, _napi: &Completion<'_, Nic>) -> bool {
+        true
+    }
+
+    fn receive(&mut self, napi: &Receive<'_, Nic>) -> Outcome {
+        let mut pool = self.pool.as_mut().and_then(|pool| pool.allocator(napi));
+
+        if let Some(fragment) = pool.as_mut().and_then(|pool| pool.alloc()) {
+            napi.device().count_received(FRAGMENT);
+            self.bin.push(Item::Fragment(fragment));
+        }
+        Outcome::Starved(0)
+    }
+}
+
+/// State that all contexts may read: there is none.
+struct Nic;
+
+/// The control path's state.
+struct Control {
+    bin: Arc<Bin>,
+    napi: Scheduler<Nic>,
+    timer: Option<ArcHrTimerHandle<Bin>>,
+}
+
+#[vtable]
+impl Driver for Nic {
+    type Control = Control;
+    type Tx = Transmitter;
+    type Napi = Lane;
+
+    /// Works once: later the NAPI is still enabled, and its guard is out.
+    fn open(dev: Locked<'_, Self>, control: &mut Control) -> Result {
+        let mut pool = FragmentPool::new(dev, None, 0, FRAGMENT, FRAGMENTS)?;
+        let mut napi = dev.napi(0)?.unlisted()?.list();
+
+        pool.attach(&napi)?;
+        napi.state().pool = Some(pool);
+        let completion = dev.start_tx(
+            0,
+            Transmitter {
+                bin: control.bin.clone(),
+                napi: control.napi.clone(),
+            },
+        );
+        drop(completion.map_err(|(error, _)| error)?);
+        control.timer = Some(control.bin.clone().start(PERIOD));
+        core::mem::forget(napi.enable());
+        dev.wake_tx(0);
+        dev.device().set_carrier(true);
+        Ok(())
+    }
+
+    fn stop(dev: Locked<'_, Self>, _control: &mut Control) {
+        dev.device().set_carrier(false);
+        dev.stop_tx(0);
+    }
+}
+
+impl xdp::Metadata for Nic {
+    fn hash(&self) -> Option<(u32, HashType)> {
+        None
+    }
+
+    fn vlan_tag(&self) -> Option<u16> {
+        None
+    }
+
+    fn timestamp(&self) -> Option<u64> {
+        None
+    }
+}
+
+impl Xdp for Nic {
+    type Metadata = Self;
+
+    /// It receives nothing that a program could see.
+    fn set_program(
+        _dev: Locked<'_, Self>,
+        _control: &mut Control,
+        program: Option<Program>,
+        _extack: &ExtAck<'_>,
+    ) -> Result {
+        program.map_or(Ok(()), |_| Err(EOPNOTSUPP))
+    }
+}
+
+/// The module: the NIC.
+struct Misuse(#[expect(dead_code)] Registration<'static, Nic>);
+
+impl kernel::Module for Misuse {
+    fn init(_module: &'static ThisModule) -> Result<Self> {
+        let bin = Bin::new()?;
+        let mut nic = Unregistered::new_virtual(Config {
+            max_mtu: MAX_MTU,
+            fixed_features: Features::SG,
+            software_stats: true,
+            ..Config::new(1, 1)
+        })?
+        .with_xdp();
+        let config = napi::Config {
+            rx: 0..1,
+            tx: 0..1,
+            irq: None,
+        };
+        let lane = Lane {
+            bin: bin.clone(),
+            pool: None,
+        };
+        let napi = nic.add_napi(config, (), lane)?;
+        let control = Control {
+            bin,
+            napi,
+            timer: None,
+        };
+
+        // SAFETY: The module keeps it, and drops it before it goes.
+        Ok(Self(unsafe { nic.register(Nic, control)? }))
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What safe code can do with `net` while it runs, and a driver should not: `rmisuse` does it.
+
+use cases::{Family, Frame, PATIENCE_MS, Result, Testbed};
+use protocol::{
+    Ns, XdpAction, XdpProgram,
+    kernel::{FreeDeferred, LoadModule, UnloadModule},
+    link::{GetLinkStats, LinkStats, MoveInterface, SetMtu, SetUp, WaitCarrier},
+    netdev::{ListPagePools, ListStrayPools},
+    traffic::SendFrame,
+    xdp::AttachXdp,
+};
+
+const MODULE: &str = "rmisuse";
+const INTERFACE: &str = "misuse0";
+const MTU: u32 = 9000;
+const FRAMES: u64 = 50;
+
+/// Loads the driver, and brings its interface up.
+fn load(bed: &Testbed) -> Result {
+    bed.guest.call(LoadModule {
+        name: MODULE.to_owned(),
+        parameters: String::new(),
+    })?;
+    bed.guest.call(MoveInterface {
+        from: Ns::Local,
+        interface: "eth0".to_owned(),
+        to: Ns::Local,
+        rename: Some(INTERFACE.to_owned()),
+    })?;
+    bed.guest.call(SetMtu {
+        ns: Ns::Local,
+        interface: INTERFACE.to_owned(),
+        mtu: MTU,
+    })?;
+    set(bed, true)?;
+    bed.guest.call(WaitCarrier {
+        ns: Ns::Local,
+        interface: INTERFACE.to_owned(),
+        carrier: true,
+        timeout_ms: PATIENCE_MS,
+    })?;
+    Ok(())
+}
+
+fn set(bed: &Testbed, up: bool) -> Result {
+    Ok(bed.guest.call(SetUp {
+        ns: Ns::Local,
+        interface: INTERFACE.to_owned(),
+        up,
+    })?)
+}
+
+/// What it was given counts as sent, what it took from its pool as received.
+fn stats(bed: &Testbed) -> Result<LinkStats> {
+    Ok(bed.guest.call(GetLinkStats {
+        ns: Ns::Local,
+        interface: INTERFACE.to_owned(),
+    })?)
+}
+
+/// Unloads the driver, after its pool is known to be there, and waits until the pool is gone.
+fn unload(bed: &Testbed) -> Result {
+    let pools = bed.guest.call(ListPagePools {
+        ns: Ns::Local,
+        interface: INTERFACE.to_owned(),
+    })?;
+    assert_eq!(pools.len(), 1, "{pools:?}");
+    bed.guest.call(UnloadModule {
+        name: MODULE.to_owned(),
+    })?;
+    bed.wait_until(1, || {
+        bed.guest.call(FreeDeferred {})?;
+        let pools = bed.guest.call(ListStrayPools { ns: Ns::Local })?;
+        Ok(pools.is_empty().into())
+    })?;
+    Ok(())
+}
+
+#[test]
+fn what_is_dropped_in_hard_interrupt_returns_to_its_pool() -> Result {
+    let bed = Testbed::options()
+        .mtu(MTU)
+        .header_split()
+        .boot("misuse-hard-interrupt")?;
+    load(&bed)?;
+    bed.guest.call(AttachXdp {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        program: XdpProgram {
+            ethertype: None,
+            action: XdpAction::Redirect {
+                ns: Ns::Local,
+                interface: INTERFACE.to_owned(),
+            },
+            fragments: true,
+        },
+    })?;
+    let frame = |size| {
+        let payload = vec![0; size];
+        Frame::tcp(bed.peer, bed.local, Family::V4, 1, &payload)
+    };
+
+    // skbs.
+    let before = stats(&bed)?.tx_packets;
+    for _ in 0..FRAMES {
+        bed.guest.call(SendFrame {
+            ns: Ns::Local,
+            interface: INTERFACE.to_owned(),
+            frame: frame(1000)?.into_bytes(),
+        })?;
+    }
+    let skbs = bed.wait_until(before + FRAMES, || Ok(stats(&bed)?.tx_packets))?;
+    // XDP frames with their payload in fragments.
+    let redirected = || bed.statistic(bed.local, "rx_xdp_redirect");
+    let before = redirected()?;
+    for size in [1000, 8000] {
+        for _ in 0..FRAMES {
+            frame(size)?.send(&bed)?;
+        }
+    }
+    bed.wait_until(before + 2 * FRAMES, redirected)?;
+    bed.wait_until(skbs + 2 * FRAMES, || Ok(stats(&bed)?.tx_packets))?;
+    // Memory of its own pool.
+    bed.wait_until(FRAMES, || Ok(stats(&bed)?.rx_packets))?;
+
+    bed.set_interface(bed.local, false)?;
+    bed.wait_pools_gone(bed.local)?;
+    unload(&bed)?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_napi_whose_guard_was_forgotten_does_not_outlive_its_device() -> Result {
+    let bed = Testbed::options().boot("misuse-forgotten")?;
+    for _ in 0..2 {
+        load(&bed)?;
+        set(&bed, false)?;
+        // It polls although the interface is down.
+        let before = stats(&bed)?.rx_packets;
+        bed.wait_until(before + 3, || Ok(stats(&bed)?.rx_packets))?;
+        unload(&bed)?;
+    }
+    // Longer than a starved NAPI waits before it polls again, in the guest's own time.
+    bed.stream(bed.peer, bed.local, Family::V4)
+        .transfer(&bed, 1 << 20, &[64 << 10])?;
+    bed.finish()?;
+    Ok(())
+}
