@@ -7,9 +7,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cases::{ACCELERATOR, ACCELERATOR_MIB, Ability, Family, Result, Testbed};
-use libc::{EAGAIN, ENOENT, ENOMEM, EXDEV};
-use protocol::{Memory, kernel::FreeDeferred};
+use cases::{ACCELERATOR, ACCELERATOR_MIB, Ability, Family, Result, Testbed, assert_refused};
+use libc::{EAGAIN, ENODEV, ENOENT, ENOMEM, EXDEV};
+use protocol::{
+    Memory, Ns,
+    kernel::{FreeDeferred, WriteFile},
+};
 use vm::Topology;
 
 const MIB: u64 = 1 << 20;
@@ -102,6 +105,38 @@ fn without_a_peer_to_peer_path_a_bind_is_refused_and_all_else_works() -> Result 
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let received = stream.receive_devmem(&bed, 1, 4 * MIB, 4 * MIB, |_| ())?;
     assert_eq!(received.verified, 4 * MIB, "{received:?}");
+    bed.unload_accelerator()?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_bar_of_registers_is_not_taken_for_memory() -> Result {
+    /// The first BARs of QEMU's vmxnet3 are registers, and not prefetchable.
+    const DEVICE: &str = "0000:00:10.0";
+    let bed = Testbed::options()
+        .accelerator(Topology::Switch)
+        .machine(|machine| {
+            machine
+                .qemu_argument("-device")
+                .qemu_argument("vmxnet3,addr=10.0,romfile=")
+        })
+        .boot("accelerator-registers")?;
+    let write = |path: &str, contents: &str| {
+        bed.guest.call(WriteFile {
+            ns: Ns::Local,
+            path: format!("/sys/bus/pci/{path}"),
+            contents: contents.to_owned(),
+        })
+    };
+    let driver_override = format!("devices/{DEVICE}/driver_override");
+    write(&driver_override, "ivshmem_mem")?;
+    assert_refused(
+        write("drivers/ivshmem_mem/bind", DEVICE),
+        ENODEV,
+        "binding to registers",
+    );
+    bed.wait_logged("BAR 2 is not prefetchable memory", 1)?;
     bed.unload_accelerator()?;
     bed.finish()?;
     Ok(())
