@@ -26,6 +26,20 @@ pub(crate) fn write(project: &Project, page: &str, command: &str, text: &str) ->
     fs::write(&path, new).with_context(|| format!("can't write {}", path.display()))
 }
 
+/// What is there now.
+///
+/// # Errors
+///
+/// When the file cannot be read.
+pub(crate) fn read(project: &Project, page: &str, command: &str) -> Result<String> {
+    let path = project.root.join(page);
+    let text =
+        fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    let tables = text.split_once(&begin(command));
+    let tables = tables.and_then(|(_, rest)| rest.split_once(END));
+    Ok(tables.map_or_else(String::new, |(tables, _)| tables.to_owned()))
+}
+
 /// The checkout's commit.
 pub(crate) fn commit(project: &Project) -> String {
     let commit = Cmd::new("git")

@@ -34,8 +34,8 @@ pub(crate) struct Options {
     /// Write the results as JSON: name, file, caught, by
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Update the table in Documentation/testing.md
-    #[arg(long, conflicts_with_all = ["words", "likely"])]
+    /// Update the table in Documentation/testing.md: all of it, or the rows of those that are run
+    #[arg(long, conflicts_with = "likely")]
     document: bool,
     /// Run only the cases that are likely to catch a mutation
     #[arg(long)]
@@ -103,10 +103,22 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
         bail!("{failed} of the mutations are not as the list says");
     }
     if options.document {
-        let text = format!("Commit {commit}.\n\n{}", results::table(&outcomes));
+        let old = document::read(project, PAGE, "mutate")?;
+        let table = results::table(&list, &outcomes, &old);
+        let rest = match list.len() - chosen.len() {
+            0 => String::new(),
+            rest => format!(" {rest} rows are older: {}", commits(&old)),
+        };
+        let text = format!("Commit {commit}.{rest}\n\n{table}");
         document::write(project, PAGE, "mutate", &text)?;
     }
     Ok(())
+}
+
+/// What a table that was written before says of its commits.
+fn commits(old: &str) -> String {
+    let line = old.trim_start().lines().next().unwrap_or_default();
+    line.replacen("Commit", "commit", 1)
 }
 
 /// Sees to it that the likely cases of `mutations` pass without any of them.

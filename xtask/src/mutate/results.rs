@@ -178,17 +178,25 @@ pub(super) fn write_json(path: &Path, outcomes: &[(&Mutation, Outcome)]) -> Resu
         .with_context(|| format!("can't write {}", path.display()))
 }
 
-/// The results as a table of a page.
-pub(super) fn table(outcomes: &[(&Mutation, Outcome)]) -> String {
+/// The results as a table of a page, in the order of the list: what was not run now is as in the `old`
+/// table.
+pub(super) fn table(list: &[Mutation], outcomes: &[(&Mutation, Outcome)], old: &str) -> String {
     let mut text = "| mutation | file | caught by |\n|---|---|---|\n".to_owned();
-    for (mutation, outcome) in outcomes {
-        let by = match (&outcome.by, &mutation.equivalent) {
-            (Some(by), _) => format!("`{by}`"),
-            (None, Some(why)) => format!("nothing: {why}"),
-            (None, None) => "nothing".to_owned(),
-        };
+    for mutation in list {
         let file = mutation.file.trim_start_matches("drivers/");
-        text += &format!("| {} | `{file}` | {by} |\n", mutation.name);
+        let begin = format!("| {} | `{file}` | ", mutation.name);
+        let now = outcomes.iter().find(|(of, _)| of.name == mutation.name);
+        let row = match (now, old.lines().find(|line| line.starts_with(&begin))) {
+            (Some((_, outcome)), _) => match (&outcome.by, &mutation.equivalent) {
+                (Some(by), _) => format!("{begin}`{by}` |"),
+                (None, Some(why)) => format!("{begin}nothing: {why} |"),
+                (None, None) => format!("{begin}nothing |"),
+            },
+            (None, Some(row)) => row.to_owned(),
+            (None, None) => continue,
+        };
+        text += &row;
+        text.push('\n');
     }
     text
 }
@@ -250,9 +258,18 @@ mod tests {
     #[test]
     fn the_table_says_what_caught_each_or_why_nothing_did() {
         let (one, same) = (mutation(None), mutation(Some("no one looks")));
-        let caught = Outcome::caught("tokens::x".to_owned());
-        let text = table(&[(&one, caught), (&same, Outcome::survived())]);
+        let same = Mutation {
+            name: "it is the same".to_owned(),
+            ..same
+        };
+        let list = [one.clone(), same.clone()];
+        let outcome = |test: &str| (&one, Outcome::caught(test.to_owned()));
+        let all = [outcome("tokens::x"), (&same, Outcome::survived())];
+        let text = table(&list, &all, "");
         assert!(text.contains("| one is two | `net/one.rs` | `tokens::x` |"));
         assert!(text.contains("| nothing: no one looks |"));
+        // A run of one of them leaves the other's row as it is.
+        let again = table(&list, &[outcome("zcrx::y")], &text);
+        assert_eq!(again, text.replace("tokens::x", "zcrx::y"));
     }
 }
