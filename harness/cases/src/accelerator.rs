@@ -13,7 +13,7 @@ use protocol::{
 };
 use vm::{
     JobHandle,
-    traces::{Search, Trace},
+    traces::{self, Search, Trace},
 };
 
 use crate::{Result, Stream, Testbed};
@@ -120,7 +120,8 @@ impl Stream {
 
     /// The traces that the first `bytes` of its payload left in the guest's RAM.
     pub fn traces_in_ram(&self, bed: &Testbed, bytes: u64) -> Result<Vec<Trace>> {
-        Ok(Search::new(self.payload(bytes)).find_in(bed.guest.ram())?)
+        let search = Search::new(self.payload(bytes));
+        Ok(traces::find(&search, bed.guest.ram())?)
     }
 }
 

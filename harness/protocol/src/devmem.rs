@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Failure, Memory, Ns, Release, payload::Mismatch};
+use crate::{Failure, Memory, Mismatch, Ns, Release};
 
 /// Binds a dma-buf to receive queues, accepts one connection and receives its payload there.
 ///

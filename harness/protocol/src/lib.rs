@@ -24,7 +24,6 @@ pub mod memory;
 pub mod message;
 pub mod net;
 pub mod netdev;
-pub mod payload;
 pub mod pci;
 pub mod program;
 pub mod request;
@@ -45,7 +44,7 @@ pub use measure::{MeasuredSink, MeasuredSource, PacedWire, Restarts};
 pub use memory::{Memory, Release};
 pub use message::{Call, Failure, JobId, Message};
 pub use net::Ns;
-pub use payload::Payload;
+pub use payload::{Mismatch, Payload};
 pub use program::Program;
 pub use request::{Query, Request};
 pub use tcp::{CopySink, TcpSink, TcpSource};
@@ -60,4 +59,4 @@ pub const PORT_NAME: &str = "nobounce.control";
 /// Number that both sides compare at the start; raised with every change of a message.
 ///
 /// The agent sits in an initramfs that may be older than the host's program.
-pub const VERSION: u32 = 16;
+pub const VERSION: u32 = 17;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Failure, Memory, Ns, payload::Mismatch};
+use crate::{Failure, Memory, Mismatch, Ns};
 
 /// Accepts one connection and checks that it carries the seed's payload.
 ///

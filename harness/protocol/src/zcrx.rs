@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Failure, Memory, Ns, Release, payload::Mismatch};
+use crate::{Failure, Memory, Mismatch, Ns, Release};
 
 /// Where a [`ZcrxSink`] receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,9 +3,8 @@
 //! A dma-buf of the guest, read from outside.
 
 use protocol::{
-    Payload,
+    Mismatch, Payload,
     memory::{PhysicalRange, Span},
-    payload::Mismatch,
 };
 
 use crate::{Error, GuestMemory, Result};

@@ -49,8 +49,8 @@ pub(super) fn send(
     source.wait_end()?;
     // Its memory is still there, and so is the program.
     let search = Search::new(stream.payload(bytes));
-    let in_ram = traces::bytes(&search.find_in(bed.guest.ram())?);
-    let found = search.find_in(bed.guest.accelerator_memory()?)?;
+    let in_ram = traces::bytes(&traces::find(&search, bed.guest.ram())?);
+    let found = traces::find(&search, bed.guest.accelerator_memory()?)?;
     let in_accelerator = traces::bytes(&elsewhere(found, &ranges));
     let report = source.join()?;
     Ok(Some(Check {
@@ -66,7 +66,7 @@ pub(super) fn send(
 impl Check {
     /// Looks again, after the program's end, and says what was found.
     pub(super) fn report(&self, bed: &Testbed) -> Result<String> {
-        let afterwards = traces::bytes(&self.search.find_in(bed.guest.ram())?);
+        let afterwards = traces::bytes(&traces::find(&self.search, bed.guest.ram())?);
         let in_ram = self.in_ram.max(afterwards);
         let bytes = BinaryBytes(self.bytes);
         let delivered = match self.delivered {

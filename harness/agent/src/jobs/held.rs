@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use protocol::{Event, JobId, Release, memory::Span, payload::Mismatch};
+use protocol::{Event, JobId, Mismatch, Release, memory::Span};
 
 use super::report::{Checker, Meter};
 use crate::{lock::lock, outbox::send_event};

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use protocol::{Event, JobId, Payload, payload::Mismatch};
+use protocol::{Event, JobId, Mismatch, Payload};
 
 use crate::outbox::send_event;
 
