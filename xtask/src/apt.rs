@@ -36,7 +36,7 @@ const BACKPORTS: Suites = Suites {
     all: "trixie trixie-backports",
     newest: "trixie-backports",
 };
-/// Where programs come from that run in a guest, as new as its kernel.
+/// Where what must be as new as the kernel comes from: bindgen, and programs that run in a guest.
 const FORKY: Suites = Suites {
     folder: "apt-forky",
     all: "forky",
@@ -45,7 +45,8 @@ const FORKY: Suites = Suites {
 
 /// What a machine without Debian's packages can do.
 const OWN_PARTS: &str = "name your own parts instead: KDIR=/path/to/linux (or KBUILD_OUTPUT=), \
-     QEMU=/path/to/qemu-system-x86_64 (10.1 or newer), RUST_LIB_SRC=/path/to/rust/library";
+     QEMU=/path/to/qemu-system-x86_64 (10.1 or newer), RUST_LIB_SRC=/path/to/rust/library; \
+     bindgen 0.71.1 and libclang 17 or newer must be installed";
 
 /// The private apt state. Its lists are fetched when the first package is asked for.
 pub(crate) struct Apt {
@@ -62,7 +63,7 @@ impl Apt {
         Self::of(project, BACKPORTS)
     }
 
-    /// The same, of the suite that programs in a guest come from.
+    /// The same, of the newest suite.
     pub(crate) fn forky(project: &Project) -> Self {
         Self::of(project, FORKY)
     }

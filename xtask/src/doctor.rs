@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use crate::distribution::Distribution;
 use crate::kernel::is_built;
 use crate::project::Project;
-use crate::{packages, qemu, tools};
+use crate::{bindgen, packages, qemu, tools};
 
 /// A guest of the lab, and QEMU around it.
 const MEMORY_KIB: u64 = 2_600_000;
@@ -55,8 +55,16 @@ pub(crate) fn run(project: &Project) -> Result<()> {
         packages(&distribution),
         rust(),
         core_library(project, &distribution),
-        tool("bindgen", tools::find_bindgen(project).is_some()),
-        tool("cargo-nextest", tools::find_nextest(project).is_some()),
+        tool(
+            "bindgen",
+            bindgen::find(project).is_some(),
+            "Debian's newest, into the cache",
+        ),
+        tool(
+            "cargo-nextest",
+            tools::find_nextest(project).is_some(),
+            "with cargo install, into the cache",
+        ),
         qemu(project, &distribution),
         kernel(project, &distribution),
         kvm(),
@@ -77,11 +85,12 @@ pub(crate) fn run(project: &Project) -> Result<()> {
 
 fn packages(distribution: &Distribution) -> Finding {
     let missing = packages::Missing::find();
-    let (state, text) = match missing.way_out(distribution) {
-        _ if missing.is_empty() => (State::Has, "compiler, libraries and tools".to_owned()),
-        _ if packages::may_install(distribution) => (State::Gets, "some, with apt-get".to_owned()),
-        Ok(text) => (State::Lacks, text),
-        Err(error) => (State::Lacks, format!("{error:#}")),
+    let (state, text) = if missing.is_empty() {
+        (State::Has, "compiler, libraries and tools".to_owned())
+    } else if packages::may_install(distribution) {
+        (State::Gets, "some, with apt-get".to_owned())
+    } else {
+        (State::Lacks, missing.way_out(distribution))
     };
     Finding(state, "packages", text)
 }
@@ -110,14 +119,10 @@ fn core_library(project: &Project, distribution: &Distribution) -> Finding {
     }
 }
 
-fn tool(what: &'static str, there: bool) -> Finding {
+fn tool(what: &'static str, there: bool, how: &str) -> Finding {
     match there {
         true => Finding(State::Has, what, String::new()),
-        false => Finding(
-            State::Gets,
-            what,
-            "with cargo install, into the cache".to_owned(),
-        ),
+        false => Finding(State::Gets, what, how.to_owned()),
     }
 }
 

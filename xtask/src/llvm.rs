@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::apt::Apt;
 use crate::hash;
 use crate::project::Project;
 use crate::unpacked::{LIBRARY, LOADER, Packages, write_program};
@@ -19,16 +20,20 @@ macro_rules! major {
         "22"
     };
 }
-const MAJOR: &str = major!();
+pub(crate) const MAJOR: &str = major!();
+/// The package with its libclang alone.
+pub(crate) const LIBCLANG: &str = concat!("libclang1-", major!());
 /// Debian's packages: 120 MB, and what they unpack to.
 const PACKAGES: Packages = Packages {
     what: "clang",
     folder: "llvm",
+    suites: Apt::new,
     names: &[
         concat!("clang-", major!()),
         concat!("lld-", major!()),
         concat!("llvm-", major!()),
     ],
+    alone: None,
     version: concat!(major!(), "."),
     space: 800_000_000,
     not_needed: &[

@@ -6,6 +6,7 @@
 mod apt;
 mod archive;
 mod bench;
+mod bindgen;
 mod cache;
 mod check;
 mod clean;
@@ -76,7 +77,7 @@ Environment:
   KDIR, KBUILD_OUTPUT  a kernel of your own, as --kdir and --kbuild-output
   QEMU                 the qemu-system-x86_64 to use (10.1 or newer, with igb)
   RUST_LIB_SRC         the `library` folder of Rust's source, for the kernel build
-  LIBCLANG_PATH        the folder of the libclang that bindgen uses (17 or newer)
+  LIBCLANG_PATH        the folder of the libclang that your own bindgen uses (17 or newer)
   NOBOUNCE_LAB         for exec and shell: the manifest that `guest --lab` prints, instead of making anything
   XDG_CACHE_HOME       where the cache folder goes (about 6 GB)
   RUST_LOG             what the harness logs, such as `vm=debug`";

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::apt::Apt;
 use crate::project::Project;
 use crate::unpacked::{LIBRARY, LOADER, Packages, write_program};
 
@@ -15,7 +16,9 @@ use crate::unpacked::{LIBRARY, LOADER, Packages, write_program};
 const PACKAGES: Packages = Packages {
     what: "pahole",
     folder: "pahole",
+    suites: Apt::new,
     names: &["dwarves"],
+    alone: None,
     version: "",
     space: 50_000_000,
     not_needed: &["etc", "usr/libexec", "usr/share", "var"],

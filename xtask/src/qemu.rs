@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use vm::QemuCommand;
 
+use crate::apt::Apt;
 use crate::cmd::{Cmd, on_path};
 use crate::project::Project;
 use crate::ui;
@@ -24,7 +25,9 @@ const PROGRAM: &str = "qemu-system-x86_64";
 const PACKAGES: Packages = Packages {
     what: "QEMU",
     folder: "qemu",
+    suites: Apt::new,
     names: &["qemu-system-x86"],
+    alone: None,
     version: "",
     space: 400_000_000,
     not_needed: &[

@@ -5,7 +5,7 @@
 use anyhow::Result;
 
 use crate::project::Project;
-use crate::{packages, tools, ui};
+use crate::{bindgen, packages, tools, ui};
 
 /// Installs what is missing.
 ///
@@ -15,11 +15,11 @@ use crate::{packages, tools, ui};
 pub(crate) fn run(project: &Project) -> Result<()> {
     packages::install_missing(project)?;
     let rustc = tools::rustc()?;
-    let bindgen = tools::bindgen(project)?;
+    let bindgen = bindgen::prepare(project)?;
     let library = tools::rust_lib_src(project, &rustc)?;
     let nextest = tools::nextest(project)?;
     ui::note(&rustc.text);
-    ui::note(&format!("bindgen: {}", bindgen.display()));
+    ui::note(&format!("bindgen: {}", bindgen.command.display()));
     ui::note(&format!("core library source: {}", library.display()));
     ui::note(&format!("cargo-nextest: {}", nextest.display()));
     Ok(())

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The programs that a build needs and that aren't Debian packages of the
-//! machine: bindgen, cargo-nextest, libclang for bindgen, and the source of
-//! the core library that the kernel compiles.
+//! What a build needs of Rust beside cargo: cargo-nextest, and the source of the core library that
+//! the kernel compiles.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,34 +14,8 @@ use crate::project::Project;
 use crate::ui::Step;
 use crate::version::Version;
 
-/// What the kernel asks for (`scripts/min-tool-version.sh`).
-const MIN_BINDGEN: Version = Version::new(0, 71, 1);
-/// What is installed where there is none.
-const BINDGEN: &str = "0.72.1";
-/// What the kernel asks of libclang (`scripts/min-tool-version.sh`).
-pub(crate) const MIN_LIBCLANG: u32 = 17;
-
-/// The bindgen to use: the user's if it is new enough, else our own in the
-/// cache, installed on first use.
-///
-/// # Errors
-///
-/// When `cargo install` fails.
-pub(crate) fn bindgen(project: &Project) -> Result<PathBuf> {
-    if let Some(found) = find_bindgen(project) {
-        return Ok(found);
-    }
-    let place = cargo_install(project, "bindgen", "bindgen-cli", BINDGEN, &[])?;
-    Ok(place.join("bin/bindgen"))
-}
-
-/// The bindgen that is there.
-pub(crate) fn find_bindgen(project: &Project) -> Option<PathBuf> {
-    users("bindgen", &["--version"], MIN_BINDGEN).or_else(|| installed(project, "bindgen", BINDGEN))
-}
-
-/// The user's, if it is new enough.
-fn users(program: &str, arguments: &[&str], oldest: Version) -> Option<PathBuf> {
+/// The user's program, if it is new enough.
+pub(crate) fn users(program: &str, arguments: &[&str], oldest: Version) -> Option<PathBuf> {
     let said = on_path(program).then(|| Cmd::new(program).args(arguments).output());
     let version = Version::find(&said?.ok()?)?;
     (version >= oldest).then(|| program.into())
@@ -116,56 +89,6 @@ fn cargo_install(
     })?;
     step.done(&format!("{name} {version} installed"));
     Ok(made)
-}
-
-/// The folder with a libclang that is new enough, for `LIBCLANG_PATH`: the
-/// user's if that is set, else the newest found. (bindgen's own search may
-/// take an older one.)
-pub(crate) fn libclang() -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os("LIBCLANG_PATH") {
-        return Some(path.into());
-    }
-    let mut found: Vec<(u32, PathBuf)> = Vec::new();
-    for entry in fs::read_dir("/usr/lib").into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let Some(major) = name
-            .to_str()
-            .and_then(|n| n.strip_prefix("llvm-"))
-            .and_then(|n| n.parse().ok())
-        else {
-            continue;
-        };
-        let lib = entry.path().join("lib");
-        if has_libclang(&lib) {
-            found.push((major, lib));
-        }
-    }
-    found.sort();
-    if let Some((major, lib)) = found.pop()
-        && major >= MIN_LIBCLANG
-    {
-        return Some(lib);
-    }
-    // Other distributions put the only one, versioned in its name, in the library folder.
-    ["/usr/lib64", "/usr/lib"]
-        .iter()
-        .map(Path::new)
-        .find(|lib| has_libclang(lib))
-        .map(Path::to_path_buf)
-}
-
-fn has_libclang(lib: &Path) -> bool {
-    fs::read_dir(lib)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .any(|entry| {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            (name.starts_with("libclang.so") || name.starts_with("libclang-"))
-                && name.contains(".so")
-                && !name.starts_with("libclang-cpp")
-        })
 }
 
 /// rustc as the kernel build sees it.

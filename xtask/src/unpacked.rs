@@ -27,8 +27,12 @@ pub(crate) struct Packages {
     pub(crate) what: &'static str,
     /// The folder in the cache, with one in it for each version.
     pub(crate) folder: &'static str,
-    /// Their names. The version is the first's.
+    /// The suites that they are of.
+    pub(crate) suites: fn(&Project) -> Apt,
+    /// Their names.
     pub(crate) names: &'static [&'static str],
+    /// One more, without what else it depends on. The version is this one's, else the first's.
+    pub(crate) alone: Option<&'static str>,
     /// What the version starts with.
     pub(crate) version: &'static str,
     /// How much is unpacked, in bytes.
@@ -74,17 +78,20 @@ impl Packages {
             self.folder,
             &format!("getting Debian's newest {}", self.what),
         );
-        let apt = Apt::new(project);
-        let first = self.names[0];
+        let apt = (self.suites)(project);
+        let first = self.alone.unwrap_or(self.names[0]);
         let offers = apt.offers(&step, first)?;
-        let version = offers
+        let offer = offers
             .first()
             .with_context(|| format!("Debian offers no package {first}, for {}", self.what))?;
         // A colon would separate library paths; the epoch says nothing here.
-        let version = version.split_once(':').map_or(version.as_str(), |(_, v)| v);
+        let version = offer.split_once(':').map_or(offer.as_str(), |(_, v)| v);
         let place = format!("{}/{version}{key}", self.folder);
         let root = project.cache.once(&place, |work| {
             apt.unpack_whole(&step, &project.cache, self.names, self.not_needed, work)?;
+            if let Some(alone) = self.alone {
+                apt.unpack(&step, &project.cache, alone, Some(offer), work)?;
+            }
             finish(work)
         })?;
         step.done(&format!("{} {version} in {}", self.what, root.display()));

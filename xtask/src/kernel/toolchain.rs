@@ -2,21 +2,21 @@
 
 //! What a kernel, and the modules for it, are compiled with.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::config::Config;
+use crate::bindgen::{self, Bindgen};
 use crate::cmd::Cmd;
 use crate::llvm::{self, BINDGEN_ENV};
 use crate::pahole;
 use crate::project::Project;
-use crate::tools;
 
 /// How make is called so that it takes these tools.
 pub(crate) struct Toolchain {
     variables: Vec<String>,
-    bindgen: PathBuf,
+    bindgen: Bindgen,
     /// The compiler's version, as it says it, and that of pahole.
     pub(super) compiler: String,
 }
@@ -24,9 +24,9 @@ pub(crate) struct Toolchain {
 impl Toolchain {
     /// The machine's gcc.
     pub(super) fn gcc(project: &Project) -> Result<Self> {
-        let bindgen = tools::bindgen(project)?;
+        let bindgen = bindgen::prepare(project)?;
         Ok(Self {
-            variables: vec![format!("BINDGEN={}", bindgen.display())],
+            variables: vec![format!("BINDGEN={}", bindgen.command.display())],
             bindgen,
             compiler: Cmd::new("gcc").arg("--version").output()?,
         })
@@ -46,16 +46,15 @@ impl Toolchain {
         let llvm = llvm::prepare(project)?;
         Ok(Self {
             variables: llvm.make_variables(),
-            // A loader takes a path only.
-            bindgen: absolute(tools::bindgen(project)?)?,
+            bindgen: bindgen::prepare(project)?,
             compiler: llvm.version,
         })
     }
 
     /// The toolchain that a user's kernel with this configuration was built with.
     pub(super) fn of(project: &Project, config: &Config) -> Result<Self> {
-        let bindgen = tools::bindgen(project)?;
-        let mut variables = vec![format!("BINDGEN={}", bindgen.display())];
+        let bindgen = bindgen::prepare(project)?;
+        let mut variables = vec![format!("BINDGEN={}", bindgen.command.display())];
         if config.get("CC_IS_CLANG") == "y" {
             variables.push("LLVM=1".to_owned());
         }
@@ -68,7 +67,7 @@ impl Toolchain {
 
     /// bindgen's version, as it says it.
     pub(super) fn bindgen_version(&self) -> Result<String> {
-        Cmd::new(&self.bindgen).arg("--version").output()
+        self.bindgen.version()
     }
 
     /// `make -C folder` for Kbuild: as many jobs as there are processors, and
@@ -80,7 +79,7 @@ impl Toolchain {
             .arg("-C")
             .arg(folder)
             .args(&self.variables)
-            .env(BINDGEN_ENV, &self.bindgen)
+            .env(BINDGEN_ENV, &self.bindgen.program)
             .env("LC_ALL", "C")
             .env_remove(&[
                 "ARCH",
@@ -94,36 +93,9 @@ impl Toolchain {
                 "LLVM",
                 "LOCALVERSION",
             ]);
-        if let Some(dir) = tools::libclang() {
+        if let Some(dir) = &self.bindgen.libclang {
             cmd = cmd.env("LIBCLANG_PATH", dir);
         }
         cmd
-    }
-}
-
-fn absolute(program: PathBuf) -> Result<PathBuf> {
-    if program.components().count() > 1 {
-        return Ok(program);
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .map(|dir| dir.join(&program))
-        .find(|place| place.is_file())
-        .with_context(|| format!("{} is not on PATH any more", program.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_is_found_on_the_path_and_a_path_stays_as_it_is() {
-        let sh = absolute("sh".into()).unwrap();
-        assert!(sh.is_absolute() && sh.ends_with("sh"), "{}", sh.display());
-        assert_eq!(
-            absolute("/x/bindgen".into()).unwrap(),
-            Path::new("/x/bindgen")
-        );
-        assert!(absolute("no-such-program".into()).is_err());
     }
 }

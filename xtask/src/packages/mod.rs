@@ -5,104 +5,57 @@
 
 mod needed;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::cmd::{Cmd, on_path};
 use crate::distribution::{Distribution, Manager};
 use crate::project::Project;
-use crate::tools::{self, MIN_LIBCLANG};
 use crate::ui::{self, Step};
 
-use needed::{LIBCLANG, NEEDED, NEEDED_BY_TESTS, Need};
+use needed::{NEEDED, NEEDED_BY_TESTS, Need};
 
 /// What the machine lacks.
-pub(crate) struct Missing {
-    needs: Vec<&'static Need>,
-    libclang: bool,
-}
+pub(crate) struct Missing(Vec<&'static Need>);
 
 impl Missing {
-    /// Looks; runs nothing.
+    /// Looks; changes nothing.
     pub(crate) fn find() -> Self {
-        Self {
-            libclang: tools::libclang().is_none(),
-            ..Self::among(NEEDED)
-        }
+        Self::among(NEEDED)
     }
 
     /// Those of `needs` that the machine lacks.
     fn among(needs: &'static [Need]) -> Self {
-        Self {
-            needs: needs.iter().filter(|need| !need.is_there()).collect(),
-            libclang: false,
-        }
+        Self(needs.iter().filter(|need| !need.is_there()).collect())
     }
 
     /// Whether it lacks nothing.
     pub(crate) fn is_empty(&self) -> bool {
-        self.needs.is_empty() && !self.libclang
+        self.0.is_empty()
     }
 
-    /// Their packages' names, without apt's libclang.
-    fn packages(&self, manager: Manager) -> Vec<String> {
-        let column = manager as usize;
-        let mut names: Vec<_> = self.needs.iter().map(|need| need.names[column]).collect();
-        if self.libclang && !LIBCLANG[column].is_empty() {
-            names.push(LIBCLANG[column]);
-        }
+    /// Their packages' names.
+    fn packages(&self, manager: Manager) -> Vec<&'static str> {
+        let names = self.0.iter().map(|need| need.names[manager as usize]);
+        let mut names: Vec<_> = names.flat_map(str::split_whitespace).collect();
         names.dedup();
-        names.into_iter().map(str::to_owned).collect()
-    }
-
-    /// The same with it.
-    ///
-    /// # Errors
-    ///
-    /// When apt doesn't run.
-    fn packages_of_apt(&self) -> Result<Vec<String>> {
-        let mut list = self.packages(Manager::Apt);
-        if self.libclang {
-            list.push(newest_libclang(&search_libclang()?).unwrap_or_else(|| {
-                // The lists may never have been read here.
-                format!(
-                    "$(apt-cache pkgnames libclang1- | sort -V | tail -1) # {MIN_LIBCLANG} or newer"
-                )
-            }));
-        }
-        Ok(list)
+        names
     }
 
     /// What the user can do about it, beside taking the container.
-    ///
-    /// # Errors
-    ///
-    /// When apt doesn't run.
-    pub(crate) fn way_out(&self, distribution: &Distribution) -> Result<String> {
-        Ok(match (&distribution.debian, distribution.manager) {
-            (Some(_), _) => for_root_to_install(&self.packages_of_apt()?),
-            (None, Some(manager)) => {
-                let list = match manager {
-                    Manager::Apt => self.packages_of_apt()?,
-                    _ => self.packages(manager),
-                };
-                format!(
-                    "these packages are missing:\n\n  sudo {} {}\n\n{AGAIN}",
-                    manager.install(),
-                    list.join(" ")
-                )
-            }
-            (None, None) => {
-                let mut list = self.packages(Manager::Apt);
-                if self.libclang {
-                    list.push(format!("libclang {MIN_LIBCLANG} or newer"));
-                }
-                format!(
-                    "missing, and this machine has no package manager that nobounce knows (the \
-                     names are Debian's): {}",
-                    list.join(" ")
-                )
-            }
-        })
+    pub(crate) fn way_out(&self, distribution: &Distribution) -> String {
+        match (&distribution.debian, distribution.manager) {
+            (Some(_), _) => for_root_to_install(&self.packages(Manager::Apt)),
+            (None, Some(manager)) => format!(
+                "these packages are missing:\n\n  sudo {} {}\n\n{AGAIN}",
+                manager.install(),
+                self.packages(manager).join(" ")
+            ),
+            (None, None) => format!(
+                "missing, and this machine has no package manager that nobounce knows (the names \
+                 are Debian's): {}",
+                self.packages(Manager::Apt).join(" ")
+            ),
+        }
     }
 }
 
@@ -136,35 +89,23 @@ fn get(project: &Project, lacks: &Missing) -> Result<()> {
     }
     let distribution = Distribution::here();
     if !may_install(&distribution) {
-        let text = lacks.way_out(&distribution)?;
-        bail!("{}", distribution.with_container(text));
+        bail!(
+            "{}",
+            distribution.with_container(lacks.way_out(&distribution))
+        );
     }
     // apt would not wait for another run.
     let _lock = project.cache.making("packages")?;
     let step = Step::begin("packages", "looking for what is missing");
     let root = rustix::process::geteuid().is_root();
-    let mut missing = lacks.packages(Manager::Apt);
-    let mut updated = false;
-    if lacks.libclang {
-        if newest_libclang(&search_libclang()?).is_none() {
-            update(project, &step, root)?;
-            updated = true;
-        }
-        missing.push(newest_libclang(&search_libclang()?).with_context(|| {
-            format!(
-                "bindgen needs libclang {MIN_LIBCLANG} or newer, and apt offers none (Debian 12 \
-                 has it in the suite bookworm-security): add a suite that has it, or set \
-                 LIBCLANG_PATH to the folder of one"
-            )
-        })?);
-    }
+    let missing = lacks.packages(Manager::Apt);
     let list = missing.join(" ");
-    if !updated && missing.iter().any(|package| !known_to_apt(package)) {
+    let unknown = missing.iter().any(|package| !known_to_apt(package));
+    if unknown {
         update(project, &step, root)?;
-        updated = true;
     }
     let mut result = install(project, &step, root, &missing);
-    if result.is_err() && !updated {
+    if result.is_err() && !unknown {
         // The lists may name versions that the mirror has replaced.
         ui::note("apt-get install failed; reading the package lists anew");
         update(project, &step, root)?;
@@ -178,7 +119,7 @@ fn get(project: &Project, lacks: &Missing) -> Result<()> {
 const AGAIN: &str = "Install them and run this again.";
 
 /// The message for a user who may not install.
-fn for_root_to_install(missing: &[String]) -> String {
+fn for_root_to_install(missing: &[&str]) -> String {
     format!(
         "these Debian packages are missing, and installing them takes root (there is no sudo \
          without a password here):\n\n  sudo apt-get update\n  sudo apt-get install \
@@ -187,7 +128,7 @@ fn for_root_to_install(missing: &[String]) -> String {
     )
 }
 
-fn install(project: &Project, step: &Step, root: bool, packages: &[String]) -> Result<()> {
+fn install(project: &Project, step: &Step, root: bool, packages: &[&str]) -> Result<()> {
     step.detail(&format!("installing {}", packages.join(" ")));
     apt_get(root)
         .args(["install", "-y", "--no-install-recommends"])
@@ -224,33 +165,13 @@ fn known_to_apt(package: &str) -> bool {
         .is_ok_and(|text| !text.trim().is_empty())
 }
 
-fn search_libclang() -> Result<String> {
-    Cmd::new("apt-cache")
-        .args(["search", "--names-only", "^libclang1-[0-9]+(t64)?$"])
-        .output()
-}
-
-/// The newest `libclang1-N` in what `apt-cache search` printed.
-fn newest_libclang(search: &str) -> Option<String> {
-    search
-        .lines()
-        .filter_map(|line| line.split_whitespace().next())
-        .filter_map(|name| {
-            let number = name.strip_prefix("libclang1-")?.trim_end_matches("t64");
-            Some((number.parse::<u32>().ok()?, name))
-        })
-        .filter(|(major, _)| *major >= MIN_LIBCLANG)
-        .max()
-        .map(|(_, name)| name.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn who_may_not_install_is_given_the_command() {
-        let text = for_root_to_install(&["flex".to_owned(), "bison".to_owned()]);
+        let text = for_root_to_install(&["flex", "bison"]);
         let command = "\n  sudo apt-get install --no-install-recommends flex bison\n";
         assert!(text.contains(command), "{text}");
         assert!(text.contains("run this again"), "{text}");
@@ -258,20 +179,20 @@ mod tests {
 
     /// A machine that lacks everything.
     fn nothing() -> Missing {
-        Missing {
-            needs: NEEDED.iter().chain(NEEDED_BY_TESTS).collect(),
-            libclang: true,
-        }
+        Missing(NEEDED.iter().chain(NEEDED_BY_TESTS).collect())
     }
 
     #[test]
     fn a_package_is_named_once_and_as_each_distribution_does() {
         let missing = nothing();
         let [debian, fedora, arch, suse] = Manager::ALL.map(|manager| missing.packages(manager));
-        assert_eq!(debian.iter().filter(|name| *name == "libc6-dev").count(), 1);
-        assert!(fedora.contains(&"glibc-static".to_owned()), "{fedora:?}");
-        assert!(arch.contains(&"clang".to_owned()), "{arch:?}");
-        assert!(suse.contains(&"libopenssl-devel".to_owned()), "{suse:?}");
+        assert_eq!(
+            debian.iter().filter(|name| **name == "libc6-dev").count(),
+            1
+        );
+        assert!(fedora.contains(&"glibc-static"), "{fedora:?}");
+        assert!(arch.contains(&"clang"), "{arch:?}");
+        assert!(suse.contains(&"libopenssl-devel"), "{suse:?}");
     }
 
     #[test]
@@ -287,7 +208,7 @@ mod tests {
                 manager,
                 debian: None,
             };
-            let text = nothing().way_out(&distribution).unwrap();
+            let text = nothing().way_out(&distribution);
             for part in [line, "bison"] {
                 assert!(text.contains(part), "no `{part}` in: {text}");
             }
@@ -303,21 +224,5 @@ mod tests {
                 .any(|word| word == package);
             assert!(named, "{package} is not in the Containerfile");
         }
-    }
-
-    #[test]
-    fn the_newest_libclang_that_the_kernel_takes_is_chosen() {
-        let search = "libclang1-13 - C interface to the Clang library\n\
-                      libclang1-22 - C interface to the Clang library\n\
-                      libclang1-17t64 - C interface to the Clang library\n\
-                      libclang1-19 - C interface to the Clang library\n";
-        assert_eq!(newest_libclang(search).as_deref(), Some("libclang1-22"));
-        let old = "libclang1-13 - x\nlibclang1-16 - x\nlibclang1-17t64 - x\n";
-        assert_eq!(newest_libclang(old).as_deref(), Some("libclang1-17t64"));
-        assert_eq!(
-            newest_libclang("libclang1-14 - x\nlibclang1-16 - x\n"),
-            None
-        );
-        assert_eq!(newest_libclang(""), None);
     }
 }

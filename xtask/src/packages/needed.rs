@@ -6,8 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fs, iter};
 
+use crate::bindgen;
 use crate::cmd::on_path;
-use crate::distribution::Manager;
+use crate::distribution::{Distribution, Manager};
 
 /// How to see that a package isn't needed.
 enum Probe {
@@ -19,6 +20,8 @@ enum Probe {
     Archive(&'static str),
     /// A package of the distribution's Python.
     Python(&'static str),
+    /// bindgen with libclang.
+    Bindgen,
 }
 
 /// Something that is needed, and each manager's package that has it.
@@ -32,7 +35,7 @@ const fn need(probe: Probe, names: Names) -> Need {
     Need { probe, names }
 }
 
-/// A package's name for each of [`Manager::ALL`].
+/// A package's name for each of [`Manager::ALL`], or several.
 pub(super) type Names = [&'static str; Manager::ALL.len()];
 
 /// What a kernel build with Rust, a static guest binary and the recipes need.
@@ -67,6 +70,16 @@ pub(super) const NEEDED: &[Need] = &[
     need(
         Probe::Header("/usr/include/openssl/opensslv.h"),
         ["libssl-dev", "openssl-devel", "openssl", "libopenssl-devel"],
+    ),
+    // Debian's are unpacked in the cache.
+    need(
+        Probe::Bindgen,
+        [
+            "",
+            "bindgen-cli clang-libs",
+            "rust-bindgen clang",
+            "rust-bindgen libclang13",
+        ],
     ),
 ];
 
@@ -109,9 +122,6 @@ pub(super) const NEEDED_BY_TESTS: &[Need] = &[
     ),
 ];
 
-/// The packages that have libclang; Debian's is named by its version.
-pub(super) const LIBCLANG: Names = ["", "clang-libs", "clang", "libclang13"];
-
 /// Folders of libraries.
 const LIBRARIES: [&str; 3] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"];
 
@@ -130,6 +140,7 @@ impl Probe {
             Self::Archive(name) => LIBRARIES
                 .iter()
                 .any(|folder| Path::new(folder).join(name).is_file()),
+            Self::Bindgen => Distribution::here().debian.is_some() || bindgen::users().is_some(),
             Self::Python(name) => python_folders().any(|folder| folder.join(name).is_dir()),
         }
     }

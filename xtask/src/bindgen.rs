@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! bindgen, which makes the kernel's bindings and ours, with the libclang that it parses C with: the
+//! user's, or Debian's packages, unpacked in the cache and run through their own loader.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::apt::Apt;
+use crate::cmd::Cmd;
+use crate::llvm;
+use crate::project::Project;
+use crate::tools;
+use crate::unpacked::{LIBRARY, LOADER, Packages, write_program};
+use crate::version::Version;
+
+/// What the kernel asks for (`scripts/min-tool-version.sh`).
+const MIN_BINDGEN: Version = Version::new(0, 71, 1);
+/// What the kernel asks of libclang (the same).
+const MIN_LIBCLANG: u32 = 17;
+
+/// Debian's packages: 45 MB, and what they unpack to. bindgen's says that it needs libclang's headers.
+/// Older suites have a bindgen that does not understand this libclang.
+const PACKAGES: Packages = Packages {
+    what: "bindgen",
+    folder: "bindgen",
+    suites: Apt::forky,
+    names: &[llvm::LIBCLANG],
+    alone: Some("bindgen"),
+    version: "",
+    space: 300_000_000,
+    not_needed: &[
+        "etc",
+        "usr/lib/x86_64-linux-gnu/gconv",
+        "usr/libexec",
+        "usr/share",
+        "var",
+    ],
+};
+/// Debian's program, and the script that runs it.
+const PROGRAM: &str = "usr/bin/bindgen";
+const SCRIPT: &str = "bin/bindgen";
+
+/// A bindgen that runs.
+pub(crate) struct Bindgen {
+    /// What to run.
+    pub(crate) command: PathBuf,
+    /// The program itself, for who brings another libclang, and a loader.
+    pub(crate) program: PathBuf,
+    /// Where its libclang is, if it needs to be told.
+    pub(crate) libclang: Option<PathBuf>,
+}
+
+impl Bindgen {
+    /// Debian's, in a folder of the cache.
+    fn unpacked(root: &Path) -> Self {
+        Self {
+            command: root.join(SCRIPT),
+            program: root.join(PROGRAM),
+            libclang: None,
+        }
+    }
+
+    /// Its version, as it says it.
+    ///
+    /// # Errors
+    ///
+    /// When it doesn't run.
+    pub(crate) fn version(&self) -> Result<String> {
+        Cmd::new(&self.command).arg("--version").output()
+    }
+}
+
+/// The bindgen to use; Debian's is unpacked on first use.
+///
+/// # Errors
+///
+/// No apt, no network, no space: see [`Packages::get`].
+pub(crate) fn prepare(project: &Project) -> Result<Bindgen> {
+    if let Some(users) = users() {
+        return Ok(users);
+    }
+    let root = PACKAGES.get(project, "", |work| write_script(&work.join(SCRIPT)))?;
+    Ok(Bindgen::unpacked(&root))
+}
+
+/// The bindgen that is there.
+pub(crate) fn find(project: &Project) -> Option<Bindgen> {
+    let unpacked = || PACKAGES.find(&project.cache, "");
+    users().or_else(|| Some(Bindgen::unpacked(&unpacked()?)))
+}
+
+/// The user's, if it and a libclang are new enough.
+pub(crate) fn users() -> Option<Bindgen> {
+    let command = tools::users("bindgen", &["--version"], MIN_BINDGEN)?;
+    Some(Bindgen {
+        program: on_path(&command)?,
+        command,
+        libclang: Some(libclang()?),
+    })
+}
+
+/// Where a program on PATH is: a loader takes a path only.
+fn on_path(program: &Path) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let mut places = std::env::split_paths(&path).map(|dir| dir.join(program));
+    places.find(|place| place.is_file())
+}
+
+/// The folder with the user's libclang: what `LIBCLANG_PATH` says, else that of the newest. (bindgen's
+/// own search may take an older one.)
+fn libclang() -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os("LIBCLANG_PATH") {
+        return Some(path.into());
+    }
+    let versions = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+    let versions = versions.filter_map(|entry| {
+        let name = entry.file_name();
+        let major: u32 = name.to_str()?.strip_prefix("llvm-")?.parse().ok()?;
+        let lib = entry.path().join("lib");
+        (major >= MIN_LIBCLANG && has_libclang(&lib)).then_some((major, lib))
+    });
+    // Other distributions put the only one, versioned in its name, in the library folder.
+    let only = || ["/usr/lib64", "/usr/lib"].map(PathBuf::from).into_iter();
+    versions
+        .max()
+        .map(|(_, lib)| lib)
+        .or_else(|| only().find(|lib| has_libclang(lib)))
+}
+
+fn has_libclang(lib: &Path) -> bool {
+    let entries = fs::read_dir(lib).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).any(|name| {
+        let name = name.to_string_lossy();
+        (name.starts_with("libclang.so") || name.starts_with("libclang-"))
+            && name.contains(".so")
+            && !name.starts_with("libclang-cpp")
+    })
+}
+
+/// The script finds its packages from where it is: the folder is moved into place when it is whole.
+fn write_script(script: &Path) -> Result<()> {
+    let bin = script.parent().unwrap_or(script);
+    // Of a merged /usr packages have but a link.
+    if fs::symlink_metadata(bin).is_ok_and(|data| data.is_symlink()) {
+        fs::remove_file(bin)?;
+    }
+    fs::create_dir_all(bin).with_context(|| format!("can't create {}", bin.display()))?;
+    let llvm = format!("$root/usr/lib/llvm-{}/lib", llvm::MAJOR);
+    let text = format!(
+        "#!/bin/sh\nroot=${{0%/*}}/..\nexport LIBCLANG_PATH=\"{llvm}\"\nexec \"$root/{LOADER}\" \
+         \\\n\t--library-path \"{llvm}:$root/{LIBRARY}\" \\\n\t\"$root/{PROGRAM}\" \"$@\"\n"
+    );
+    write_program(script, &text)
+}
