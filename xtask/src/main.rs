@@ -50,7 +50,9 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::kernel::{KernelArgs, Use};
 use crate::project::Project;
@@ -196,9 +198,10 @@ fn main() -> ExitCode {
         Command::Exec(_) | Command::Shell(_) | Command::Enter(_) => ExitCode::from(lab::FAILED),
         _ => ExitCode::FAILURE,
     };
-    tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::from_default_env())
-        .with_writer(std::io::stderr)
+    let logged = std::env::var("RUST_LOG").unwrap_or_default();
+    tracing_subscriber::registry()
+        .with(tracing_subscriber::fmt::layer().with_writer(std::io::stderr))
+        .with(logged.parse::<Targets>().unwrap_or_default())
         .init();
     match run(cli) {
         Ok(status) => ExitCode::from(status),
