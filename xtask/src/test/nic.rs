@@ -21,7 +21,7 @@ const CASES: [&str; 4] = [
     "-p",
     "cases",
     "-E",
-    "kind(test) - binary(rigb) - binary(rwire) - binary(snapshots)",
+    "kind(test) - binary(rigb) - binary(rtest) - binary(rwire) - binary(snapshots)",
 ];
 
 /// The nextest profile of `.config/nextest.toml`.

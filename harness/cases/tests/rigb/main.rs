@@ -10,7 +10,6 @@ mod counters;
 mod device;
 mod faults;
 mod flow_rules;
-mod misuse;
 mod power;
 mod recovery;
 mod settings;

@@ -18,6 +18,8 @@ pub struct LinkModes {
     pub autoneg: Option<bool>,
     /// Mb/s; unknown without a link.
     pub speed: Option<u32>,
+    /// Over how many lanes, if the driver says so.
+    pub lanes: Option<u32>,
     /// Full duplex; unknown without a link.
     pub full_duplex: Option<bool>,
     /// What is supported, as in `1000baseT/Full`, and whether it is advertised.
@@ -61,6 +63,7 @@ impl Ethtool {
             Ok(LinkModes {
                 autoneg: reply.get_autoneg().ok().map(|on| on != 0),
                 speed: reply.get_speed().ok().filter(|&s| s != SPEED_UNKNOWN),
+                lanes: reply.get_lanes().ok(),
                 full_duplex: match reply.get_duplex() {
                     Ok(DUPLEX_HALF) => Some(false),
                     Ok(DUPLEX_FULL) => Some(true),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A software NIC that does what safe code can do with `net` and a driver should not: for tests.
+//! A software NIC for tests of `net`. It has what no device of the other drivers has, and does what
+//! safe code can do and a driver should not:
 //!
 //! - It drops what it is given in hard interrupt: skbs and XDP frames that are to be sent, and for
 //!   each a fragment from a page pool of its own.
@@ -8,6 +9,8 @@
 //!   short of memory, when the interface is down and while the driver is unloaded.
 //!
 //! Snippets of what does not compile are in `drivers/net/compile_fail`.
+
+mod hardware;
 
 use kernel::{
     impl_has_hr_timer,
@@ -67,11 +70,13 @@ use net::{
     }, //
 };
 
+use self::hardware::Hardware;
+
 module! {
-    type: Misuse,
-    name: "rmisuse",
+    type: Test,
+    name: "rtest",
     authors: ["The nobounce developers"],
-    description: "Software network device that misuses its abstractions, for tests",
+    description: "Software network device for tests of its abstractions",
     license: "GPL",
 }
 
@@ -207,6 +212,7 @@ struct Control {
     bin: Arc<Bin>,
     napi: Scheduler<Nic>,
     timer: Option<ArcHrTimerHandle<Bin>>,
+    hardware: Hardware,
 }
 
 #[vtable]
@@ -272,9 +278,9 @@ impl Xdp for Nic {
 }
 
 /// The module: the NIC.
-struct Misuse(#[expect(dead_code)] Registration<'static, Nic>);
+struct Test(#[expect(dead_code)] Registration<'static, Nic>);
 
-impl kernel::Module for Misuse {
+impl kernel::Module for Test {
     fn init(_module: &'static ThisModule) -> Result<Self> {
         let bin = Bin::new()?;
         let mut nic = Unregistered::new_virtual(Config {
@@ -283,7 +289,10 @@ impl kernel::Module for Misuse {
             software_stats: true,
             ..Config::new(1, 1)
         })?
-        .with_xdp();
+        .with_xdp()
+        .with_link_settings()
+        .with_rss()
+        .with_coalescing();
         let config = napi::Config {
             rx: 0..1,
             tx: 0..1,
@@ -298,6 +307,7 @@ impl kernel::Module for Misuse {
             bin,
             napi,
             timer: None,
+            hardware: Hardware::new(),
         };
 
         // SAFETY: The module keeps it, and drops it before it goes.

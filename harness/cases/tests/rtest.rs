@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What safe code can do with `net` while it runs, and a driver should not: `rmisuse` does it.
+//! What safe code can do with `net` while it runs, and a driver should not; and hardware that is unlike
+//! that of the other drivers. `rtest` does and has it.
 
-use cases::{Family, Frame, PATIENCE_MS, Result, Testbed};
+use cases::{Family, Frame, PATIENCE_MS, Result, Testbed, assert_refused};
+use libc::EINVAL;
 use protocol::{
     Ns, XdpAction, XdpProgram,
+    ethtool::{Coalesce, GetCoalesce, GetLinkModes, SetCoalesce},
     kernel::{FreeDeferred, LoadModule, UnloadModule},
     link::{GetLinkStats, LinkStats, MoveInterface, SetMtu, SetUp, WaitCarrier},
     netdev::{ListPagePools, ListStrayPools},
+    rss::{GetRss, RssChange, SetRss},
     traffic::SendFrame,
     xdp::AttachXdp,
 };
 
-const MODULE: &str = "rmisuse";
-const INTERFACE: &str = "misuse0";
+const MODULE: &str = "rtest";
+const INTERFACE: &str = "test0";
 const MTU: u32 = 9000;
 const FRAMES: u64 = 50;
 
@@ -83,7 +87,7 @@ fn what_is_dropped_in_hard_interrupt_returns_to_its_pool() -> Result {
     let bed = Testbed::options()
         .mtu(MTU)
         .header_split()
-        .boot("misuse-hard-interrupt")?;
+        .boot("rtest-hard-interrupt")?;
     load(&bed)?;
     bed.guest.call(AttachXdp {
         ns: bed.local.ns,
@@ -134,7 +138,7 @@ fn what_is_dropped_in_hard_interrupt_returns_to_its_pool() -> Result {
 
 #[test]
 fn a_napi_whose_guard_was_forgotten_does_not_outlive_its_device() -> Result {
-    let bed = Testbed::options().boot("misuse-forgotten")?;
+    let bed = Testbed::options().boot("rtest-forgotten")?;
     for _ in 0..2 {
         load(&bed)?;
         set(&bed, false)?;
@@ -146,6 +150,85 @@ fn a_napi_whose_guard_was_forgotten_does_not_outlive_its_device() -> Result {
     // Longer than a starved NAPI waits before it polls again, in the guest's own time.
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, 1 << 20, &[64 << 10])?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn link_modes_rss_keys_and_coalescing_are_of_the_devices_kind() -> Result {
+    const HASH_CRC32: u32 = 1 << 2;
+    let bed = Testbed::options().boot("rtest-hardware")?;
+    let interface = || INTERFACE.to_owned();
+    let ns = Ns::Local;
+    load(&bed)?;
+
+    let link = bed.guest.call(GetLinkModes {
+        ns,
+        interface: interface(),
+    })?;
+    let modes = ["100000baseSR4/Full", "FIBRE"].map(|mode| (mode.to_owned(), false));
+    assert_eq!(
+        (
+            link.autoneg,
+            link.speed,
+            link.lanes,
+            link.full_duplex,
+            link.modes
+        ),
+        (
+            Some(false),
+            Some(100_000),
+            Some(4),
+            Some(true),
+            modes.into()
+        )
+    );
+
+    let rss = || {
+        bed.guest.call(GetRss {
+            ns,
+            interface: interface(),
+        })
+    };
+    let now = rss()?;
+    assert_eq!(now.hash_function, Some(HASH_CRC32));
+    assert_eq!((now.key.len(), now.indirection.len()), (52, 1), "{now:?}");
+    let key: Vec<u8> = (0..52).collect();
+    bed.guest.call(SetRss {
+        ns,
+        interface: interface(),
+        change: RssChange {
+            key: Some(key.clone()),
+            ..RssChange::default()
+        },
+    })?;
+    assert_eq!(rss()?.key, key);
+
+    let set = |coalesce: Coalesce| {
+        bed.guest.call(SetCoalesce {
+            ns,
+            interface: interface(),
+            queue: None,
+            coalesce,
+        })
+    };
+    let tx = Coalesce {
+        tx_usecs: Some(70),
+        ..Coalesce::default()
+    };
+    set(tx)?;
+    let now = bed.guest.call(GetCoalesce {
+        ns,
+        interface: interface(),
+        queue: None,
+    })?;
+    assert_eq!((now.tx_usecs, now.rx_usecs), (Some(70), None), "{now:?}");
+    let rx = Coalesce {
+        rx_usecs: Some(70),
+        ..Coalesce::default()
+    };
+    assert_refused(set(rx), EINVAL, "coalescing for RX");
+    unload(&bed)?;
     bed.finish()?;
     Ok(())
 }
