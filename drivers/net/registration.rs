@@ -86,6 +86,9 @@ pub struct Config {
     pub features: Features,
     /// Features that are off at first and that the user may turn on.
     pub optional_features: Features,
+    /// How long a frame to be cut into segments may be, in bytes, if the device has a limit that is
+    /// below the core's.
+    pub max_tso: Option<u32>,
     /// The transmit path takes frames whose fragments are device memory (`NETMEM_TX_DMA`).
     pub netmem_tx: bool,
     /// The device filters further unicast addresses (`IFF_UNICAST_FLT`).
@@ -112,6 +115,7 @@ impl Config {
             fixed_features: Features::NONE,
             features: Features::NONE,
             optional_features: Features::NONE,
+            max_tso: None,
             netmem_tx: false,
             unicast_filter: false,
             live_address_change: false,
@@ -207,6 +211,9 @@ impl<'bound, T: Driver + 'bound> Unregistered<'bound, T> {
                 .without(Features::VLAN_FILTER)
                 .as_raw();
             (*raw).features = features.as_raw();
+            if let Some(max) = config.max_tso {
+                bindings::netif_set_tso_max_size(raw, max);
+            }
             config.set_flags(&mut *raw);
             // The core says of a link only that it changed: up is a change from down.
             fields::set_carrier(raw, false);

@@ -193,6 +193,28 @@ impl SkbRef<'_> {
         (mss != 0).then_some(Segmentation { mss, segments })
     }
 
+    /// The segments that it has not been cut into.
+    pub(crate) fn merged(&self) -> Option<Merged> {
+        let Segmentation { mss, segments } = self.segmentation()?;
+        // SAFETY: The skb is valid.
+        let kind = unsafe { (*self.shared_info()).gso_type };
+
+        Some(Merged {
+            mss,
+            segments,
+            ipv6: kind & bindings::NET_SHIM_GSO_TCPV6 != 0,
+            udp: kind & bindings::NET_SHIM_GSO_UDP_L4 != 0,
+        })
+    }
+
+    /// The ones' complement sum of all bytes behind the Ethernet header.
+    pub(crate) fn sum(&self) -> u32 {
+        let len = self.len().saturating_sub(ETH_HLEN);
+
+        // SAFETY: The skb is valid and has that many bytes. CAST: Frames are shorter than 2 GiB.
+        unsafe { bindings::skb_checksum(self.as_raw(), ETH_HLEN as c_int, len as c_int, 0) }
+    }
+
     /// The network header, in bytes from the start of the frame.
     #[inline]
     pub fn network_offset(&self) -> u32 {

@@ -114,6 +114,7 @@ fn probe<'bound>(
             fixed_features: Adapter::FIXED_FEATURES,
             features: Adapter::FEATURES,
             optional_features: Adapter::OPTIONAL_FEATURES,
+            max_tso: None,
             netmem_tx: true,
             unicast_filter: true,
             live_address_change: true,

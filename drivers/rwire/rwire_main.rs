@@ -4,10 +4,9 @@
 //!
 //! Each NIC has two TX queues, two NAPIs and four RX queues. What one NIC puts on TX queue `i`, NAPI
 //! `i` of the other copies to a page, and receives on RX queue `2 * i`, or the one after it if it is
-//! IPv6. Then it schedules the sender's NAPI, as an interrupt would. Checksums are not computed: an
-//! skb that needs one is passed up as `CHECKSUM_PARTIAL`.
-//!
-//! There is no bus, no DMA and no interrupt: only what every driver needs.
+//! IPv6. Then it schedules the sender's NAPI, as an interrupt would. Nothing is computed or cut that
+//! only a real wire needs: checksums are passed up as `CHECKSUM_PARTIAL`, segments as merged. There is
+//! no bus, no DMA and no interrupt: only what every driver needs.
 
 use kernel::prelude::*;
 use net::{
@@ -113,8 +112,7 @@ impl napi::Poll for Lane {
         let Some(mut pool) = self.pool.as_mut().and_then(|pool| pool.allocator(napi)) else {
             return Outcome::Done(0);
         };
-        let mut received = 0;
-        let mut starved = false;
+        let (mut received, mut starved) = (0, false);
 
         while received < napi.budget() && self.from.peek().is_some() {
             let mut buffer = pool.alloc();
@@ -228,7 +226,11 @@ impl Unwired {
     fn new() -> Result<Self> {
         let nic = Unregistered::new_virtual(Config {
             max_mtu: MAX_MTU,
-            fixed_features: Features::SG.with(Features::HW_CSUM),
+            max_tso: Some(MAX_MTU),
+            fixed_features: Features::SG
+                .with(Features::HW_CSUM)
+                .with(Features::TSO)
+                .with(Features::TSO6),
             software_stats: true,
             ..Config::new(RX_QUEUES, NAPIS)
         })?;

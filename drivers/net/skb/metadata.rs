@@ -70,18 +70,24 @@ impl RxMetadata {
     }
 
     /// A frame of RX queue `queue` of software, which knows what its sender does
-    /// ([`RxSkb::copy_sent`](super::RxSkb::copy_sent)): a checksum that is still to be filled in.
+    /// ([`RxSkb::copy_sent`](super::RxSkb::copy_sent)): a checksum that is still to be filled in, and
+    /// segments that are not cut. It sums up all other frames.
     pub fn of_sent(queue: u16, sent: &TxSkb) -> Self {
-        let metadata = Self::new(queue);
+        let checksum = if sent.needs_checksum() {
+            Checksum::Partial {
+                // CAST: Headers are short.
+                start: sent.transport_offset() as u16,
+                offset: sent.checksum_offset(),
+            }
+        } else {
+            Checksum::Complete(sent.sum())
+        };
 
-        if !sent.needs_checksum() {
-            return metadata;
+        Self {
+            checksum,
+            merged: sent.merged(),
+            ..Self::new(queue)
         }
-        metadata.with_checksum(Checksum::Partial {
-            // CAST: Headers are short.
-            start: sent.transport_offset() as u16,
-            offset: sent.checksum_offset(),
-        })
     }
 
     /// Says what is known of its checksums.
