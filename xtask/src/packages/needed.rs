@@ -71,11 +71,11 @@ pub(super) const NEEDED: &[Need] = &[
         Probe::Header("/usr/include/openssl/opensslv.h"),
         ["libssl-dev", "openssl-devel", "openssl", "libopenssl-devel"],
     ),
-    // Debian's are unpacked in the cache.
+    // On Debian they are unpacked in the cache.
     need(
         Probe::Bindgen,
         [
-            "",
+            "bindgen",
             "bindgen-cli clang-libs",
             "rust-bindgen clang",
             "rust-bindgen libclang13",
