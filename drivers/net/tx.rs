@@ -296,6 +296,24 @@ impl<T: Driver> Drop for TxCompletion<T> {
     }
 }
 
+impl<T: Driver> DeviceRef<T> {
+    /// Drops the state that the driver has left to TX queues.
+    ///
+    /// # Safety
+    ///
+    /// The device must not be registered any more, or never have been.
+    pub(crate) unsafe fn close_tx(&self) {
+        for (index, slot) in (0..).map_while(|index| Some((index, self.tx(index)?))) {
+            // SAFETY: The device is valid, and has the queue, as it has the slot.
+            let queue = unsafe { RawQueue::of(self.as_raw(), index) };
+            // SAFETY: The queue's lock is held inside this closure.
+            let state = queue.locked(|| unsafe { slot.state() }.take());
+
+            drop(state);
+        }
+    }
+}
+
 impl<T: Driver> Locked<'_, T> {
     /// TX queue `index`, if there is one.
     fn tx_queue(&self, index: u32) -> Option<(RawQueue, &TxSlot<T>)> {

@@ -4,9 +4,10 @@
 //! safe code can do and a driver should not:
 //!
 //! - It drops what it is given in hard interrupt: skbs and XDP frames that are to be sent, and for
-//!   each a fragment from a page pool of its own.
+//!   each a fragment from a page pool of its own; and a fragment with interrupts off.
 //! - It forgets the guard of its NAPI. The NAPI stays enabled, and polls because it claims to be
 //!   short of memory, when the interface is down and while the driver is unloaded.
+//! - It leaves its TX queue its state, which refers to the device that it is part of.
 //!
 //! Snippets of what does not compile are in `drivers/net/compile_fail`.
 
@@ -154,6 +155,8 @@ impl_has_hr_timer! {
 struct Transmitter {
     bin: Arc<Bin>,
     napi: Scheduler<Nic>,
+    /// The core shows a page pool as long as it is there, and so whether this is.
+    _pool: FragmentPool<Nic>,
 }
 
 impl Transmit for Transmitter {
@@ -221,7 +224,7 @@ impl Driver for Nic {
     type Tx = Transmitter;
     type Napi = Lane;
 
-    /// Works once: later the NAPI is still enabled, and its guard is out.
+    /// Works once: later the NAPI's guard is out.
     fn open(dev: Locked<'_, Self>, control: &mut Control) -> Result {
         let mut pool = FragmentPool::new(dev, None, 0, FRAGMENT, FRAGMENTS)?;
         let mut napi = dev.napi(0)?.unlisted()?.list();
@@ -233,6 +236,7 @@ impl Driver for Nic {
             Transmitter {
                 bin: control.bin.clone(),
                 napi: control.napi.clone(),
+                _pool: FragmentPool::new(dev, None, 0, FRAGMENT, FRAGMENTS)?,
             },
         );
         drop(completion.map_err(|(error, _)| error)?);
@@ -243,9 +247,17 @@ impl Driver for Nic {
         Ok(())
     }
 
-    fn stop(dev: Locked<'_, Self>, _control: &mut Control) {
+    fn stop(dev: Locked<'_, Self>, control: &mut Control) {
         dev.device().set_carrier(false);
-        dev.stop_tx(0);
+
+        let Ok(mut pool) = FragmentPool::new(dev, None, 0, FRAGMENT, FRAGMENTS) else {
+            return;
+        };
+        let fragment = pool.allocator(&dev).and_then(|mut pool| pool.alloc());
+        // Interrupts are off while this is held.
+        let _items = control.bin.items.lock();
+
+        drop(fragment);
     }
 }
 

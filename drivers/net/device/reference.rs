@@ -180,8 +180,8 @@ impl<T: Driver> DeviceRef<T> {
     }
 }
 
-/// The one owner of what is to end with the device: its NAPIs, and what they have scheduled.
-/// Dropping it ends them, whatever the driver has forgotten.
+/// The one owner of what is to end with the device: its NAPIs, what they have scheduled, and the state
+/// of its TX queues. Dropping it ends them, whatever the driver has forgotten.
 ///
 /// # Invariants
 ///
@@ -243,7 +243,7 @@ impl<T: Driver> Owner<T> {
         Ok(unsafe { Scheduler::new(self.dev.clone(), scheduler) })
     }
 
-    /// Ends the NAPIs and drops their state.
+    /// Ends the NAPIs, and drops their state and that of the TX queues. Either may refer to the device.
     pub(crate) fn close(&mut self) {
         if core::mem::replace(&mut self.closed, true) {
             return;
@@ -253,6 +253,8 @@ impl<T: Driver> Owner<T> {
             // a guard; called once.
             unsafe { napi.close() };
         }
+        // SAFETY: By the type invariant.
+        unsafe { self.dev.close_tx() };
     }
 }
 

@@ -3,8 +3,10 @@
 //! What safe code can do with `net` while it runs, and a driver should not; and hardware that is unlike
 //! that of the other drivers. `rtest` does and has it.
 
+use std::{thread, time::Duration};
+
 use cases::{Family, Frame, PATIENCE_MS, Result, Testbed, assert_refused};
-use libc::EINVAL;
+use libc::{EBUSY, EINVAL};
 use protocol::{
     Ns, XdpAction, XdpProgram,
     ethtool::{Coalesce, GetCoalesce, GetLinkModes, SetCoalesce},
@@ -38,7 +40,7 @@ fn load(bed: &Testbed) -> Result {
         interface: INTERFACE.to_owned(),
         mtu: MTU,
     })?;
-    set(bed, true)?;
+    up(bed, true)?;
     bed.guest.call(WaitCarrier {
         ns: Ns::Local,
         interface: INTERFACE.to_owned(),
@@ -48,7 +50,7 @@ fn load(bed: &Testbed) -> Result {
     Ok(())
 }
 
-fn set(bed: &Testbed, up: bool) -> Result {
+fn up(bed: &Testbed, up: bool) -> Result {
     Ok(bed.guest.call(SetUp {
         ns: Ns::Local,
         interface: INTERFACE.to_owned(),
@@ -70,7 +72,12 @@ fn unload(bed: &Testbed) -> Result {
         ns: Ns::Local,
         interface: INTERFACE.to_owned(),
     })?;
-    assert_eq!(pools.len(), 1, "{pools:?}");
+    let in_use = pools.iter().filter(|pool| pool.detach_time.is_none());
+    assert_eq!(
+        in_use.count(),
+        2,
+        "the NAPI's and the TX queue's: {pools:?}"
+    );
     bed.guest.call(UnloadModule {
         name: MODULE.to_owned(),
     })?;
@@ -137,17 +144,19 @@ fn what_is_dropped_in_hard_interrupt_returns_to_its_pool() -> Result {
 }
 
 #[test]
-fn a_napi_whose_guard_was_forgotten_does_not_outlive_its_device() -> Result {
+fn what_a_driver_forgets_does_not_outlive_its_device() -> Result {
     let bed = Testbed::options().boot("rtest-forgotten")?;
     for _ in 0..2 {
         load(&bed)?;
-        set(&bed, false)?;
+        up(&bed, false)?;
         // It polls although the interface is down.
         let before = stats(&bed)?.rx_packets;
         bed.wait_until(before + 3, || Ok(stats(&bed)?.rx_packets))?;
+        assert_refused(up(&bed, true), EBUSY, "a second guard");
         unload(&bed)?;
     }
-    // Longer than a starved NAPI waits before it polls again, in the guest's own time.
+    // Ten times as long as a starved NAPI waits before it polls again.
+    thread::sleep(Duration::from_millis(100));
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, 1 << 20, &[64 << 10])?;
     bed.finish()?;
