@@ -4,9 +4,9 @@
 //!
 //! Each NIC has two TX queues, two NAPIs and four RX queues. What one NIC puts on TX queue `i`, NAPI
 //! `i` of the other copies to a page, and receives on RX queue `2 * i`, or the one after it if it is
-//! IPv6. Then it schedules the sender's NAPI, as an interrupt would. Nothing is computed or cut that
-//! only a real wire needs: checksums are passed up as `CHECKSUM_PARTIAL`, segments as merged. There is
-//! no bus, no DMA and no interrupt: only what every driver needs.
+//! IPv6. Then it schedules the sender's NAPI, as an interrupt would. Checksums that are still to be
+//! filled in are passed up as `CHECKSUM_PARTIAL`, segments that are not cut as merged. There is no bus,
+//! no DMA and no interrupt: only what every driver needs.
 
 use kernel::prelude::*;
 use net::{
@@ -56,9 +56,8 @@ const MAX_MTU: u32 = 9000;
 /// A frame with a VLAN tag, with the skb's headroom and `skb_shared_info`.
 const BUFFER: u32 = skb::HEADROOM + skb::ETH_HLEN + 4 + MAX_MTU + skb::TAILROOM;
 
-/// State that all contexts may read.
+/// State that all contexts may read: the other NIC, and its NAPIs' schedulers.
 struct Nic {
-    /// The other NIC, and its NAPIs' schedulers.
     peer: DeviceRef<Nic>,
     peer_napis: KVec<Scheduler<Nic>>,
 }
@@ -124,7 +123,8 @@ impl napi::Poll for Lane {
             let queue = 2 * napi.index() as u16 + u16::from(sent.protocol() == skb::ETH_P_IPV6);
             if let Some(skb) = RxSkb::copy_sent(&mut buffer, &sent, napi) {
                 napi.device().count_received(skb.len());
-                napi.receive(skb, &RxMetadata::of_sent(queue, &sent));
+                let metadata = RxMetadata::of_sent(queue, &sent, &skb);
+                napi.receive(skb, &metadata);
             }
             napi.consume(sent);
             received += 1;

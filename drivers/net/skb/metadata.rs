@@ -2,7 +2,10 @@
 
 //! What a device says of a frame that it has received.
 
-use super::TxSkb;
+use super::{
+    RxSkb,
+    TxSkb, //
+};
 
 /// A hash that the device has computed over a received frame.
 #[derive(Copy, Clone)]
@@ -69,10 +72,10 @@ impl RxMetadata {
         }
     }
 
-    /// A frame of RX queue `queue` of software, which knows what its sender does
-    /// ([`RxSkb::copy_sent`](super::RxSkb::copy_sent)): a checksum that is still to be filled in, and
-    /// segments that are not cut. It sums up all other frames.
-    pub fn of_sent(queue: u16, sent: &TxSkb) -> Self {
+    /// A frame of RX queue `queue` of software, which knows what its sender does: a checksum that is
+    /// still to be filled in, and segments that are not cut. Other frames have the sum of `copy`
+    /// ([`RxSkb::copy_sent`]): the sender's pages may change meanwhile.
+    pub fn of_sent(queue: u16, sent: &TxSkb, copy: &RxSkb) -> Self {
         let checksum = if sent.needs_checksum() {
             Checksum::Partial {
                 // CAST: Headers are short.
@@ -80,7 +83,7 @@ impl RxMetadata {
                 offset: sent.checksum_offset(),
             }
         } else {
-            Checksum::Complete(sent.sum())
+            Checksum::Complete(copy.sum())
         };
 
         Self {

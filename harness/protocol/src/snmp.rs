@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Counters of the network stack (RFC 4293 and others) as `/proc/net/snmp` of a namespace shows them.
+//! Counters of the network stack (RFC 4293 and others) as `/proc/net/snmp` and
+//! `/proc/net/netstat` of a namespace show them.
 
-/// The counter `name` of a protocol in the text of `/proc/net/snmp`.
+/// The counter `name` of a protocol in the text of such a file.
 #[must_use]
 pub fn value(text: &str, protocol: &str, name: &str) -> Option<u64> {
     // Lines come in pairs: the names, and then the numbers.
