@@ -34,7 +34,7 @@ help:
 	@echo "make kselftest  run the kernel's own driver selftests on rigb, in guests"
 	@echo 'make bench    measure what the processor does for a byte, next to the C driver'
 	@echo '              (bench-check: fail when a committed figure got worse)'
-	@echo 'make module   build rigb.ko, rwire.ko and ivshmem_mem.ko; with KDIR= or KBUILD_OUTPUT='
+	@echo 'make module   build rigb.ko and the other modules; with KDIR= or KBUILD_OUTPUT='
 	@echo '              by plain make, with nothing but that built tree, rustc and bindgen'
 	@echo 'make check    rustfmt, clippy, rustdoc, licence headers'
 	@echo 'make doc      build the documentation of the crates'

@@ -46,7 +46,7 @@ const FORKY: Suites = Suites {
 /// What a machine without Debian's packages can do.
 const OWN_PARTS: &str = "name your own parts instead: KDIR=/path/to/linux (or KBUILD_OUTPUT=), \
      QEMU=/path/to/qemu-system-x86_64 (10.1 or newer), RUST_LIB_SRC=/path/to/rust/library; \
-     bindgen 0.71.1 and libclang 17 or newer must be installed";
+     bindgen 0.72.1 and libclang 17 or newer must be installed";
 
 /// The private apt state. Its lists are fetched when the first package is asked for.
 pub(crate) struct Apt {

@@ -16,13 +16,14 @@ use crate::tools;
 use crate::unpacked::{LIBRARY, LOADER, Packages, write_program};
 use crate::version::Version;
 
+/// The kernel takes 0.71.1, too, which does not understand libclang 22
+/// (`scripts/rust_is_available.sh`).
+const MIN_BINDGEN: Version = Version::new(0, 72, 1);
 /// What the kernel asks for (`scripts/min-tool-version.sh`).
-const MIN_BINDGEN: Version = Version::new(0, 71, 1);
-/// What the kernel asks of libclang (the same).
 const MIN_LIBCLANG: u32 = 17;
 
-/// Debian's packages: 45 MB, and what they unpack to. bindgen's says that it needs libclang's headers.
-/// Older suites have a bindgen that does not understand this libclang.
+/// Debian's packages: 45 MB, and what they unpack to. bindgen's depends on libclang's headers, which
+/// are not needed here.
 const PACKAGES: Packages = Packages {
     what: "bindgen",
     folder: "bindgen",
@@ -47,7 +48,7 @@ const SCRIPT: &str = "bin/bindgen";
 pub(crate) struct Bindgen {
     /// What to run.
     pub(crate) command: PathBuf,
-    /// The program itself, for who brings another libclang, and a loader.
+    /// The program itself, for callers with a libclang and a loader of their own.
     pub(crate) program: PathBuf,
     /// Where its libclang is, if it needs to be told.
     pub(crate) libclang: Option<PathBuf>,
@@ -92,21 +93,22 @@ pub(crate) fn find(project: &Project) -> Option<Bindgen> {
     users().or_else(|| Some(Bindgen::unpacked(&unpacked()?)))
 }
 
-/// The user's, if it and a libclang are new enough.
-pub(crate) fn users() -> Option<Bindgen> {
-    let command = tools::users("bindgen", &["--version"], MIN_BINDGEN)?;
-    Some(Bindgen {
-        program: on_path(&command)?,
-        command,
-        libclang: Some(libclang()?),
-    })
+/// What there must be where none can be unpacked.
+pub(crate) fn wanted() -> String {
+    format!(
+        "bindgen {MIN_BINDGEN} or newer with libclang {MIN_LIBCLANG} or newer (where the package is \
+         older: `cargo install --locked bindgen-cli`, LIBCLANG_PATH=)"
+    )
 }
 
-/// Where a program on PATH is: a loader takes a path only.
-fn on_path(program: &Path) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let mut places = std::env::split_paths(&path).map(|dir| dir.join(program));
-    places.find(|place| place.is_file())
+/// The user's, if it and a libclang are new enough.
+pub(crate) fn users() -> Option<Bindgen> {
+    let program = tools::users("bindgen", &["--version"], MIN_BINDGEN)?;
+    Some(Bindgen {
+        command: program.clone(),
+        program,
+        libclang: Some(libclang()?),
+    })
 }
 
 /// The folder with the user's libclang: what `LIBCLANG_PATH` says, else that of the newest. (bindgen's
@@ -143,7 +145,7 @@ fn has_libclang(lib: &Path) -> bool {
 /// The script finds its packages from where it is: the folder is moved into place when it is whole.
 fn write_script(script: &Path) -> Result<()> {
     let bin = script.parent().unwrap_or(script);
-    // Of a merged /usr packages have but a link.
+    // With a merged /usr it may be a symlink.
     if fs::symlink_metadata(bin).is_ok_and(|data| data.is_symlink()) {
         fs::remove_file(bin)?;
     }

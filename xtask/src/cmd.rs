@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -205,11 +205,18 @@ impl Cmd {
 
 /// Whether `program` is an executable on PATH (or the file it names).
 pub(crate) fn on_path(program: &str) -> bool {
+    find_on_path(program).is_some()
+}
+
+/// Where it is.
+pub(crate) fn find_on_path(program: &str) -> Option<PathBuf> {
+    let is_file = |path: &PathBuf| path.is_file();
     if program.contains('/') {
-        return Path::new(program).is_file();
+        return Some(PathBuf::from(program)).filter(is_file);
     }
-    std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
+    let path = std::env::var_os("PATH")?;
+    let mut places = std::env::split_paths(&path).map(|dir| dir.join(program));
+    places.find(is_file)
 }
 
 /// The cargo that runs us.

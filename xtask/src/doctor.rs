@@ -55,16 +55,8 @@ pub(crate) fn run(project: &Project) -> Result<()> {
         packages(&distribution),
         rust(),
         core_library(project, &distribution),
-        tool(
-            "bindgen",
-            bindgen::find(project).is_some(),
-            "Debian's newest, into the cache",
-        ),
-        tool(
-            "cargo-nextest",
-            tools::find_nextest(project).is_some(),
-            "with cargo install, into the cache",
-        ),
+        bindgen(project, &distribution),
+        nextest(project),
         qemu(project, &distribution),
         kernel(project, &distribution),
         kvm(),
@@ -119,11 +111,23 @@ fn core_library(project: &Project, distribution: &Distribution) -> Finding {
     }
 }
 
-fn tool(what: &'static str, there: bool, how: &str) -> Finding {
-    match there {
-        true => Finding(State::Has, what, String::new()),
-        false => Finding(State::Gets, what, how.to_owned()),
-    }
+fn bindgen(project: &Project, distribution: &Distribution) -> Finding {
+    let (state, text) = if bindgen::find(project).is_some() {
+        (State::Has, String::new())
+    } else if distribution.debian.is_some() {
+        (State::Gets, "Debian's newest, into the cache".to_owned())
+    } else {
+        (State::Lacks, bindgen::wanted())
+    };
+    Finding(state, "bindgen", text)
+}
+
+fn nextest(project: &Project) -> Finding {
+    let (state, text) = match tools::find_nextest(project) {
+        Some(_) => (State::Has, ""),
+        None => (State::Gets, "with cargo install, into the cache"),
+    };
+    Finding(state, "cargo-nextest", text.to_owned())
 }
 
 fn qemu(project: &Project, distribution: &Distribution) -> Finding {

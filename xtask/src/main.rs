@@ -108,7 +108,7 @@ enum Command {
     /// or a --kdir that has a .config, that kernel is checked instead: its
     /// options, its version, its rustc. Prints the build folder.
     Kernel,
-    /// Build rigb.ko, rwire.ko and ivshmem_mem.ko against that kernel
+    /// Build rigb.ko, ivshmem_mem.ko, rwire.ko and rtest.ko against that kernel
     ///
     /// Prints the modules' files; ivshmem_mem.ko is built where the kernel has
     /// peer-to-peer DMA.
@@ -199,9 +199,13 @@ fn main() -> ExitCode {
         _ => ExitCode::FAILURE,
     };
     let logged = std::env::var("RUST_LOG").unwrap_or_default();
+    let logged = logged.parse::<Targets>().unwrap_or_else(|error| {
+        eprintln!("RUST_LOG={logged} is not understood: {error}");
+        Targets::default()
+    });
     tracing_subscriber::registry()
         .with(tracing_subscriber::fmt::layer().with_writer(std::io::stderr))
-        .with(logged.parse::<Targets>().unwrap_or_default())
+        .with(logged)
         .init();
     match run(cli) {
         Ok(status) => ExitCode::from(status),

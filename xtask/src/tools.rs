@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::apt::Apt;
-use crate::cmd::{Cmd, cargo, on_path};
+use crate::cmd::{Cmd, cargo, find_on_path};
 use crate::project::Project;
 use crate::ui::Step;
 use crate::version::Version;
 
 /// The user's program, if it is new enough.
 pub(crate) fn users(program: &str, arguments: &[&str], oldest: Version) -> Option<PathBuf> {
-    let said = on_path(program).then(|| Cmd::new(program).args(arguments).output());
-    let version = Version::find(&said?.ok()?)?;
-    (version >= oldest).then(|| program.into())
+    let program = find_on_path(program)?;
+    let said = Cmd::new(&program).args(arguments).output().ok()?;
+    (Version::find(&said)? >= oldest).then_some(program)
 }
 
 /// Our own, in the cache.

@@ -23,7 +23,7 @@ impl Trouble {
         for name in ["cache/nobounce", "bin"] {
             fs::create_dir_all(dir.path().join(name)).unwrap();
         }
-        // None that would be installed first.
+        // None that would be fetched first.
         Self { dir }.program("bindgen", "echo bindgen 0.72.1")
     }
 
@@ -56,6 +56,7 @@ impl Trouble {
             .args(args)
             .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap())
             .env("XDG_CACHE_HOME", self.dir.path().join("cache"))
+            .env("LIBCLANG_PATH", self.dir.path())
             .env("PATH", format!("{}/bin:{path}", self.dir.path().display()))
             .stdin(Stdio::null());
         for name in ["KDIR", "KBUILD_OUTPUT", "QEMU", "MAKEFLAGS", "MAKELEVEL"] {

@@ -7,6 +7,7 @@ mod needed;
 
 use anyhow::{Result, bail};
 
+use crate::bindgen;
 use crate::cmd::{Cmd, on_path};
 use crate::distribution::{Distribution, Manager};
 use crate::project::Project;
@@ -43,6 +44,14 @@ impl Missing {
 
     /// What the user can do about it, beside taking the container.
     pub(crate) fn way_out(&self, distribution: &Distribution) -> String {
+        let text = self.what_to_install(distribution);
+        match self.0.iter().any(|need| need.is_bindgen()) {
+            true => format!("{text}\n\nIt takes {}.", bindgen::wanted()),
+            false => text,
+        }
+    }
+
+    fn what_to_install(&self, distribution: &Distribution) -> String {
         match (&distribution.debian, distribution.manager) {
             (Some(_), _) => for_root_to_install(&self.packages(Manager::Apt)),
             (None, Some(manager)) => format!(

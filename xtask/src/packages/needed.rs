@@ -75,7 +75,7 @@ pub(super) const NEEDED: &[Need] = &[
     need(
         Probe::Bindgen,
         [
-            "bindgen",
+            "",
             "bindgen-cli clang-libs",
             "rust-bindgen clang",
             "rust-bindgen libclang13",
@@ -126,6 +126,11 @@ pub(super) const NEEDED_BY_TESTS: &[Need] = &[
 const LIBRARIES: [&str; 3] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"];
 
 impl Need {
+    /// Whether it is bindgen, of which there are packages that are too old.
+    pub(super) fn is_bindgen(&self) -> bool {
+        matches!(self.probe, Probe::Bindgen)
+    }
+
     /// Whether the machine has it.
     pub(super) fn is_there(&self) -> bool {
         self.probe.found()
