@@ -137,8 +137,9 @@ impl<'bound> Hw<'bound> {
         self.restart_autoneg()
     }
 
-    /// Resets the device once it issues no new requests on the bus and none is pending: else the reset
-    /// could hang the bus (`igb_disable_pcie_master()`). It enables requests again.
+    /// Stops new requests on the bus and waits for pending ones, then resets the device, which enables
+    /// requests again: a reset with one pending can hang the bus (`igb_disable_pcie_master()`). On a
+    /// timeout it is reset all the same.
     fn begin_reset(&self) {
         self.modify_ctrl(0, regs::ctrl::GIO_MASTER_DISABLE);
         let disabled = self.wait(regs::STATUS, |value| {

@@ -297,6 +297,12 @@ mod tests {
     }
 
     #[test]
+    fn the_smallest_driver_is_as_short_as_its_page_says() {
+        let driver = include_str!("../../drivers/rwire/rwire_main.rs");
+        assert!(driver.lines().count() <= 300);
+    }
+
+    #[test]
     fn modules_are_found_by_either_spelling_of_their_name() {
         let known = by_name("drivers/i2c/i2c-core.o\ndrivers/net/netdevsim/netdevsim.o\n");
         assert_eq!(known["i2c_core"], Path::new("drivers/i2c/i2c-core.ko"));

@@ -2,7 +2,7 @@
 
 //! The device is removed while in use: in an orderly way, and by surprise.
 
-use cases::{Ability, Driver, Family, KernelFault, Result, Testbed};
+use cases::{Ability, Driver, Family, KernelFault, Refusal, Result, Testbed};
 use protocol::{XdpSocket, ethtool::GetStandardStats, link::ListInterfaces, rings::TcpDataSplit};
 
 const MIB: u64 = 1 << 20;
@@ -87,9 +87,18 @@ fn a_device_that_is_gone_is_let_go_of_and_can_come_back() -> Result {
         );
     }
     // User requests made meanwhile complete, with or without an error.
-    let _ = bed.set_header_split(bed.local, TcpDataSplit::On);
-    let _ = bed.set_receive_ring(bed.local, 256);
-    let _ = bed.steer(bed.local, &[0, 1]);
+    for done in [
+        bed.set_header_split(bed.local, TcpDataSplit::On),
+        bed.set_receive_ring(bed.local, 256),
+        bed.steer(bed.local, &[0, 1]),
+    ] {
+        assert!(
+            done.as_ref()
+                .err()
+                .is_none_or(|error| error.errno().is_some()),
+            "the guest does not answer: {done:?}"
+        );
+    }
     statistics()?;
     let after = bed.link_stats(bed.local)?;
     assert_eq!(

@@ -5,7 +5,6 @@
 //! The stream is the little-endian output of a permuted congruential generator (PCG XSL 128/64
 //! MCG), eight bytes a step. Such a generator can jump ahead in logarithmic time, so a fragment in
 //! the middle of a transfer is checked without the bytes before it.
-
 //!
 //! [`search`] finds out whether any part of a payload lies in memory. This crate is optimised in every
 //! profile, so it has no more than what goes over each byte.

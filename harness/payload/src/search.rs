@@ -67,8 +67,8 @@ impl Search {
     }
 
     /// Adds the traces in `block`, which is at `address`, a multiple of 8. Memory may be searched in
-    /// blocks, in their order: each should go on for a [`WINDOW`] where the next one begins, so that what
-    /// crosses that is found, too. It becomes one trace.
+    /// blocks, in their order. They must overlap by a [`WINDOW`], so that a run across a boundary is
+    /// found; it becomes one trace.
     pub fn find_in(&self, block: &[u8], address: u64, traces: &mut Vec<Trace>) {
         let mut at = 0;
         while let Some(word) = word(block, at) {

@@ -67,7 +67,7 @@ pub struct Module {
 /// The functions of all loaded modules.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ListFunctions {
-    /// And those of the kernel itself whose names begin so.
+    /// And those of the kernel itself whose names start with this.
     pub of_kernel: Option<String>,
 }
 

@@ -133,6 +133,21 @@ mod tests {
     }
 
     #[test]
+    fn each_mutation_has_a_row_in_the_documentation() {
+        let page = fs::read_to_string(root().join("Documentation/testing.md")).unwrap();
+        let missing: Vec<_> = read(root())
+            .unwrap()
+            .into_iter()
+            .filter(|mutation| !page.contains(&format!("\n| {} | `", mutation.name)))
+            .map(|mutation| mutation.name)
+            .collect();
+        assert!(
+            missing.is_empty(),
+            "run `cargo xtask mutate --document` for {missing:?}"
+        );
+    }
+
+    #[test]
     fn the_cases_that_mutations_name_exist() {
         let mut sources = String::new();
         let mut folders = vec![root().join("harness/cases/tests")];

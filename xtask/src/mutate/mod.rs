@@ -105,20 +105,15 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     if options.document {
         let old = document::read(project, PAGE, "mutate")?;
         let table = results::table(&list, &outcomes, &old);
-        let rest = match list.len() - chosen.len() {
+        let older = table.lines().count() - results::HEAD.lines().count() - outcomes.len();
+        let older = match older {
             0 => String::new(),
-            rest => format!(" {rest} rows are older: {}", commits(&old)),
+            older => format!(" {older} rows are of earlier ones."),
         };
-        let text = format!("Commit {commit}.{rest}\n\n{table}");
+        let text = format!("Commit {commit}.{older}\n\n{table}");
         document::write(project, PAGE, "mutate", &text)?;
     }
     Ok(())
-}
-
-/// What a table that was written before says of its commits.
-fn commits(old: &str) -> String {
-    let line = old.trim_start().lines().next().unwrap_or_default();
-    line.replacen("Commit", "commit", 1)
 }
 
 /// Sees to it that the likely cases of `mutations` pass without any of them.

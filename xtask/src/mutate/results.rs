@@ -178,10 +178,13 @@ pub(super) fn write_json(path: &Path, outcomes: &[(&Mutation, Outcome)]) -> Resu
         .with_context(|| format!("can't write {}", path.display()))
 }
 
+/// The first lines of the table.
+pub(super) const HEAD: &str = "| mutation | file | caught by |\n|---|---|---|\n";
+
 /// The results as a table of a page, in the order of the list: what was not run now is as in the `old`
 /// table.
 pub(super) fn table(list: &[Mutation], outcomes: &[(&Mutation, Outcome)], old: &str) -> String {
-    let mut text = "| mutation | file | caught by |\n|---|---|---|\n".to_owned();
+    let mut text = HEAD.to_owned();
     for mutation in list {
         let file = mutation.file.trim_start_matches("drivers/");
         let begin = format!("| {} | `{file}` | ", mutation.name);

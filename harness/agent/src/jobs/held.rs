@@ -249,3 +249,86 @@ impl<S: Source> Held<S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use protocol::Payload;
+
+    use super::*;
+
+    const SEED: u64 = 7;
+
+    #[derive(Debug, Clone)]
+    struct Part(Span);
+
+    impl Fragment for Part {
+        fn span(&self) -> Span {
+            self.0
+        }
+    }
+
+    /// Memory that is received into, and written again by whoever has it.
+    struct Memory(Mutex<Vec<u8>>);
+
+    impl Source for Memory {
+        type Fragment = Part;
+        type Returner = Vec<Part>;
+
+        fn read_at(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
+            bytes.copy_from_slice(&lock(&self.0)[offset..offset + bytes.len()]);
+            Ok(())
+        }
+
+        fn return_fragments(returned: &mut Vec<Part>, fragments: Vec<Part>) -> Result<()> {
+            returned.extend(fragments);
+            Ok(())
+        }
+    }
+
+    /// Two fragments of payload, held.
+    fn held() -> Held<Memory> {
+        let mut memory = vec![0; 200];
+        Payload::new(SEED).fill(0, &mut memory);
+        let policy = Policy {
+            seed: SEED,
+            verify: true,
+            report: false,
+            release: Release::OnRequest,
+        };
+        let held = Held::new(JobId(1), policy, Memory(Mutex::new(memory)), Vec::new());
+        for offset in [0, 100] {
+            held.take_in(&[Part(Span { offset, len: 100 })]).unwrap();
+        }
+        held
+    }
+
+    #[test]
+    fn payload_that_stays_as_it_arrived_is_right_when_it_is_returned() {
+        let held = held();
+        assert_eq!(held.counts().held, 2);
+        held.release(1).unwrap();
+        held.release(0).unwrap();
+        assert!(held.release(0).is_err(), "it was returned");
+        let counts = held.counts();
+        assert_eq!((counts.bytes, counts.held, counts.mismatch), (200, 0, None));
+        assert_eq!(held.with_returner(|returned| returned.len()), 2);
+    }
+
+    #[test]
+    fn memory_that_is_reused_while_it_is_held_is_noticed() {
+        let held = held();
+        lock(&held.source.0)[130] ^= 1;
+        held.release(0).unwrap();
+        assert_eq!(held.counts().mismatch, None);
+        held.release(1).unwrap();
+        assert_eq!(held.counts().mismatch.map(|at| at.offset), Some(130));
+    }
+
+    #[test]
+    fn so_is_memory_that_will_not_be_returned() {
+        let held = held();
+        lock(&held.source.0)[30] ^= 1;
+        held.check_rest().unwrap();
+        assert_eq!(held.counts().mismatch.map(|at| at.offset), Some(30));
+    }
+}

@@ -2,7 +2,7 @@
 
 //! The device has no request pending on the bus when the driver resets it (82576 datasheet, 5.2.3.3).
 //!
-//! QEMU's device never has one, so it is told to print its registers' accesses.
+//! QEMU's device never has one, so it is made to trace its register accesses.
 
 use std::fs;
 
@@ -37,7 +37,7 @@ fn access(line: &str) -> Option<Access> {
     }
 }
 
-/// The registers' accesses while `action` runs.
+/// All register accesses that have been traced, those of `action` last.
 fn accesses(bed: &Testbed, action: impl FnOnce() -> Result) -> Result<Vec<Access>> {
     let log = bed.guest.directory().join("qemu.log");
     let trace = |enable: bool| -> Result {

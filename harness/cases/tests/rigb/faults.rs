@@ -62,7 +62,7 @@ fn testbed(name: &str) -> Result<Testbed> {
     Ok(bed)
 }
 
-/// Where those of `functions` are that are a module's, or the kernel's own.
+/// The address range of a module's functions, or of the kernel's own.
 fn text(functions: &[Symbol], module: Option<&str>) -> Option<Range<u64>> {
     /// The last function is shorter than this.
     const LAST: u64 = 0x1000;
