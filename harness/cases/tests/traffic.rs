@@ -7,6 +7,7 @@ use libc::EINVAL;
 use protocol::{Ns, kernel::ReadFile, link::LinkStats, rings::TcpDataSplit, traffic::Ping};
 
 const MIB: u64 = 1 << 20;
+const BYTES: u64 = 8 * MIB;
 
 /// A frame of 42 bytes, such as an ARP request, is padded to 60.
 const PADDING: u64 = 18;
@@ -49,12 +50,14 @@ fn ping_and_tcp_both_ways(mtu: u32, name: &str) -> Result {
             }
             let [received, delivered] = received_and_delivered(&bed, to)?;
             bed.stream(from, to, family)
-                .transfer(&bed, 8 * MIB, &[64 << 10])?;
+                .transfer(&bed, BYTES, &[64 << 10])?;
             let now = received_and_delivered(&bed, to)?;
             let (received, delivered) = (now[0] - received, now[1] - delivered);
-            // With segments of 9000 bytes, at most six or seven make a packet.
+            // With segments of 9000 bytes, at most six or seven make a packet. Software may take them
+            // uncut.
+            let uncut = received < BYTES / u64::from(2 * mtu);
             assert!(
-                family == Family::V6 || mtu > 1500 || received > 2 * delivered,
+                family == Family::V6 || mtu > 1500 || uncut || received > 2 * delivered,
                 "GRO merges: {received} packets became {delivered}"
             );
         }
