@@ -6,14 +6,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::apt::Apt;
 use crate::cmd::Cmd;
 use crate::llvm;
 use crate::project::Project;
 use crate::tools;
-use crate::unpacked::{LIBRARY, LOADER, Packages, write_program};
+use crate::unpacked::{Packages, write_script};
 use crate::version::Version;
 
 /// The kernel takes 0.71.1, too, which does not understand libclang 22
@@ -50,7 +50,7 @@ pub(crate) struct Bindgen {
     pub(crate) command: PathBuf,
     /// The program itself, for callers with a libclang and a loader of their own.
     pub(crate) program: PathBuf,
-    /// Where its libclang is, if it needs to be told.
+    /// The folder of its libclang, for `LIBCLANG_PATH`, unless it finds that by itself.
     pub(crate) libclang: Option<PathBuf>,
 }
 
@@ -83,7 +83,11 @@ pub(crate) fn prepare(project: &Project) -> Result<Bindgen> {
     if let Some(users) = users() {
         return Ok(users);
     }
-    let root = PACKAGES.get(project, "", |work| write_script(&work.join(SCRIPT)))?;
+    let root = PACKAGES.get(project, "", |work| {
+        let llvm = format!("$root/usr/lib/llvm-{}/lib", llvm::MAJOR);
+        let prepare = format!("export LIBCLANG_PATH=\"{llvm}\"\n");
+        write_script(&work.join(SCRIPT), PROGRAM, &prepare, &format!("{llvm}:"))
+    })?;
     Ok(Bindgen::unpacked(&root))
 }
 
@@ -140,20 +144,4 @@ fn has_libclang(lib: &Path) -> bool {
             && name.contains(".so")
             && !name.starts_with("libclang-cpp")
     })
-}
-
-/// The script finds its packages from where it is: the folder is moved into place when it is whole.
-fn write_script(script: &Path) -> Result<()> {
-    let bin = script.parent().unwrap_or(script);
-    // With a merged /usr it may be a symlink.
-    if fs::symlink_metadata(bin).is_ok_and(|data| data.is_symlink()) {
-        fs::remove_file(bin)?;
-    }
-    fs::create_dir_all(bin).with_context(|| format!("can't create {}", bin.display()))?;
-    let llvm = format!("$root/usr/lib/llvm-{}/lib", llvm::MAJOR);
-    let text = format!(
-        "#!/bin/sh\nroot=${{0%/*}}/..\nexport LIBCLANG_PATH=\"{llvm}\"\nexec \"$root/{LOADER}\" \
-         \\\n\t--library-path \"{llvm}:$root/{LIBRARY}\" \\\n\t\"$root/{PROGRAM}\" \"$@\"\n"
-    );
-    write_program(script, &text)
 }

@@ -3,14 +3,13 @@
 //! pahole, which makes the kernel's types for BPF of its debug information:
 //! Debian's package, unpacked in the cache and run through its own loader.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::apt::Apt;
 use crate::project::Project;
-use crate::unpacked::{LIBRARY, LOADER, Packages, write_program};
+use crate::unpacked::{Packages, write_script};
 
 /// Debian's packages: 5 MB, and what they unpack to.
 const PACKAGES: Packages = Packages {
@@ -40,26 +39,13 @@ pub(crate) struct Pahole {
 ///
 /// No apt, no network, no space: see [`Packages::get`]; a pahole that doesn't run.
 pub(crate) fn prepare(project: &Project) -> Result<Pahole> {
-    let root = PACKAGES.get(project, "", |work| write_script(&work.join(SCRIPT)))?;
+    let root = PACKAGES.get(project, "", |work| {
+        // The kernel's build wants a program.
+        write_script(&work.join(SCRIPT), "usr/bin/pahole", "", "")
+    })?;
     let version = PACKAGES.version(&root, SCRIPT)?;
     Ok(Pahole {
         program: root.join(SCRIPT),
         version: version.trim().to_owned(),
     })
-}
-
-/// The kernel's build wants a program. It finds its packages from where it is: the folder is moved
-/// into place when it is whole.
-fn write_script(script: &Path) -> Result<()> {
-    let bin = script.parent().unwrap_or(script);
-    // Of a merged /usr packages have but a link.
-    if fs::symlink_metadata(bin).is_ok_and(|data| data.is_symlink()) {
-        fs::remove_file(bin)?;
-    }
-    fs::create_dir_all(bin).with_context(|| format!("can't create {}", bin.display()))?;
-    let text = format!(
-        "#!/bin/sh\nroot=${{0%/*}}/..\nexec \"$root/{LOADER}\" \\\n\t--library-path \
-         \"$root/{LIBRARY}\" \\\n\t\"$root/usr/bin/pahole\" \"$@\"\n"
-    );
-    write_program(script, &text)
 }

@@ -129,6 +129,27 @@ pub(crate) fn run(root: &Path, program: &str) -> Cmd {
         .arg(root.join(program))
 }
 
+/// Writes a script that runs `program` of the packages with their own loader and their libraries, after
+/// those in `first`, folders that end in a colon. `prepare` is a line before that. The script finds its
+/// packages from where it is: their folder is moved into place when it is whole.
+///
+/// # Errors
+///
+/// When the file can't be written.
+pub(crate) fn write_script(script: &Path, program: &str, prepare: &str, first: &str) -> Result<()> {
+    let bin = script.parent().unwrap_or(script);
+    // With a merged /usr it may be a symlink.
+    if fs::symlink_metadata(bin).is_ok_and(|data| data.is_symlink()) {
+        fs::remove_file(bin)?;
+    }
+    fs::create_dir_all(bin).with_context(|| format!("can't create {}", bin.display()))?;
+    let text = format!(
+        "#!/bin/sh\nroot=${{0%/*}}/..\n{prepare}exec \"$root/{LOADER}\" \\\n\t--library-path \
+         \"{first}$root/{LIBRARY}\" \\\n\t\"$root/{program}\" \"$@\"\n"
+    );
+    write_program(script, &text)
+}
+
 /// Writes a program, such as a script.
 ///
 /// # Errors

@@ -267,7 +267,7 @@ mod tests {
         }
     }
 
-    /// Memory that is received into, and written again by whoever has it.
+    /// Memory that is received into, and that a test may overwrite.
     struct Memory(Mutex<Vec<u8>>);
 
     impl Source for Memory {
