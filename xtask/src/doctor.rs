@@ -59,6 +59,7 @@ pub(crate) fn run(project: &Project) -> Result<()> {
         nextest(project),
         qemu(project, &distribution),
         kernel(project, &distribution),
+        recipes(&distribution),
         kvm(),
         memory(),
         space(project),
@@ -85,6 +86,18 @@ fn packages(distribution: &Distribution) -> Finding {
         (State::Lacks, missing.way_out(distribution))
     };
     Finding(state, "packages", text)
+}
+
+fn recipes(distribution: &Distribution) -> Finding {
+    const WHAT: &str = "recipes";
+    let missing = packages::Missing::find_of_recipes();
+    if missing.is_empty() {
+        let text = "all that Documentation/recipes.md and its tests run".to_owned();
+        return Finding(State::Has, WHAT, text);
+    }
+    let command = missing.command(distribution).unwrap_or_default();
+    let text = format!("some of Documentation/recipes.md run more: {command}");
+    Finding(State::Could, WHAT, text)
 }
 
 fn rust() -> Finding {

@@ -3,9 +3,8 @@
 //! Everything that a virtual machine boots from, in one manifest: kernel,
 //! initramfs with agent and modules, QEMU, and a disk where there is one.
 
-use std::panic::resume_unwind;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, thread};
 
 use anyhow::{Context, Result, bail};
 use cases::Nic;
@@ -17,7 +16,7 @@ use crate::kselftest::image;
 use crate::project::Project;
 use crate::qemu;
 use crate::ui::Step;
-use crate::{initramfs, module, packages, plugin};
+use crate::{initramfs, module, packages, parallel, plugin};
 
 /// The target that the agent is built for. It is named, even though it is the
 /// host's, so that build scripts and proc-macros aren't linked statically too.
@@ -59,22 +58,21 @@ pub(crate) fn prepare_lab(project: &Project) -> Result<Images> {
 }
 
 fn prepare_parts(project: &Project) -> Result<(Kernel, Images)> {
-    packages::install_missing(project)?;
-    // The kernel's build leaves a processor idle now and then.
-    let (kernel, others) = thread::scope(|scope| {
-        let others = scope.spawn(|| {
+    let missing = packages::to_install()?;
+    // What is fetched leaves the processors idle, and so does the kernel's build now and then.
+    let (kernel, (agent, qemu, counter)) = parallel::both(
+        || {
+            packages::install(project, &missing)?;
+            kernel::prepare(project, Use::Guest)
+        },
+        || {
+            parallel::give_way();
             let agent = agent(project)?;
             let qemu = qemu::prepare(project)?;
             let counter = plugin::build(project, &qemu)?;
             Ok((agent, qemu, counter))
-        });
-        let kernel = kernel::prepare(project, Use::Guest);
-        let others = others.join();
-        let others: Result<_> = others.unwrap_or_else(|panic| resume_unwind(panic));
-        (kernel, others)
-    });
-    let kernel = kernel?;
-    let (agent, qemu, counter) = others?;
+        },
+    )?;
     let ours = module::build(project, &kernel)?;
     let initramfs = project.out("initramfs.cpio");
     pack(&initramfs, &agent, &kernel, &ours)?;

@@ -31,6 +31,7 @@ mod mutate;
 mod new_driver;
 mod packages;
 mod pahole;
+mod parallel;
 mod plugin;
 mod program;
 mod project;

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use super::built::Kernel;
 use super::config::Config;
-use super::flavour::Flavour;
 use super::toolchain::Toolchain;
 use super::{progress, tree};
 use crate::hash;
 use crate::lock::Lock;
+use crate::parallel;
 use crate::project::Project;
 use crate::tools::{self, Rustc};
 use crate::ui::Step;
@@ -47,11 +47,7 @@ impl Plan {
     fn new(project: &Project, source: &Path, fixed: Option<&str>) -> Result<Self> {
         let rustc = tools::rustc()?;
         let flavour = project.kernel.flavour();
-        let toolchain = match flavour {
-            Flavour::Plain => Toolchain::gcc(project)?,
-            Flavour::Debug | Flavour::Clang => Toolchain::clang(project)?,
-            Flavour::Lab => Toolchain::gcc(project)?.with_pahole(project)?,
-        };
+        let toolchain = Toolchain::of_flavour(project, flavour)?;
         let fragment = read_all(project, flavour.fragments())?;
         let key = hash::of_parts(&[
             RECIPE,
@@ -68,6 +64,20 @@ impl Plan {
             fragment,
         })
     }
+}
+
+/// Fetches what a build takes beside the kernel's source.
+///
+/// # Errors
+///
+/// When something can't be had.
+pub(super) fn fetch_tools(project: &Project) -> Result<()> {
+    let rustc = tools::rustc()?;
+    parallel::both(
+        || Toolchain::of_flavour(project, project.kernel.flavour()),
+        || tools::rust_lib_src(project, &rustc),
+    )?;
+    Ok(())
 }
 
 /// Whether the kernel of a package with the version `fixed` is built already.

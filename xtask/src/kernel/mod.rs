@@ -16,6 +16,7 @@ mod wanted;
 
 use anyhow::{Result, bail};
 
+use crate::parallel;
 use crate::project::Project;
 
 pub(crate) use args::{KernelArgs, OfSeveral};
@@ -71,7 +72,9 @@ pub(crate) fn prepare(project: &Project, wanted: Use) -> Result<Kernel> {
         },
         tree::Found::Source(source) => build::build(project, &source, None),
         tree::Found::None => {
-            let source = source::fetch(project)?;
+            // Neither waits for the network, or for the disk, because the other does.
+            let (source, ()) =
+                parallel::both(|| source::fetch(project), || build::fetch_tools(project))?;
             tree::check_source(&source.version, &source.dir)?;
             build::build(project, &source.dir, Some(&source.version))
         }

@@ -50,9 +50,9 @@ pub(crate) fn fetch(project: &Project) -> Result<Source> {
 fn fetch_package(project: &Project, name: &str, prefix: &str) -> Result<Source> {
     project.cache.require_space(SPACE, "the kernel source")?;
     let step = Step::begin("source", &format!("getting {name}"));
-    let apt = Apt::new(project);
     let package = project.cache.scratch("source-package")?;
-    let version = apt.unpack(&step, &project.cache, name, None, &package)?;
+    // apt has others wait no longer than for the download.
+    let version = Apt::new(project).unpack(&step, &project.cache, name, None, &package)?;
     let dir = project
         .cache
         .once(&format!("source/{prefix}{version}"), |work| {

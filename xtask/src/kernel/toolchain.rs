@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::config::Config;
+use super::flavour::Flavour;
 use crate::bindgen::{self, Bindgen};
 use crate::cmd::Cmd;
 use crate::llvm::{self, BINDGEN_ENV};
@@ -22,8 +23,17 @@ pub(crate) struct Toolchain {
 }
 
 impl Toolchain {
+    /// What one of our own kernels is built with.
+    pub(super) fn of_flavour(project: &Project, flavour: Flavour) -> Result<Self> {
+        match flavour {
+            Flavour::Plain => Self::gcc(project),
+            Flavour::Debug | Flavour::Clang => Self::clang(project),
+            Flavour::Lab => Self::gcc(project)?.with_pahole(project),
+        }
+    }
+
     /// The machine's gcc.
-    pub(super) fn gcc(project: &Project) -> Result<Self> {
+    fn gcc(project: &Project) -> Result<Self> {
         let bindgen = bindgen::prepare(project)?;
         Ok(Self {
             variables: vec![format!("BINDGEN={}", bindgen.command.display())],
@@ -33,7 +43,7 @@ impl Toolchain {
     }
 
     /// The same, and pahole from the cache.
-    pub(super) fn with_pahole(mut self, project: &Project) -> Result<Self> {
+    fn with_pahole(mut self, project: &Project) -> Result<Self> {
         let pahole = pahole::prepare(project)?;
         let program = pahole.program.display();
         self.variables.push(format!("PAHOLE={program}"));
@@ -42,7 +52,7 @@ impl Toolchain {
     }
 
     /// clang from the cache.
-    pub(super) fn clang(project: &Project) -> Result<Self> {
+    fn clang(project: &Project) -> Result<Self> {
         let llvm = llvm::prepare(project)?;
         Ok(Self {
             variables: llvm.make_variables(),

@@ -24,6 +24,11 @@ impl Missing {
         Self::among(NEEDED)
     }
 
+    /// As [`Self::find`], of what the recipes and their tests need beside that.
+    pub(crate) fn find_of_recipes() -> Self {
+        Self::among(NEEDED_BY_TESTS)
+    }
+
     /// Those of `needs` that the machine lacks.
     fn among(needs: &'static [Need]) -> Self {
         Self(needs.iter().filter(|need| !need.is_there()).collect())
@@ -51,14 +56,22 @@ impl Missing {
         }
     }
 
+    /// The command that installs them.
+    pub(crate) fn command(&self, distribution: &Distribution) -> Option<String> {
+        let manager = distribution.manager?;
+        Some(format!(
+            "sudo {} {}",
+            manager.install(),
+            self.packages(manager).join(" ")
+        ))
+    }
+
     fn what_to_install(&self, distribution: &Distribution) -> String {
-        match (&distribution.debian, distribution.manager) {
+        match (&distribution.debian, self.command(distribution)) {
             (Some(_), _) => for_root_to_install(&self.packages(Manager::Apt)),
-            (None, Some(manager)) => format!(
-                "these packages are missing:\n\n  sudo {} {}\n\n{AGAIN}",
-                manager.install(),
-                self.packages(manager).join(" ")
-            ),
+            (None, Some(command)) => {
+                format!("these packages are missing:\n\n  {command}\n\n{AGAIN}")
+            }
             (None, None) => format!(
                 "missing, and this machine has no package manager that nobounce knows (the names \
                  are Debian's): {}",
@@ -80,7 +93,7 @@ pub(crate) fn may_install(distribution: &Distribution) -> bool {
 ///
 /// When something is missing and can't be installed; lists all of it.
 pub(crate) fn install_missing(project: &Project) -> Result<()> {
-    get(project, &Missing::find())
+    install(project, &to_install()?)
 }
 
 /// As [`install_missing`], what the lab's tests need beside that.
@@ -89,19 +102,37 @@ pub(crate) fn install_missing(project: &Project) -> Result<()> {
 ///
 /// As [`install_missing`].
 pub(crate) fn install_missing_of_tests(project: &Project) -> Result<()> {
-    get(project, &Missing::among(NEEDED_BY_TESTS))
+    install(project, &installable(Missing::find_of_recipes())?)
 }
 
-fn get(project: &Project, lacks: &Missing) -> Result<()> {
-    if lacks.is_empty() {
-        return Ok(());
-    }
+/// What is missing, for [`install`].
+///
+/// # Errors
+///
+/// When something is missing and can't be installed; lists all of it.
+pub(crate) fn to_install() -> Result<Missing> {
+    installable(Missing::find())
+}
+
+fn installable(lacks: Missing) -> Result<Missing> {
     let distribution = Distribution::here();
-    if !may_install(&distribution) {
+    if !lacks.is_empty() && !may_install(&distribution) {
         bail!(
             "{}",
             distribution.with_container(lacks.way_out(&distribution))
         );
+    }
+    Ok(lacks)
+}
+
+/// Installs what is missing.
+///
+/// # Errors
+///
+/// When apt can't.
+pub(crate) fn install(project: &Project, lacks: &Missing) -> Result<()> {
+    if lacks.is_empty() {
+        return Ok(());
     }
     // apt would not wait for another run.
     let _lock = project.cache.making("packages")?;
@@ -111,14 +142,14 @@ fn get(project: &Project, lacks: &Missing) -> Result<()> {
     let list = missing.join(" ");
     let unknown = missing.iter().any(|package| !known_to_apt(package));
     if unknown {
-        update(project, &step, root)?;
+        apt_update(project, &step, root)?;
     }
-    let mut result = install(project, &step, root, &missing);
+    let mut result = apt_install(project, &step, root, &missing);
     if result.is_err() && !unknown {
         // The lists may name versions that the mirror has replaced.
         ui::note("apt-get install failed; reading the package lists anew");
-        update(project, &step, root)?;
-        result = install(project, &step, root, &missing);
+        apt_update(project, &step, root)?;
+        result = apt_install(project, &step, root, &missing);
     }
     result?;
     step.done(&format!("installed {list}"));
@@ -137,7 +168,7 @@ fn for_root_to_install(missing: &[&str]) -> String {
     )
 }
 
-fn install(project: &Project, step: &Step, root: bool, packages: &[&str]) -> Result<()> {
+fn apt_install(project: &Project, step: &Step, root: bool, packages: &[&str]) -> Result<()> {
     step.detail(&format!("installing {}", packages.join(" ")));
     apt_get(root)
         .args(["install", "-y", "--no-install-recommends"])
@@ -145,7 +176,7 @@ fn install(project: &Project, step: &Step, root: bool, packages: &[&str]) -> Res
         .step(step, &project.log("packages"))
 }
 
-fn update(project: &Project, step: &Step, root: bool) -> Result<()> {
+fn apt_update(project: &Project, step: &Step, root: bool) -> Result<()> {
     step.detail("apt-get update");
     apt_get(root)
         .arg("update")
