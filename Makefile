@@ -18,7 +18,8 @@ have-cargo = @command -v cargo >/dev/null || { \
 	exit 1; }
 
 xtask = $(have-cargo); \
-	[ -x target/debug/nobounce ] || echo '=> building the commands first' >&2; \
+	[ -x target/debug/nobounce ] || { echo '=> building the commands first' >&2; \
+		cargo build --package xtask || exit; }; \
 	env -u KDIR -u KBUILD_OUTPUT $(if $(KDIR),KDIR='$(abspath $(KDIR))') \
 	$(if $(KBUILD_OUTPUT),KBUILD_OUTPUT='$(abspath $(KBUILD_OUTPUT))') cargo xtask
 
