@@ -8,6 +8,8 @@
 //! - It forgets the guard of its NAPI. The NAPI stays enabled, and polls because it claims to be
 //!   short of memory, when the interface is down and while the driver is unloaded.
 //! - It leaves its TX queue its state, which refers to the device that it is part of.
+//! - It starts its TX queue while that has a state, and while the last state can be completed.
+//! - With `overcomplete` it completes more bytes than were sent.
 //!
 //! Snippets of what does not compile are in `drivers/net/compile_fail`.
 
@@ -60,6 +62,7 @@ use net::{
     skb::TxSkb,
     tx::{
         Transmit,
+        TxCompletion,
         TxQueue, //
     },
     xdp::{
@@ -79,6 +82,12 @@ module! {
     authors: ["The nobounce developers"],
     description: "Software network device for tests of its abstractions",
     license: "GPL",
+    params: {
+        overcomplete: bool {
+            default: false,
+            description: "Complete more bytes than were sent",
+        },
+    },
 }
 
 /// How much waits for the hard interrupt, at most.
@@ -186,13 +195,18 @@ impl TransmitFrames for Transmitter {
 struct Lane {
     bin: Arc<Bin>,
     pool: Option<FragmentPool<Nic>>,
+    /// With `overcomplete`.
+    completion: Option<TxCompletion<Nic>>,
 }
 
 impl napi::Poll for Lane {
     type Driver = Nic;
     type Interrupt = ();
 
-    fn complete(&mut self, _napi: &Completion<'_, Nic>) -> bool {
+    fn complete(&mut self, napi: &Completion<'_, Nic>) -> bool {
+        if let Some(completion) = &mut self.completion {
+            completion.completed(napi, 1, 1, || 1, 1);
+        }
         true
     }
 
@@ -218,6 +232,25 @@ struct Control {
     hardware: Hardware,
 }
 
+/// Starts the TX queue.
+fn start_tx(dev: Locked<'_, Nic>, control: &Control) -> Result<TxCompletion<Nic>> {
+    let transmitter = Transmitter {
+        bin: control.bin.clone(),
+        napi: control.napi.clone(),
+        _pool: FragmentPool::new(dev, None, 0, FRAGMENT, FRAGMENTS)?,
+    };
+
+    dev.start_tx(0, transmitter).map_err(|(error, _)| error)
+}
+
+/// Sees to it that the TX queue cannot be started now.
+fn tx_is_busy(dev: Locked<'_, Nic>, control: &Control) -> Result {
+    match start_tx(dev, control) {
+        Err(error) if error == EBUSY => Ok(()),
+        _ => Err(EPROTO),
+    }
+}
+
 #[vtable]
 impl Driver for Nic {
     type Control = Control;
@@ -231,15 +264,19 @@ impl Driver for Nic {
 
         pool.attach(&napi)?;
         napi.state().pool = Some(pool);
-        let completion = dev.start_tx(
-            0,
-            Transmitter {
-                bin: control.bin.clone(),
-                napi: control.napi.clone(),
-                _pool: FragmentPool::new(dev, None, 0, FRAGMENT, FRAGMENTS)?,
-            },
-        );
-        drop(completion.map_err(|(error, _)| error)?);
+
+        let completion = start_tx(dev, control)?;
+        drop(dev.stop_tx(0));
+        tx_is_busy(dev, control)?;
+        drop(completion);
+        let completion = start_tx(dev, control)?;
+        tx_is_busy(dev, control)?;
+        if module_parameters::overcomplete.value() {
+            napi.state().completion = Some(completion);
+        } else {
+            drop(completion);
+            tx_is_busy(dev, control)?;
+        }
         control.timer = Some(control.bin.clone().start(PERIOD));
         core::mem::forget(napi.enable());
         dev.wake_tx(0);
@@ -313,6 +350,7 @@ impl kernel::Module for Test {
         let lane = Lane {
             bin: bin.clone(),
             pool: None,
+            completion: None,
         };
         let napi = nic.add_napi(config, (), lane)?;
         let control = Control {

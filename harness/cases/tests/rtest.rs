@@ -25,9 +25,13 @@ const FRAMES: u64 = 50;
 
 /// Loads the driver, and brings its interface up.
 fn load(bed: &Testbed) -> Result {
+    load_with(bed, "")
+}
+
+fn load_with(bed: &Testbed, parameters: &str) -> Result {
     bed.guest.call(LoadModule {
         name: MODULE.to_owned(),
-        parameters: String::new(),
+        parameters: parameters.to_owned(),
     })?;
     bed.guest.call(MoveInterface {
         from: Ns::Local,
@@ -66,6 +70,15 @@ fn stats(bed: &Testbed) -> Result<LinkStats> {
     })?)
 }
 
+/// Has the driver send a frame.
+fn send(bed: &Testbed, frame: Frame) -> Result {
+    Ok(bed.guest.call(SendFrame {
+        ns: Ns::Local,
+        interface: INTERFACE.to_owned(),
+        frame: frame.into_bytes(),
+    })?)
+}
+
 /// Unloads the driver, after its pool is known to be there, and waits until the pool is gone.
 fn unload(bed: &Testbed) -> Result {
     let pools = bed.guest.call(ListPagePools {
@@ -94,6 +107,7 @@ fn what_is_dropped_in_hard_interrupt_returns_to_its_pool() -> Result {
     let bed = Testbed::options()
         .mtu(MTU)
         .header_split()
+        .needs_kernel(["BPF_SYSCALL"])
         .boot("rtest-hard-interrupt")?;
     load(&bed)?;
     bed.guest.call(AttachXdp {
@@ -116,11 +130,7 @@ fn what_is_dropped_in_hard_interrupt_returns_to_its_pool() -> Result {
     // skbs.
     let before = stats(&bed)?.tx_packets;
     for _ in 0..FRAMES {
-        bed.guest.call(SendFrame {
-            ns: Ns::Local,
-            interface: INTERFACE.to_owned(),
-            frame: frame(1000)?.into_bytes(),
-        })?;
+        send(&bed, frame(1000)?)?;
     }
     let skbs = bed.wait_until(before + FRAMES, || Ok(stats(&bed)?.tx_packets))?;
     // XDP frames with their payload in fragments.
@@ -159,6 +169,28 @@ fn what_a_driver_forgets_does_not_outlive_its_device() -> Result {
     thread::sleep(Duration::from_millis(100));
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, 1 << 20, &[64 << 10])?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_driver_that_completes_more_than_was_sent_is_warned_and_goes_on() -> Result {
+    let bed = Testbed::options()
+        .needs_kernel(["BQL"])
+        .boot("rtest-overcomplete")?;
+    bed.guest.expect_log(&["WARNING:", "net_shim_tx_completed"]);
+    load_with(&bed, "overcomplete=1")?;
+    // Each poll does it.
+    bed.wait_until(FRAMES, || Ok(stats(&bed)?.rx_packets))?;
+    let before = stats(&bed)?.tx_packets;
+    for _ in 0..FRAMES {
+        send(
+            &bed,
+            Frame::tcp(bed.peer, bed.local, Family::V4, 1, &[0; 1000])?,
+        )?;
+    }
+    bed.wait_until(before + FRAMES, || Ok(stats(&bed)?.tx_packets))?;
+    unload(&bed)?;
     bed.finish()?;
     Ok(())
 }
