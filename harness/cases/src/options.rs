@@ -126,7 +126,7 @@ impl Options {
     }
 
     /// As [`Self::needs`], for options that the kernel must be built with, as Kconfig names them,
-    /// beyond what each guest needs.
+    /// beyond what each guest needs; with `=m` for one of the few modules that a guest has.
     #[must_use]
     pub fn needs_kernel(mut self, options: impl IntoIterator<Item = &'static str>) -> Self {
         self.needs.kernel_options.extend(options);

@@ -19,7 +19,8 @@ pub const SKIPPED_ENV: &str = "NOBOUNCE_SKIPPED";
 pub(crate) fn skip(reason: &str) -> Result<()> {
     let (Some(path), Ok(name)) = (env::var_os(SKIPPED_ENV), env::var("NEXTEST_TEST_NAME")) else {
         return Err(CaseError::new(format!(
-            "{reason}: `nobounce test --nic` and `--kernel` skip such a case"
+            "{reason}: `nobounce test --nic`, `--kernel`, and a run on a kernel that you built skip \
+             such a case"
         )));
     };
     let binary = env::var("NEXTEST_BINARY_ID").unwrap_or_default();

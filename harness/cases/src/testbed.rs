@@ -14,10 +14,11 @@ use protocol::{
     },
     net::Prefix,
 };
-use vm::{End, Guest, Topology, Verdict};
+use vm::{End, Guest, Images, Topology, Verdict};
 
 use crate::{
     Ability, CaseError, Family, KernelFault, Nic, Options, Result, Station,
+    nic::Needs,
     station::{FAR_WIRE, WIRE},
     unfinished::Unfinished,
 };
@@ -85,7 +86,15 @@ impl Testbed {
     /// is in [`Options::needs`].
     #[must_use]
     pub fn can(&self, ability: Ability) -> bool {
-        self.nic.can(ability)
+        let needs = Needs {
+            abilities: [ability].into(),
+            ..Needs::default()
+        };
+        let lacking = Images::from_env().and_then(|images| {
+            let option = images.lacks(needs.of_kernel())?;
+            Ok(option.is_some())
+        });
+        self.nic.can(ability) && matches!(lacking, Ok(false))
     }
 
     /// The driver's module.

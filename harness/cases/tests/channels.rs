@@ -137,6 +137,7 @@ fn the_rings_of_all_pairs_change_under_traffic() -> Result {
     let bed = Testbed::options()
         .needs([Ability::Channels])
         .cpus(CPUS)
+        .needs_kernel(["BQL"])
         .boot("channels-rings")?;
     set(&bed, PAIRS)?;
     let stream = bed.stream(bed.local, bed.peer, Family::V4);

@@ -56,7 +56,9 @@ fn payload_over_ipv6_at_mtu_9000_is_in_the_dma_buf_byte_by_byte() -> Result {
 #[test]
 fn payload_goes_into_and_out_of_a_dma_heaps_buffer() -> Result {
     let bytes = 8 * MIB;
-    let bed = Testbed::devmem("devmem-heap")?;
+    let bed = Testbed::devmem_options()
+        .needs_kernel(["DMABUF_HEAPS_SYSTEM"])
+        .boot_steered("devmem-heap")?;
     let heap = |stream| Stream {
         memory: Memory::SystemHeap,
         ..stream

@@ -17,6 +17,7 @@ const DATAGRAMS: u32 = 60;
 fn a_full_ring_stops_its_queue_until_frames_are_completed() -> Result {
     let bed = Testbed::options()
         .needs([Ability::QueueStatistics, Ability::RingSizes])
+        .needs_kernel(["BQL"])
         .boot("full-ring")?;
     bed.set_transmit_ring(bed.local, RING)?;
     // Byte queue limits would stop the queue before the ring is full.

@@ -217,7 +217,9 @@ fn threads_stay_over_down_and_up_and_cannot_be_turned_off_while_down() -> Result
 #[test]
 fn device_memory_is_received_in_threads_and_by_busy_polling() -> Result {
     let bytes = 16 * MIB;
-    let bed = Testbed::devmem("napi-polling")?;
+    let bed = Testbed::devmem_options()
+        .needs([Ability::NapiIds])
+        .boot_steered("napi-polling")?;
     let sysctl = |name: &str, value: u32| {
         bed.guest.call(WriteFile {
             ns: Ns::Local,

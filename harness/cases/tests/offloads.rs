@@ -272,6 +272,7 @@ fn what_is_asked_for_together_with_a_feature_that_turns_out_lacking_is_set() -> 
     const FILTER: &str = "rx-vlan-filter";
     let bed = Testbed::options()
         .needs([Ability::UdpSegmentationProbe])
+        .needs_kernel(["VLAN_8021Q"])
         .boot("offloads-udp-together")?;
     bed.set_features(bed.local, &[(FILTER, false)])?;
     bed.add_vlan(VLAN)?;

@@ -42,7 +42,7 @@ fn a_device_is_unplugged_under_traffic_with_a_bound_queue() -> Result {
 fn unplugging_a_device_of_the_c_driver_shows_the_same_order_of_locks() -> Result {
     let bed = Testbed::options()
         .driver(Driver::Igb)
-        .needs_kernel(["IGB"])
+        .needs_kernel(["IGB=m", "PROVE_LOCKING"])
         .hot_plug()
         .boot("unplug-igb")?;
     for parts in KernelFault::PciehpLockOrder.complaints() {

@@ -73,7 +73,9 @@ fn one_fragment_each(report: &DevmemSinkReport, packets: u64) {
 
 #[test]
 fn a_jumbo_frame_is_one_fragment_of_a_buffer_that_holds_it() -> Result {
-    let bed = Testbed::devmem("page-size-jumbo")?;
+    let bed = Testbed::devmem_options()
+        .needs_kernel(["DMABUF_HEAPS_SYSTEM"])
+        .boot_steered("page-size-jumbo")?;
     for family in Family::BOTH {
         // Nearly all packets are as large as the MTU allows. A packet without payload, such as in
         // the handshake, has no fragment; a buffer that is split between two receive calls is two.
@@ -96,6 +98,7 @@ fn small_frames_arrive_in_buffers_that_are_far_too_large_for_them() -> Result {
     let bed = Testbed::options()
         .needs([Ability::DevmemRx])
         .header_split()
+        .needs_kernel(["DMABUF_HEAPS_SYSTEM"])
         .boot("page-size-small-frames")?;
     bed.steer(bed.local, &[1])?;
     let stream = bed
@@ -116,7 +119,9 @@ fn small_frames_arrive_in_buffers_that_are_far_too_large_for_them() -> Result {
 
 #[test]
 fn only_the_bound_queue_has_large_buffers_and_only_while_it_is_bound() -> Result {
-    let bed = Testbed::devmem("page-size-pools")?;
+    let bed = Testbed::devmem_options()
+        .needs_kernel(["DMABUF_HEAPS_SYSTEM"])
+        .boot_steered("page-size-pools")?;
     let page = u64::from(4 * KIB);
     let bound = bed.guest.start(Binding {
         ns: bed.local.ns,
@@ -160,7 +165,9 @@ fn only_the_bound_queue_has_large_buffers_and_only_while_it_is_bound() -> Result
 
 #[test]
 fn a_page_size_that_is_not_possible_is_refused_and_the_old_queue_runs_on() -> Result {
-    let bed = Testbed::devmem("page-size-refused")?;
+    let bed = Testbed::devmem_options()
+        .needs_kernel(["DMABUF_HEAPS_SYSTEM"])
+        .boot_steered("page-size-refused")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.sink(&bed)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
@@ -200,7 +207,9 @@ fn a_page_size_that_is_not_possible_is_refused_and_the_old_queue_runs_on() -> Re
 
 #[test]
 fn a_bound_queue_keeps_its_page_size_when_the_rings_are_made_anew() -> Result {
-    let bed = Testbed::devmem("page-size-kept")?;
+    let bed = Testbed::devmem_options()
+        .needs_kernel(["DMABUF_HEAPS_SYSTEM"])
+        .boot_steered("page-size-kept")?;
     let stream = bed
         .stream(bed.peer, bed.local, Family::V4)
         .in_buffers_of(16 * KIB);
@@ -241,7 +250,9 @@ fn a_bound_queue_keeps_its_page_size_when_the_rings_are_made_anew() -> Result {
 #[test]
 fn a_queue_that_is_bound_while_the_interface_is_down_has_its_page_size_when_it_is_up() -> Result {
     let bytes = 8 * MIB;
-    let bed = Testbed::devmem("page-size-down")?;
+    let bed = Testbed::devmem_options()
+        .needs_kernel(["DMABUF_HEAPS_SYSTEM"])
+        .boot_steered("page-size-down")?;
     bed.set_interface(bed.local, false)?;
     let stream = bed
         .stream(bed.peer, bed.local, Family::V4)

@@ -118,6 +118,7 @@ fn the_device_timestamps_what_it_sends_with_its_clock() -> Result {
 fn the_device_timestamps_the_messages_that_are_asked_for() -> Result {
     let bed = Testbed::options()
         .needs([Ability::Timestamps])
+        .needs_kernel(["BPF_SYSCALL"])
         .boot("timestamps-received")?;
     let kinds = [SYNC, DELAY_REQ, SYNC, SYNC, DELAY_REQ];
 

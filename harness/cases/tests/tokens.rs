@@ -15,7 +15,9 @@ const PAUSE: Duration = Duration::from_millis(200);
 #[test]
 fn a_receiver_that_keeps_its_tokens_stalls_and_goes_on_when_it_returns_them() -> Result {
     let bytes = 24 * MIB;
-    let bed = Testbed::devmem("tokens-kept")?;
+    let bed = Testbed::devmem_options()
+        .needs_counters(["rx_starved"])
+        .boot_steered("tokens-kept")?;
     // Nothing is sent on the bound queue's pair: TX completions would get it polled.
     bed.guest.call(WriteFile {
         ns: bed.local.ns,

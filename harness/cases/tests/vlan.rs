@@ -91,7 +91,9 @@ fn tags_are_handled_by_the_device_or_by_the_kernel_and_traffic_passes() -> Resul
 
 #[test]
 fn payload_of_a_vlan_reaches_the_dma_buf_with_the_tag_stripped_or_not() -> Result {
-    let bed = Testbed::devmem("vlan-devmem")?;
+    let bed = Testbed::devmem_options()
+        .needs([Ability::VlanOffload])
+        .boot_steered("vlan-devmem")?;
     bed.add_vlan(ID)?;
     let [local, peer] = bed.stations().map(|station| station.on_vlan());
 

@@ -130,6 +130,7 @@ fn payload_goes_to_the_accelerator_through_a_ring_and_leaves_no_trace_in_ram() -
 fn the_kernel_syncs_an_accelerators_memory_that_nobody_mapped_for_a_ring() -> Result {
     let bed = Testbed::devmem_options()
         .needs([Ability::Zcrx])
+        .needs_kernel(["DMA_API_DEBUG"])
         .accelerator(Topology::Switch)
         .boot_steered("zcrx-sync")?;
     for parts in KernelFault::SyncOfBusAddresses.complaints() {
@@ -181,7 +182,10 @@ fn a_ring_gets_an_accelerators_memory_only_where_pci_lets_the_nic_reach_it() -> 
 #[test]
 fn a_jumbo_frame_is_one_fragment_of_a_buffer_that_holds_it() -> Result {
     let bytes = 16 * MIB;
-    let bed = Testbed::zcrx("zcrx-large")?;
+    let bed = Testbed::devmem_options()
+        .needs([Ability::Zcrx])
+        .needs_kernel(["DMABUF_HEAPS_SYSTEM", "HUGETLBFS"])
+        .boot_steered("zcrx-large")?;
     // An area's pages are freed in the background, some time after its ring.
     bed.reserve_huge_pages(4 * bytes)?;
     let heap = [(4, 3), (8, 2), (16, 1), (32, 1), (64, 1)].map(|size| (HEAP, size));
@@ -252,7 +256,10 @@ fn payload_that_comes_in_on_another_queue_is_copied_and_counted() -> Result {
 #[test]
 fn a_receiver_that_keeps_its_buffers_stalls_and_goes_on_when_it_gives_them_back() -> Result {
     let bytes = 24 * MIB;
-    let bed = Testbed::zcrx("zcrx-kept")?;
+    let bed = Testbed::devmem_options()
+        .needs([Ability::Zcrx])
+        .needs_counters(["rx_starved"])
+        .boot_steered("zcrx-kept")?;
 
     // More payload than the area has room for.
     let stream = bed.stream(bed.peer, bed.local, Family::V4);

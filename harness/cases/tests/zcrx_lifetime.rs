@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use cases::{Family, Result, Testbed, assert_refused, assert_whole};
+use cases::{Ability, Family, Result, Testbed, assert_refused, assert_whole};
 use libc::ESRCH;
 use protocol::{Command, Memory, Release, ZcrxMemory, kernel::UnloadModule};
 
@@ -21,7 +21,10 @@ const MEMORY: [ZcrxMemory; 2] = [ZcrxMemory::User, DMABUF];
 
 #[test]
 fn buffers_that_are_never_returned_come_back_when_the_ring_closes() -> Result {
-    let bed = Testbed::zcrx("zcrx-closed")?;
+    let bed = Testbed::devmem_options()
+        .needs([Ability::Zcrx])
+        .needs_counters(["rx_starved"])
+        .boot_steered("zcrx-closed")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.zcrx_sink(&bed, 1, DMABUF, 8 * MIB, Release::Never)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
@@ -79,7 +82,10 @@ fn a_queue_returns_to_host_memory_when_the_rings_owner_is_killed_under_traffic()
 
 #[test]
 fn the_memory_of_a_starved_ring_comes_back_when_its_owner_is_killed() -> Result {
-    let bed = Testbed::zcrx("zcrx-killed-starved")?;
+    let bed = Testbed::devmem_options()
+        .needs([Ability::Zcrx])
+        .needs_counters(["rx_starved"])
+        .boot_steered("zcrx-killed-starved")?;
     for memory in MEMORY {
         let stream = bed.stream(bed.peer, bed.local, Family::V6);
         let ring = stream.zcrx_sink_spec(1, memory, 4 * MIB, Release::Never);

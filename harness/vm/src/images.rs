@@ -78,8 +78,9 @@ impl Images {
         names.any(|found| found == name)
     }
 
-    /// The first of `options`, named as in Kconfig, that the kernel is built without: they are
-    /// neither `y` nor `m`. None where the manifest names no `.config`.
+    /// The first of `options`, named as in Kconfig, that the kernel is built without, or has as a
+    /// module: the guest has few of the kernel's. Where it has one, the option is named with `=m`.
+    /// None where the manifest names no `.config`.
     ///
     /// # Errors
     ///
@@ -93,10 +94,9 @@ impl Images {
             error,
         })?;
         let set = |option: &str| {
-            let lines = ["y", "m"].map(|value| format!("CONFIG_{option}={value}"));
-            config
-                .lines()
-                .any(|line| lines.iter().any(|set| set == line))
+            let value = if option.contains('=') { "" } else { "=y" };
+            let wanted = format!("CONFIG_{option}{value}");
+            config.lines().any(|line| line == wanted)
         };
         Ok(options.into_iter().find(|option| !set(option)))
     }

@@ -312,7 +312,9 @@ fn an_interface_that_comes_up_with_its_link_says_that_it_is_up() -> Result {
 
 #[test]
 fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
-    let bed = Testbed::options().boot("device-shows")?;
+    let bed = Testbed::options()
+        .needs_kernel(["PTP_1588_CLOCK"])
+        .boot("device-shows")?;
     let (ns, interface) = (bed.local.ns, || bed.local.name());
     let info = bed.guest.call(GetDriverInfo {
         ns,

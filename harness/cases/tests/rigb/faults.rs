@@ -30,7 +30,13 @@ const MANY: u32 = 5000;
 
 /// A testbed on which only allocations of the driver can fail.
 fn testbed(name: &str) -> Result<Testbed> {
+    testbed_with(name, "FAILSLAB")
+}
+
+/// The same, on a kernel that has one more option.
+fn testbed_with(name: &str, option: &'static str) -> Result<Testbed> {
     let options = Testbed::options().needs_kernel([
+        option,
         "FAILSLAB",
         "FAIL_PAGE_ALLOC",
         "FAULT_INJECTION_DEBUG_FS",
@@ -323,7 +329,7 @@ fn a_bind_that_there_is_no_memory_for_leaves_the_queue_as_it_was() -> Result {
 #[test]
 #[ignore = "needs a kernel with fault injection"]
 fn an_xdp_socket_that_there_is_no_memory_for_leaves_the_queue_its_pages() -> Result {
-    let bed = testbed("fault-xsk")?;
+    let bed = testbed_with("fault-xsk", "XDP_SOCKETS")?;
     bed.set_header_split(bed.local, TcpDataSplit::Off)?;
     bed.steer(bed.local, &[0])?;
     let socket = || {
@@ -359,7 +365,7 @@ fn an_xdp_socket_that_there_is_no_memory_for_leaves_the_queue_its_pages() -> Res
 #[test]
 #[ignore = "needs a kernel with fault injection"]
 fn a_program_that_there_is_no_memory_for_leaves_the_queues_without_one() -> Result {
-    let bed = testbed("fault-xdp")?;
+    let bed = testbed_with("fault-xdp", "BPF_SYSCALL")?;
     bed.set_header_split(bed.local, TcpDataSplit::Off)?;
     let attach = || {
         let attach = AttachXdp {

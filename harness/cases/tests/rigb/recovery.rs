@@ -40,7 +40,9 @@ fn timeouts(bed: &Testbed) -> Result<u64> {
 
 #[test]
 fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Result {
-    let bed = Testbed::devmem("transmit-timeout")?;
+    let bed = Testbed::devmem_options()
+        .needs_kernel(["BQL", "PTP_1588_CLOCK"])
+        .boot_steered("transmit-timeout")?;
     bed.guest.allow_log(&["NETDEV WATCHDOG"]);
     let device = bed.pci_device(bed.local)?;
     let counters = || {

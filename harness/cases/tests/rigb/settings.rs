@@ -262,7 +262,10 @@ fn set_all(bed: &Testbed) -> Result {
 
 #[test]
 fn what_users_set_stays_in_the_device_whatever_else_they_change() -> Result {
-    let bed = Testbed::options().cpus(CPUS).boot("settings")?;
+    let bed = Testbed::options()
+        .cpus(CPUS)
+        .needs_kernel(["PTP_1588_CLOCK", "VLAN_8021Q"])
+        .boot("settings")?;
     let at_first = settings(&bed)?;
     set_all(&bed)?;
     let set = settings(&bed)?;

@@ -96,10 +96,13 @@ fn bar_address(bed: &Testbed, device: &str) -> Result<u32> {
 }
 
 /// Boots a guest whose NICs have that image as ROM.
-fn boot(name: &str) -> Result<Testbed> {
+fn boot(name: &str, kernel_options: &[&'static str]) -> Result<Testbed> {
     let rom = Images::from_env()?.logs.join(format!("{name}.rom"));
     fs::write(&rom, stuck())?;
-    Testbed::options().rom(&rom).boot(name)
+    Testbed::options()
+        .rom(&rom)
+        .needs_kernel(kernel_options.iter().copied())
+        .boot(name)
 }
 
 /// Takes the interface down and up, and checks that it works.
@@ -116,7 +119,7 @@ fn recover(bed: &Testbed) -> Result {
 
 #[test]
 fn memory_of_queues_that_do_not_stop_is_never_freed() -> Result {
-    let bed = boot("stuck")?;
+    let bed = boot("stuck", &[])?;
     bed.guest.allow_log(LEAKED_RINGS);
     let leaked = || bed.statistic(bed.local, "leaked_rings");
     let inflight = || -> Result<u64> {
@@ -174,7 +177,7 @@ fn memory_of_queues_that_do_not_stop_is_never_freed() -> Result {
 
 #[test]
 fn statistics_of_the_interface_read_no_register() -> Result {
-    let bed = boot("stuck-statistics")?;
+    let bed = boot("stuck-statistics", &[])?;
     let device = bed.pci_device(bed.local)?;
     let address = bar_address(&bed, &device)?;
     let missed = || -> Result<u64> { Ok(bed.link_stats(bed.local)?.rx_missed_errors) };
@@ -195,7 +198,7 @@ fn statistics_of_the_interface_read_no_register() -> Result {
 fn memory_of_a_socket_whose_queue_does_not_stop_stays_pinned() -> Result {
     const CHUNKS: u64 = 128;
 
-    let bed = boot("stuck-xsk")?;
+    let bed = boot("stuck-xsk", &["XDP_SOCKETS"])?;
     bed.guest.allow_log(LEAKED_RINGS);
     for made_in in LEAKED_SOCKET {
         bed.guest.allow_log(&["unreferenced object 0x", made_in]);

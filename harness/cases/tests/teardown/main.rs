@@ -38,10 +38,18 @@ fn main() -> ExitCode {
 fn pair(state: State, event: Event) -> Result {
     let ability = match state {
         State::Zcrx => Ability::Zcrx,
+        State::Sending => Ability::DevmemTx,
         _ => Ability::DevmemRx,
     };
     let options = Testbed::options()
-        .needs([ability])
+        .needs([
+            ability,
+            Ability::Channels,
+            Ability::PagePools,
+            Ability::RingSizes,
+            Ability::Rss,
+        ])
+        .needs_counters(["rx_starved"])
         .mtu(9000)
         .header_split()
         .cpus(PAIRS);

@@ -12,6 +12,7 @@ fn programs_come_and_go_under_traffic_and_stay_while_the_interface_is_down() -> 
     let bed = Testbed::options()
         .needs([Ability::Xdp])
         .needs_counters(["rx_xdp_tx"])
+        .needs_kernel(["BQL"])
         .boot("xdp-changes")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.sink(&bed)?;

@@ -30,6 +30,7 @@ fn forward(name: &str, split: bool) -> Result {
         .needs([Ability::XdpJumbo])
         .mtu(9000)
         .two_wires()
+        .needs_kernel(["BQL"])
         .boot(name)?;
     for (port, other) in [(0, 1), (1, 0)] {
         bed.guest.call(SetReceiveMode {
