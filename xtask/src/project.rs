@@ -116,8 +116,8 @@ fn target(root: &Path, cache: &Cache) -> PathBuf {
 /// The checkout: the one that cargo runs this in, which may have been moved or copied with what was
 /// built in it; without cargo, the one that this was built in.
 fn root() -> Result<PathBuf> {
-    let running = std::env::var_os("CARGO_MANIFEST_DIR");
-    let folders = running.iter().map(Path::new).chain([Path::new(BUILT_IN)]);
+    let running = program::folder_of_cargo();
+    let folders = running.as_deref().into_iter().chain([Path::new(BUILT_IN)]);
     let mut parents = folders.filter_map(Path::parent);
     parents
         .find(|root| root.join("Kbuild").is_file())

@@ -73,9 +73,32 @@ fn bash_completes_its_commands() {
 #[test]
 fn what_it_builds_goes_to_the_cache_and_not_into_the_checkout() {
     let home = tempfile::tempdir().unwrap();
-    let output = nobounce(home.path(), &["clean"]);
-    assert!(output.status.success(), "{}", text(&output));
+    nobounce(home.path(), &["--help"]);
     let place = home.path().join(".cache/nobounce/checkouts");
-    let said = text(&output);
-    assert!(said.contains(&*place.to_string_lossy()), "{said}");
+    // Also where a program runs it that cargo runs for another package, in a kernel tree or not.
+    let tree = tempfile::tempdir().unwrap();
+    fs::write(tree.path().join("Kbuild"), "").unwrap();
+    let folders = [None, Some(tree.path().join("package"))];
+    for folder in folders {
+        let mut command = Command::new(home.path().join("bin/nobounce"));
+        if let Some(folder) = folder {
+            command
+                .env("CARGO_MANIFEST_DIR", folder)
+                .env("CARGO_PKG_NAME", "xtask")
+                .env("CARGO_PKG_DESCRIPTION", "another");
+        } else {
+            command
+                .env_remove("CARGO_MANIFEST_DIR")
+                .env_remove("CARGO_PKG_DESCRIPTION");
+        }
+        let output = command
+            .arg("clean")
+            .env("HOME", home.path())
+            .env_remove("XDG_CACHE_HOME")
+            .output()
+            .unwrap();
+        let said = text(&output);
+        assert!(output.status.success(), "{said}");
+        assert!(said.contains(&*place.to_string_lossy()), "{said}");
+    }
 }

@@ -56,7 +56,7 @@ impl Flavour {
     }
 
     /// The option that asks for it.
-    pub(super) fn option(self) -> Option<&'static str> {
+    pub(crate) fn option(self) -> Option<&'static str> {
         match self {
             Self::Plain => None,
             Self::Debug => Some("--debug"),

@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use super::part;
 use super::skipped::{Counts, Skipped};
 use super::threads::{THREADS, threads};
-use crate::cmd::Cmd;
+use super::{part, store};
 use crate::kernel::{KernelArgs, OfSeveral};
 use crate::project::{Locked, Project};
 use crate::{guest, tools, ui};
@@ -40,6 +39,9 @@ pub(super) fn run(
     let given = &project.kernel;
     if given.kdir.is_some() || given.kbuild_output.is_some() {
         bail!("--kernel takes the place of KDIR and KBUILD_OUTPUT: unset them");
+    }
+    if let Some(option) = given.flavour().option() {
+        bail!("{option} is a kernel of its own: it can't be used with --kernel");
     }
     let mut projects = Vec::new();
     for (name, args) in named(kernels)? {
@@ -76,18 +78,16 @@ pub(super) fn run(
 
 /// Runs the cases on a kernel whose guest is prepared.
 fn on_kernel(project: &Project, nextest: &Path, name: &str, filters: &[String]) -> Result<Counts> {
-    let command = project
-        .built_here(Cmd::new(nextest))
-        .args(["nextest", "run", "--profile", PROFILE])
+    let command = store::run(project, nextest, PROFILE)?
         .args(part::CASES)
         .args(filters)
         .env(vm::ENV, guest::manifest_path(project))
         .env(THREADS, threads());
     let (skipped, command) = Skipped::of(command, &project.out(""))?;
-    let folder = project.root.join("target/nextest").join(PROFILE);
-    let junit = folder.join(format!("{name}.xml"));
+    let written = store::junit(project, PROFILE);
+    let junit = written.with_file_name(format!("{name}.xml"));
     let status = command.shown_to_user()?;
-    fs::rename(folder.join("junit.xml"), &junit)
+    fs::rename(&written, &junit)
         .with_context(|| format!("cargo-nextest left no report ({status})"))?;
     skipped.report(&junit)
 }

@@ -7,6 +7,7 @@ mod nic;
 mod part;
 mod retries;
 mod skipped;
+mod store;
 mod threads;
 
 use std::fs;
@@ -15,12 +16,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::cmd::Cmd;
 use crate::kernel::{self, Flavour, KernelArgs};
 use crate::project::{Locked, Project};
 use crate::{guest, packages, tools, ui};
 
 use self::retries::Retries;
+use self::skipped::Skipped;
 use self::threads::{THREADS, threads};
 
 /// The nextest profile of `.config/nextest.toml` that writes JUnit XML.
@@ -94,11 +95,7 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
         bail!("--part is a part of the debug kernel's cases: it wants --debug");
     }
     let profile = if options.part { part::PROFILE } else { PROFILE };
-    let junit = project
-        .root
-        .join("target/nextest")
-        .join(profile)
-        .join("junit.xml");
+    let junit = store::junit(project, profile);
     // What is there afterwards is of this run.
     if junit.exists() {
         fs::remove_file(&junit)?;
@@ -126,10 +123,8 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     let nextest = tools::nextest(project)?;
     // The tests only read what is in the cache.
     drop(lock);
-    let mut command = project
-        .built_here(Cmd::new(&nextest))
-        .args(["nextest", "run", "--profile", profile])
-        .env(vm::ENV, guest::manifest_path(project));
+    let mut command =
+        store::run(project, &nextest, profile)?.env(vm::ENV, guest::manifest_path(project));
     command = match (flavour, &selftests) {
         (Flavour::Debug, _) => command.args(part::CASES),
         (_, None) => command.args(["--workspace", "--exclude", KSELFTEST, "-E", WITHOUT_LAB]),
@@ -138,13 +133,24 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
             .env(kselftest::ENV, guest)
             .env(THREADS, threads()),
     };
+    // Ours have all that a case wants: there none may be skipped.
+    let mut skipped = None;
+    if kernel::is_built(project)? {
+        let (file, with_file) = Skipped::of(command, &project.out(""))?;
+        (skipped, command) = (Some(file), with_file);
+    }
     let status = command.args(options.chosen()).shown_to_user()?;
     let retries = match junit.exists() {
         true => Some(Retries::read(&junit)?),
         false => None,
     };
     if let Some(retries) = &retries {
-        ui::note(&format!("JUnit XML: {}", junit.display()));
+        match skipped {
+            Some(skipped) => {
+                skipped.report(&junit)?;
+            }
+            None => ui::note(&format!("JUnit XML: {}", junit.display())),
+        }
         ui::note(&retries.to_string());
     }
     ui::note(&format!(
@@ -186,18 +192,15 @@ fn on_nics(
     nics: &[nic::Prepared],
     options: &Options,
 ) -> Result<()> {
-    let folder = project.root.join("target/nextest").join(nic::PROFILE);
+    let written = store::junit(project, nic::PROFILE);
     let mut failed = Vec::new();
     for nic in nics {
-        let command = project
-            .built_here(Cmd::new(nextest))
-            .args(["nextest", "run", "--profile", nic::PROFILE])
-            .env(THREADS, threads());
+        let command = store::run(project, nextest, nic::PROFILE)?.env(THREADS, threads());
         let (skipped, command) = nic.command(command, &options.chosen())?;
         let status = command.shown_to_user()?;
-        let junit = folder.join(format!("{}.xml", nic.name()));
-        fs::rename(folder.join("junit.xml"), &junit)
-            .with_context(|| format!("cargo-nextest left no report in {}", folder.display()))?;
+        let junit = written.with_file_name(format!("{}.xml", nic.name()));
+        fs::rename(&written, &junit)
+            .with_context(|| format!("cargo-nextest left no {}", written.display()))?;
         let ran = nic.report(&skipped, &junit)?;
         if ran == 0 && options.partition.is_none() {
             bail!("no case ran on {}", nic.name());

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Where cargo-nextest keeps its reports: beside what is built, as the checkout may be read-only.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::cmd::Cmd;
+use crate::project::Project;
+
+/// The line of `.config/nextest.toml` that says so, for who runs nextest without us.
+const STORE: &str = "dir = \"target/nextest\"";
+
+/// `cargo nextest run` with a profile.
+///
+/// # Errors
+///
+/// When its configuration can't be read or written.
+pub(super) fn run(project: &Project, nextest: &Path, profile: &str) -> Result<Cmd> {
+    let ours = project.root.join(".config/nextest.toml");
+    let text =
+        fs::read_to_string(&ours).with_context(|| format!("can't read {}", ours.display()))?;
+    ensure!(
+        text.contains(STORE),
+        "{} has no line `{STORE}`",
+        ours.display()
+    );
+    let text = text.replace(STORE, &format!("dir = {:?}", folder(project)));
+    let config = project.out("nextest.toml");
+    // Another run may be reading it.
+    if fs::read_to_string(&config).ok().as_ref() != Some(&text) {
+        fs::write(&config, &text).with_context(|| format!("can't write {}", config.display()))?;
+    }
+    Ok(project
+        .built_here(Cmd::new(nextest))
+        .args(["nextest", "run", "--profile", profile, "--config-file"])
+        .arg(config))
+}
+
+fn folder(project: &Project) -> PathBuf {
+    project.target.join("nextest")
+}
+
+/// A profile's JUnit XML.
+pub(super) fn junit(project: &Project, profile: &str) -> PathBuf {
+    folder(project).join(profile).join("junit.xml")
+}
