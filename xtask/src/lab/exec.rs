@@ -3,7 +3,7 @@
 //! `exec`: a program in a guest, as if it ran here, and another one at the wire's other end.
 
 use std::fs;
-use std::io::{Write, stderr, stdout};
+use std::io::{self, Write, stderr, stdout};
 use std::slice;
 use std::thread;
 use std::time::Duration;
@@ -12,8 +12,9 @@ use anyhow::{Context, Result};
 use cases::Testbed;
 use clap::Args;
 use kselftest::Lines;
-use protocol::program::{Stream, Streams};
+use protocol::program::{ProgramCommand, Stream, Streams};
 use protocol::{Command, Ns, Program, Tell};
+use signal_hook::consts::SIGPIPE;
 use vm::{Images, Wire};
 
 use super::guests::Lab;
@@ -35,7 +36,7 @@ pub(crate) struct Options {
     /// it listens on a TCP port
     #[arg(long, value_name = "CMD", conflicts_with = "bare")]
     peer: Option<String>,
-    /// CMD is the server: the peer starts as soon as CMD listens
+    /// CMD is the server: the peer starts as soon as CMD listens. CMD must end by itself
     #[arg(long, requires = "peer")]
     serve: bool,
     /// Send so many MiB to the TCP port that CMD listens on, out of the accelerator's
@@ -153,7 +154,8 @@ fn run(lab: &Lab, options: &Options) -> Result<u8> {
     };
     let [ours, theirs] = [program.ns, peer.ns].map(|ns| lab.guest(ns));
     let (here, there) = if options.serve {
-        (Side::server(ours, timeout), Side::client(theirs, timeout))
+        // It is what the user wants to see the end of.
+        (Side::new(ours, timeout), Side::client(theirs, timeout))
     } else {
         (Side::client(ours, timeout), Side::server(theirs, timeout))
     };
@@ -183,15 +185,11 @@ fn run_checked(
     timeout: Option<Duration>,
     bytes: u64,
 ) -> Result<u8> {
-    let receiver = Side::server(&bed.guest, timeout);
+    let receiver = Side::new(&bed.guest, timeout);
     let sender = Side::client(&bed.guest, None);
     let (outcome, check) = thread::scope(|scope| {
-        let check = scope.spawn(|| {
-            let check = memory_check::send(bed, &sender, &receiver, bytes);
-            sender.end();
-            check
-        });
-        let outcome = run_here(&receiver, Some(&sender), program);
+        let check = scope.spawn(|| memory_check::send(bed, &sender, &receiver, bytes));
+        let outcome = run_here(&receiver, None, program);
         let check = check
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -242,7 +240,14 @@ fn run_here(side: &Side<'_>, other: Option<&Side<'_>>, program: Program) -> Resu
                 side.guest.call(Tell { job: id, command }).is_ok()
             };
             let passing = streams::pass_on(scope, terminal, tell)?;
-            let ended = side.follow(job, other, print);
+            let ended = side.follow(job, other, |stream, bytes| match print(stream, bytes) {
+                // As the kernel says it to a program here.
+                Err(error) if is_broken_pipe(&error) => {
+                    tell(ProgramCommand::Signal(SIGPIPE));
+                    Ok(())
+                }
+                printed => printed,
+            });
             drop(passing);
             ended
         });
@@ -267,6 +272,11 @@ fn run_there(side: &Side<'_>, other: &Side<'_>, program: Program) -> Result<Outc
         eprint!("peer: {line}\r\n");
     }
     Ok(outcome)
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 pub(super) fn print(stream: Stream, bytes: &[u8]) -> Result<()> {

@@ -142,11 +142,6 @@ impl<'g> Side<'g> {
         }
     }
 
-    /// Says that what runs here has ended.
-    pub(super) fn end(&self) {
-        self.ended.store(true, Ordering::Release);
-    }
-
     /// Starts `program` when it is time, and has `follow` follow it to its end.
     pub(super) fn run(
         &self,
@@ -155,7 +150,7 @@ impl<'g> Side<'g> {
         follow: impl FnOnce(JobHandle<'g, Program>) -> Result<Outcome>,
     ) -> Result<Outcome> {
         let outcome = self.start_and(other, program, follow);
-        self.end();
+        self.ended.store(true, Ordering::Release);
         outcome
     }
 

@@ -4,6 +4,8 @@
 
 use std::io::{Read, stdin};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread::Scope;
 
 use super::terminal;
@@ -12,11 +14,15 @@ use protocol::bytes::Bytes;
 use protocol::program::{ProgramCommand, Streams};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
+use signal_hook::flag::register_conditional_default;
 use signal_hook::iterator::{Handle, Signals};
 
 /// How much is read at once, in bytes.
 const CHUNK: usize = 32 << 10;
+
+/// Signals that a program gets in our place.
+const PASSED: [i32; 6] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2];
 
 /// Passes input and signals on until it is dropped.
 pub(super) struct Passing {
@@ -28,6 +34,10 @@ pub(super) struct Passing {
 impl Drop for Passing {
     fn drop(&mut self) {
         self.signals.close();
+        // They do what they did before. It fails for none that could be waited for.
+        for signal in PASSED {
+            let _ = register_conditional_default(signal, Arc::new(AtomicBool::new(true)));
+        }
     }
 }
 
@@ -46,8 +56,8 @@ pub(super) fn pass_on<'s>(
     terminal: bool,
     tell: impl Fn(ProgramCommand) -> bool + Copy + Send + 's,
 ) -> Result<Passing> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH])
-        .context("waiting for signals")?;
+    let mut signals =
+        Signals::new(PASSED.iter().chain([&SIGWINCH])).context("waiting for signals")?;
     let handle = signals.handle();
     scope.spawn(move || {
         for signal in signals.forever() {

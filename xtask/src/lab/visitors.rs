@@ -56,7 +56,7 @@ pub(super) fn with<T>(
                 scope.spawn(move || {
                     if let Err(error) = receive(lab, setup, closing, &visitor) {
                         let error = Some(format!("{error:#}"));
-                        let status = super::FAILED;
+                        let status = super::side::FAILED;
                         let _ = frame::write(&mut &visitor, &Answer::Ended { status, error });
                     }
                     let _ = visitor.shutdown(Shutdown::Both);

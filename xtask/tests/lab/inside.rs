@@ -90,6 +90,30 @@ fn the_whole_run_of_a_program_without_marks_is_counted_beside_what_touches_the_a
 }
 
 #[test]
+fn what_a_program_reads_of_the_accelerators_memory_is_counted() {
+    let send = "exec bash -c 'head -c 1M /dev/zero > /dev/tcp/$NOBOUNCE_ADDRESS/5000'";
+    let output = exec(
+        &["--counted", "--serve", "--peer", send],
+        &["python3", &recipe("receive.py"), "accelerator"],
+    )
+    .output()
+    .unwrap();
+    assert_status(&output, 0);
+    let text = stderr(&output);
+    // It makes a checksum of what came, and writes none of it.
+    let line = text.lines().find(|line| line.starts_with("counted: "));
+    let (_, touched) = line
+        .and_then(|line| line.split_once("accelerator: "))
+        .unwrap();
+    let (loaded, stored) = touched.split_once(" loaded, ").unwrap();
+    let mib: f64 = loaded.strip_suffix(" MiB").unwrap().parse().unwrap();
+    assert!(
+        (1.0..2.1).contains(&mib) && stored == "0 B stored",
+        "{text}"
+    );
+}
+
+#[test]
 fn what_crossed_the_wire_is_copied_where_the_user_wants_it() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("wire.pcap");

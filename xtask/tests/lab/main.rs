@@ -16,8 +16,9 @@ use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output, Stdio};
 
-use rexpect::session::spawn_command;
+use rexpect::session::{PtySession, spawn_command};
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 /// How long a terminal may say nothing, in milliseconds. It is there to end a hang.
 const PATIENCE: u64 = 300_000;
@@ -187,10 +188,48 @@ fn signals_reach_the_program() {
 }
 
 #[test]
+fn a_program_whose_output_nobody_reads_any_more_gets_sigpipe() {
+    let mut child = exec(NONE, &["yes"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = [0; 2];
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_exact(&mut line).unwrap();
+    drop(stdout);
+    assert_eq!(&line, b"y\n");
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 13));
+}
+
+#[test]
 fn a_program_has_a_terminal_where_the_user_has_one() {
     let mut command = exec(NONE, &["bash", "--norc", "-i"]);
     command.env("PS1", "lab> ").stdin(Stdio::inherit());
     let mut session = spawn_command(command, Some(PATIENCE)).unwrap();
+    let resize = |session: &PtySession, ws_row, ws_col| {
+        let size = Winsize {
+            ws_row,
+            ws_col,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&session.process.pty, size).unwrap();
+    };
+    resize(&session, 31, 97);
+    session.exp_string("lab> ").unwrap();
+    session
+        .send_line("sh -c 'stty size; read line; echo got $line'")
+        .unwrap();
+    session.exp_string("31 97\r\n").unwrap();
+    session.send_control('z').unwrap();
+    session.exp_string("Stopped").unwrap();
+    session.exp_string("lab> ").unwrap();
+    session.send_line("fg").unwrap();
+    session.send_line("hello").unwrap();
+    session.exp_string("got hello").unwrap();
+    session.exp_string("lab> ").unwrap();
+    resize(&session, 40, 120);
+    session
+        .send_line("until stty size | grep '^40 120$'; do sleep 0.1; done")
+        .unwrap();
+    session.exp_string("\n40 120\r\n").unwrap();
     session.exp_string("lab> ").unwrap();
     // One job, which Ctrl-C ends whenever it comes: between two there is none in the foreground.
     let job = "sh -c 'stty size; tty; exec sleep 1000'";
@@ -225,20 +264,22 @@ fn a_shell_runs_at_either_end_of_the_wire() {
 
 #[test]
 fn a_client_starts_when_its_server_listens_and_both_must_succeed() {
-    // perl is in every Debian. The server goes on after its client.
+    // perl is in every Debian. The server goes on for a while after its client.
     let server = "
         $s = IO::Socket::INET->new(Listen => 1, LocalPort => 8000) or die;
         $c = $s->accept;
         print $c qq(hello\n);
         close $c;
-        sleep 1000;
+        sleep shift;
+        print qq(over\n);
     ";
     let client = |address| {
         format!("$s = IO::Socket::INET->new('{address}:8000') or die; print <$s>; exit shift")
     };
-    let perl = |script: &str| format!("sleep 1; exec perl -MIO::Socket::INET -e '{script}'");
+    let perl = |seconds| format!("sleep 1; exec perl -MIO::Socket::INET -e '{server}' {seconds}");
+    // The peer is ended.
     let output = exec(
-        &["--peer", &perl(server)],
+        &["--peer", &perl(1000)],
         &[
             "perl",
             "-MIO::Socket::INET",
@@ -254,13 +295,12 @@ fn a_client_starts_when_its_server_listens_and_both_must_succeed() {
 
     let client = format!("perl -MIO::Socket::INET -e \"{}\" 9", client("192.0.2.1"));
     let client = client.replace('$', "\\$");
-    let output = exec(
-        &["--serve", "--peer", &client],
-        &["sh", "-c", &perl(server)],
-    )
-    .output()
-    .unwrap();
+    let output = exec(&["--serve", "--peer", &client], &["sh", "-c", &perl(5)])
+        .output()
+        .unwrap();
     assert_status(&output, 9);
+    // What the user runs is not.
+    assert_eq!(stdout(&output), "over\n");
     let text = stderr(&output);
     assert!(
         text.contains("peer: hello") && text.contains("peer: exit status 9"),
