@@ -23,7 +23,7 @@ pub(crate) fn summary(figures: &[Figure]) -> Option<String> {
         let values = names.map(|name| find(figures, row, 9000, 64 << 10, name));
         Some(values[0]? + values[1]?)
     };
-    let mut text = "| way of a byte into and out of an accelerator | instructions | \
+    let mut text = "| data path into and out of an accelerator | instructions | \
                     loaded + stored by the CPU |\n|---|---|---|\n"
         .to_owned();
     let mut ways = Vec::new();
