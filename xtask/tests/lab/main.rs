@@ -229,7 +229,7 @@ fn a_program_has_a_terminal_where_the_user_has_one() {
     session
         .send_line("until stty size | grep '^40 120$'; do sleep 0.1; done")
         .unwrap();
-    session.exp_string("\n40 120\r\n").unwrap();
+    session.exp_string("40 120\r\n").unwrap();
     session.exp_string("lab> ").unwrap();
     // One job, which Ctrl-C ends whenever it comes: between two there is none in the foreground.
     let job = "sh -c 'stty size; tty; exec sleep 1000'";
