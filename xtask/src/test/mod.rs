@@ -69,6 +69,20 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// What keeps the lab's tests out. nextest runs what any of the sets has that it is given, so that
+    /// it must not be given this one beside the user's.
+    fn without_lab(&self) -> &'static [&'static str] {
+        let is_set = |word: &String| {
+            ["-E", "--filterset", "--filter-expr"]
+                .iter()
+                .any(|option| word.starts_with(option))
+        };
+        match self.filters.iter().any(is_set) {
+            true => &[],
+            false => &["-E", WITHOUT_LAB],
+        }
+    }
+
     /// What says to nextest which tests run. A part of few may have none.
     fn chosen(&self) -> Vec<String> {
         let part = self
@@ -127,7 +141,9 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
         store::run(project, &nextest, profile)?.env(vm::ENV, guest::manifest_path(project));
     command = match (flavour, &selftests) {
         (Flavour::Debug, _) => command.args(part::CASES),
-        (_, None) => command.args(["--workspace", "--exclude", KSELFTEST, "-E", WITHOUT_LAB]),
+        (_, None) => command
+            .args(["--workspace", "--exclude", KSELFTEST])
+            .args(options.without_lab()),
         (_, Some(guest)) => command
             .arg("--workspace")
             .env(kselftest::ENV, guest)
@@ -235,4 +251,27 @@ fn selftests(project: &Project, filters: &[String]) -> Result<Option<PathBuf>> {
     packages::install_missing_of_tests(&project)?;
     guest::prepare(&project)?;
     Ok(Some(guest::manifest_path(&project)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    #[test]
+    fn a_set_of_tests_that_the_user_gives_is_not_joined_with_another() {
+        let without_lab = |words: &[&str]| {
+            let line = Line::parse_from(["test"].iter().chain(words));
+            !line.options.without_lab().is_empty()
+        };
+        assert!(without_lab(&[]) && without_lab(&["tokens"]));
+        assert!(!without_lab(&["--", "-E", "binary(devmem_rx)"]));
+        assert!(!without_lab(&["--", "--filterset=test(x)"]));
+    }
 }
