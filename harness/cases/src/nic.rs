@@ -80,6 +80,22 @@ pub enum Ability {
     Zcrx,
 }
 
+impl Ability {
+    /// What the kernel must be built with for it, beyond what each guest needs.
+    pub(crate) fn kernel_option(self) -> Option<&'static str> {
+        match self {
+            Self::ByteQueueLimits => Some("BQL"),
+            Self::Timestamps => Some("PTP_1588_CLOCK"),
+            Self::Unplug => Some("HOTPLUG_PCI_PCIE"),
+            Self::VlanOffload => Some("VLAN_8021Q"),
+            Self::Xdp | Self::XdpJumbo => Some("BPF_SYSCALL"),
+            Self::Xsk => Some("XDP_SOCKETS"),
+            Self::Zcrx => Some("IO_URING_ZCRX"),
+            _ => None,
+        }
+    }
+}
+
 /// What a case needs of the NIC under test.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Needs {
@@ -93,16 +109,8 @@ pub(crate) struct Needs {
 impl Needs {
     /// What the kernel must be built with for these abilities, beyond what each guest needs.
     pub(crate) fn of_kernel(&self) -> impl Iterator<Item = &'static str> {
-        let implied = self.abilities.iter().filter_map(|ability| match ability {
-            Ability::ByteQueueLimits => Some("BQL"),
-            Ability::Timestamps => Some("PTP_1588_CLOCK"),
-            Ability::Unplug => Some("HOTPLUG_PCI_PCIE"),
-            Ability::VlanOffload => Some("VLAN_8021Q"),
-            Ability::Xdp | Ability::XdpJumbo => Some("BPF_SYSCALL"),
-            Ability::Xsk => Some("XDP_SOCKETS"),
-            Ability::Zcrx => Some("IO_URING_ZCRX"),
-            _ => None,
-        });
+        let implied = self.abilities.iter();
+        let implied = implied.filter_map(|ability| ability.kernel_option());
         implied.chain(self.kernel_options.iter().copied())
     }
 }

@@ -18,7 +18,6 @@ use vm::{End, Guest, Images, Topology, Verdict};
 
 use crate::{
     Ability, CaseError, Family, KernelFault, Nic, Options, Result, Station,
-    nic::Needs,
     station::{FAR_WIRE, WIRE},
     unfinished::Unfinished,
 };
@@ -65,8 +64,13 @@ impl Testbed {
 
     /// As [`Testbed::devmem`], for an io_uring that receives.
     pub fn zcrx(name: &str) -> Result<Self> {
-        let options = Self::devmem_options().needs([Ability::Zcrx]);
-        options.boot_steered(name)
+        Self::zcrx_options().boot_steered(name)
+    }
+
+    /// What [`Testbed::zcrx`] boots.
+    #[must_use]
+    pub fn zcrx_options() -> Options {
+        Self::devmem_options().needs([Ability::Zcrx])
     }
 
     /// What [`Testbed::devmem`] boots.
@@ -84,17 +88,9 @@ impl Testbed {
 
     /// Whether the NIC under test can do this, for what a case looks at by the way. What it is about
     /// is in [`Options::needs`].
-    #[must_use]
-    pub fn can(&self, ability: Ability) -> bool {
-        let needs = Needs {
-            abilities: [ability].into(),
-            ..Needs::default()
-        };
-        let lacking = Images::from_env().and_then(|images| {
-            let option = images.lacks(needs.of_kernel())?;
-            Ok(option.is_some())
-        });
-        self.nic.can(ability) && matches!(lacking, Ok(false))
+    pub fn can(&self, ability: Ability) -> Result<bool> {
+        let lacking = Images::from_env()?.lacks(ability.kernel_option())?;
+        Ok(self.nic.can(ability) && lacking.is_none())
     }
 
     /// The driver's module.

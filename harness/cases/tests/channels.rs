@@ -135,9 +135,8 @@ fn queue_pairs_come_and_go_under_traffic_and_nothing_runs_backwards() -> Result 
 #[test]
 fn the_rings_of_all_pairs_change_under_traffic() -> Result {
     let bed = Testbed::options()
-        .needs([Ability::Channels])
+        .needs([Ability::ByteQueueLimits, Ability::Channels])
         .cpus(CPUS)
-        .needs_kernel(["BQL"])
         .boot("channels-rings")?;
     set(&bed, PAIRS)?;
     let stream = bed.stream(bed.local, bed.peer, Family::V4);

@@ -16,8 +16,11 @@ const DATAGRAMS: u32 = 60;
 #[test]
 fn a_full_ring_stops_its_queue_until_frames_are_completed() -> Result {
     let bed = Testbed::options()
-        .needs([Ability::QueueStatistics, Ability::RingSizes])
-        .needs_kernel(["BQL"])
+        .needs([
+            Ability::ByteQueueLimits,
+            Ability::QueueStatistics,
+            Ability::RingSizes,
+        ])
         .boot("full-ring")?;
     bed.set_transmit_ring(bed.local, RING)?;
     // Byte queue limits would stop the queue before the ring is full.

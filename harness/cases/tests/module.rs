@@ -63,7 +63,7 @@ fn the_driver_unloads_and_loads_again_while_idle() -> Result {
     // And with the interfaces down, which leaves no page behind.
     for station in bed.stations() {
         bed.set_interface(station, false)?;
-        if bed.can(Ability::PagePools) {
+        if bed.can(Ability::PagePools)? {
             bed.wait_pools_gone(station)?;
         }
     }

@@ -16,6 +16,13 @@ const HEADERS: u64 = 8 << 10;
 const KIB: u32 = 1 << 10;
 
 /// Packets that the bound queue received.
+/// A testbed whose memory of a dma-heap is contiguous enough for large buffers.
+fn testbed(name: &str) -> Result<Testbed> {
+    Testbed::devmem_options()
+        .needs_kernel(["DMABUF_HEAPS_SYSTEM"])
+        .boot_steered(name)
+}
+
 fn packets(bed: &Testbed) -> Result<u64> {
     Ok(bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?[1])
 }
@@ -73,9 +80,7 @@ fn one_fragment_each(report: &DevmemSinkReport, packets: u64) {
 
 #[test]
 fn a_jumbo_frame_is_one_fragment_of_a_buffer_that_holds_it() -> Result {
-    let bed = Testbed::devmem_options()
-        .needs_kernel(["DMABUF_HEAPS_SYSTEM"])
-        .boot_steered("page-size-jumbo")?;
+    let bed = testbed("page-size-jumbo")?;
     for family in Family::BOTH {
         // Nearly all packets are as large as the MTU allows. A packet without payload, such as in
         // the handshake, has no fragment; a buffer that is split between two receive calls is two.
@@ -119,9 +124,7 @@ fn small_frames_arrive_in_buffers_that_are_far_too_large_for_them() -> Result {
 
 #[test]
 fn only_the_bound_queue_has_large_buffers_and_only_while_it_is_bound() -> Result {
-    let bed = Testbed::devmem_options()
-        .needs_kernel(["DMABUF_HEAPS_SYSTEM"])
-        .boot_steered("page-size-pools")?;
+    let bed = testbed("page-size-pools")?;
     let page = u64::from(4 * KIB);
     let bound = bed.guest.start(Binding {
         ns: bed.local.ns,
@@ -165,9 +168,7 @@ fn only_the_bound_queue_has_large_buffers_and_only_while_it_is_bound() -> Result
 
 #[test]
 fn a_page_size_that_is_not_possible_is_refused_and_the_old_queue_runs_on() -> Result {
-    let bed = Testbed::devmem_options()
-        .needs_kernel(["DMABUF_HEAPS_SYSTEM"])
-        .boot_steered("page-size-refused")?;
+    let bed = testbed("page-size-refused")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.sink(&bed)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
@@ -207,9 +208,7 @@ fn a_page_size_that_is_not_possible_is_refused_and_the_old_queue_runs_on() -> Re
 
 #[test]
 fn a_bound_queue_keeps_its_page_size_when_the_rings_are_made_anew() -> Result {
-    let bed = Testbed::devmem_options()
-        .needs_kernel(["DMABUF_HEAPS_SYSTEM"])
-        .boot_steered("page-size-kept")?;
+    let bed = testbed("page-size-kept")?;
     let stream = bed
         .stream(bed.peer, bed.local, Family::V4)
         .in_buffers_of(16 * KIB);
@@ -250,9 +249,7 @@ fn a_bound_queue_keeps_its_page_size_when_the_rings_are_made_anew() -> Result {
 #[test]
 fn a_queue_that_is_bound_while_the_interface_is_down_has_its_page_size_when_it_is_up() -> Result {
     let bytes = 8 * MIB;
-    let bed = Testbed::devmem_options()
-        .needs_kernel(["DMABUF_HEAPS_SYSTEM"])
-        .boot_steered("page-size-down")?;
+    let bed = testbed("page-size-down")?;
     bed.set_interface(bed.local, false)?;
     let stream = bed
         .stream(bed.peer, bed.local, Family::V4)

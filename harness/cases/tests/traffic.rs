@@ -25,7 +25,7 @@ fn ping_and_tcp_both_ways(mtu: u32, name: &str) -> Result {
     let bed = Testbed::options().mtu(mtu).boot(name)?;
     let [local, peer] = bed.stations();
     // As many as TCP may have in flight, so that none is lost where the guest is slow to receive.
-    if bed.can(Ability::RingSizes) {
+    if bed.can(Ability::RingSizes)? {
         bed.set_receive_ring(peer, 4096)?;
     }
     let before = [bed.link_stats(local)?, bed.link_stats(peer)?];
@@ -64,7 +64,7 @@ fn ping_and_tcp_both_ways(mtu: u32, name: &str) -> Result {
     }
 
     // All bytes that BQL counted as queued were counted as completed.
-    if bed.can(Ability::ByteQueueLimits) {
+    if bed.can(Ability::ByteQueueLimits)? {
         let limit = bed.byte_queue_limits(local.interface, 0..2, "limit")?;
         assert!(limit > 0, "BQL is not fed");
         bed.wait_all_sent(local.interface, 0..2)?;
@@ -77,7 +77,7 @@ fn ping_and_tcp_both_ways(mtu: u32, name: &str) -> Result {
     let received_bytes = received.rx_bytes - before[1].rx_bytes;
     let padding = PADDING * (sent.tx_packets - before[0].tx_packets);
     assert!(
-        received_bytes.abs_diff(sent_bytes) <= padding || !bed.can(Ability::WireBytes),
+        received_bytes.abs_diff(sent_bytes) <= padding || !bed.can(Ability::WireBytes)?,
         "{sent_bytes} bytes were sent, but {received_bytes} received: {sent:?} {received:?}"
     );
 
@@ -89,7 +89,7 @@ fn ping_and_tcp_both_ways(mtu: u32, name: &str) -> Result {
             "{} counts all traffic: {before:?} then {after:?}",
             station.interface
         );
-        if !bed.can(Ability::ErrorCounters) {
+        if !bed.can(Ability::ErrorCounters)? {
             continue;
         }
         assert_eq!(

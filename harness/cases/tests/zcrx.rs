@@ -128,8 +128,7 @@ fn payload_goes_to_the_accelerator_through_a_ring_and_leaves_no_trace_in_ram() -
 #[test]
 #[ignore = "needs a kernel with DMA debugging"]
 fn the_kernel_syncs_an_accelerators_memory_that_nobody_mapped_for_a_ring() -> Result {
-    let bed = Testbed::devmem_options()
-        .needs([Ability::Zcrx])
+    let bed = Testbed::zcrx_options()
         .needs_kernel(["DMA_API_DEBUG"])
         .accelerator(Topology::Switch)
         .boot_steered("zcrx-sync")?;
@@ -150,8 +149,7 @@ fn the_kernel_syncs_an_accelerators_memory_that_nobody_mapped_for_a_ring() -> Re
 fn a_ring_gets_an_accelerators_memory_only_where_pci_lets_the_nic_reach_it() -> Result {
     let bytes = 8 * MIB;
     let accelerator = ZcrxMemory::DmaBuf(ACCELERATOR);
-    let bed = Testbed::devmem_options()
-        .needs([Ability::Zcrx])
+    let bed = Testbed::zcrx_options()
         .accelerator(Topology::RootComplex)
         .boot_steered("zcrx-root-complex")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V6);
@@ -160,8 +158,7 @@ fn a_ring_gets_an_accelerators_memory_only_where_pci_lets_the_nic_reach_it() -> 
     bed.assert_no_ring_left()?;
     bed.finish()?;
 
-    let bed = Testbed::devmem_options()
-        .needs([Ability::Zcrx])
+    let bed = Testbed::zcrx_options()
         .accelerator(Topology::RootPorts)
         .boot_steered("zcrx-no-path")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
@@ -182,8 +179,7 @@ fn a_ring_gets_an_accelerators_memory_only_where_pci_lets_the_nic_reach_it() -> 
 #[test]
 fn a_jumbo_frame_is_one_fragment_of_a_buffer_that_holds_it() -> Result {
     let bytes = 16 * MIB;
-    let bed = Testbed::devmem_options()
-        .needs([Ability::Zcrx])
+    let bed = Testbed::zcrx_options()
         .needs_kernel(["DMABUF_HEAPS_SYSTEM", "HUGETLBFS"])
         .boot_steered("zcrx-large")?;
     // An area's pages are freed in the background, some time after its ring.
@@ -256,8 +252,7 @@ fn payload_that_comes_in_on_another_queue_is_copied_and_counted() -> Result {
 #[test]
 fn a_receiver_that_keeps_its_buffers_stalls_and_goes_on_when_it_gives_them_back() -> Result {
     let bytes = 24 * MIB;
-    let bed = Testbed::devmem_options()
-        .needs([Ability::Zcrx])
+    let bed = Testbed::zcrx_options()
         .needs_counters(["rx_starved"])
         .boot_steered("zcrx-kept")?;
 

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use cases::{Ability, Family, Result, Testbed, assert_refused, assert_whole};
+use cases::{Family, Result, Testbed, assert_refused, assert_whole};
 use libc::ESRCH;
 use protocol::{Command, Memory, Release, ZcrxMemory, kernel::UnloadModule};
 
@@ -21,8 +21,7 @@ const MEMORY: [ZcrxMemory; 2] = [ZcrxMemory::User, DMABUF];
 
 #[test]
 fn buffers_that_are_never_returned_come_back_when_the_ring_closes() -> Result {
-    let bed = Testbed::devmem_options()
-        .needs([Ability::Zcrx])
+    let bed = Testbed::zcrx_options()
         .needs_counters(["rx_starved"])
         .boot_steered("zcrx-closed")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
@@ -82,8 +81,7 @@ fn a_queue_returns_to_host_memory_when_the_rings_owner_is_killed_under_traffic()
 
 #[test]
 fn the_memory_of_a_starved_ring_comes_back_when_its_owner_is_killed() -> Result {
-    let bed = Testbed::devmem_options()
-        .needs([Ability::Zcrx])
+    let bed = Testbed::zcrx_options()
         .needs_counters(["rx_starved"])
         .boot_steered("zcrx-killed-starved")?;
     for memory in MEMORY {

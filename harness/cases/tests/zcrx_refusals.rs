@@ -61,8 +61,7 @@ fn a_ring_is_refused_a_queue_that_does_not_exist_or_takes_unsplit_packets() -> R
 
 #[test]
 fn a_ring_is_refused_buffers_that_the_driver_or_the_area_does_not_have() -> Result {
-    let bed = Testbed::devmem_options()
-        .needs([Ability::Zcrx])
+    let bed = Testbed::zcrx_options()
         .needs_kernel(["DMABUF_HEAPS_SYSTEM"])
         .boot_steered("zcrx-no-large")?;
     // More than the driver supports, not a power of two, less than a page, and an area whose last

@@ -30,19 +30,21 @@ const MANY: u32 = 5000;
 
 /// A testbed on which only allocations of the driver can fail.
 fn testbed(name: &str) -> Result<Testbed> {
-    testbed_with(name, "FAILSLAB")
+    testbed_with(name, &[])
 }
 
-/// The same, on a kernel that has one more option.
-fn testbed_with(name: &str, option: &'static str) -> Result<Testbed> {
+/// The same, on a kernel that has these options, too.
+fn testbed_with(name: &str, kernel_options: &[&'static str]) -> Result<Testbed> {
     let options = Testbed::options().needs_kernel([
-        option,
         "FAILSLAB",
         "FAIL_PAGE_ALLOC",
         "FAULT_INJECTION_DEBUG_FS",
         "FAULT_INJECTION_STACKTRACE_FILTER",
     ]);
-    let bed = options.header_split().boot(name)?;
+    let bed = options
+        .needs_kernel(kernel_options.iter().copied())
+        .header_split()
+        .boot(name)?;
     bed.set_receive_ring(bed.local, SMALL)?;
     // DMA debugging turns itself off when it is short of memory, and complains.
     let functions = bed.guest.call(ListFunctions {
@@ -329,7 +331,7 @@ fn a_bind_that_there_is_no_memory_for_leaves_the_queue_as_it_was() -> Result {
 #[test]
 #[ignore = "needs a kernel with fault injection"]
 fn an_xdp_socket_that_there_is_no_memory_for_leaves_the_queue_its_pages() -> Result {
-    let bed = testbed_with("fault-xsk", "XDP_SOCKETS")?;
+    let bed = testbed_with("fault-xsk", &["XDP_SOCKETS"])?;
     bed.set_header_split(bed.local, TcpDataSplit::Off)?;
     bed.steer(bed.local, &[0])?;
     let socket = || {
@@ -365,7 +367,7 @@ fn an_xdp_socket_that_there_is_no_memory_for_leaves_the_queue_its_pages() -> Res
 #[test]
 #[ignore = "needs a kernel with fault injection"]
 fn a_program_that_there_is_no_memory_for_leaves_the_queues_without_one() -> Result {
-    let bed = testbed_with("fault-xdp", "BPF_SYSCALL")?;
+    let bed = testbed_with("fault-xdp", &["BPF_SYSCALL"])?;
     bed.set_header_split(bed.local, TcpDataSplit::Off)?;
     let attach = || {
         let attach = AttachXdp {

@@ -101,6 +101,8 @@ fn boot(name: &str, kernel_options: &[&'static str]) -> Result<Testbed> {
     fs::write(&rom, stuck())?;
     Testbed::options()
         .rom(&rom)
+        // Without them each of the driver's tries waits for a jiffy, and the watchdog comes first.
+        .needs_kernel(["HIGH_RES_TIMERS"])
         .needs_kernel(kernel_options.iter().copied())
         .boot(name)
 }

@@ -10,9 +10,8 @@ use crate::{MIB, OURS, attach, detach, for_all, frame, ping, program, runs, runs
 #[test]
 fn programs_come_and_go_under_traffic_and_stay_while_the_interface_is_down() -> Result {
     let bed = Testbed::options()
-        .needs([Ability::Xdp])
+        .needs([Ability::ByteQueueLimits, Ability::Xdp])
         .needs_counters(["rx_xdp_tx"])
-        .needs_kernel(["BQL"])
         .boot("xdp-changes")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let mut sink = stream.sink(&bed)?;

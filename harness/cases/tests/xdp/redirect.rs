@@ -27,10 +27,9 @@ fn two_nics_forward_frames_in_fragments() -> Result {
 /// Both NICs redirect all frames to each other; in fragments if headers are split.
 fn forward(name: &str, split: bool) -> Result {
     let bed = Testbed::options()
-        .needs([Ability::XdpJumbo])
+        .needs([Ability::ByteQueueLimits, Ability::XdpJumbo])
         .mtu(9000)
         .two_wires()
-        .needs_kernel(["BQL"])
         .boot(name)?;
     for (port, other) in [(0, 1), (1, 0)] {
         bed.guest.call(SetReceiveMode {
