@@ -34,7 +34,7 @@ pub(super) struct Passing {
 impl Drop for Passing {
     fn drop(&mut self) {
         self.signals.close();
-        // They do what they did before. It fails for none that could be waited for.
+        // From here on they end this process again. Only signals that can't be caught are refused.
         for signal in PASSED {
             let _ = register_conditional_default(signal, Arc::new(AtomicBool::new(true)));
         }

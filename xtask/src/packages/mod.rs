@@ -115,8 +115,11 @@ pub(crate) fn to_install() -> Result<Missing> {
 }
 
 fn installable(lacks: Missing) -> Result<Missing> {
+    if lacks.is_empty() {
+        return Ok(lacks);
+    }
     let distribution = Distribution::here();
-    if !lacks.is_empty() && !may_install(&distribution) {
+    if !may_install(&distribution) {
         bail!(
             "{}",
             distribution.with_container(lacks.way_out(&distribution))

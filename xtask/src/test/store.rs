@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use crate::cmd::Cmd;
 use crate::project::Project;
 
-/// The line of `.config/nextest.toml` that says so, for who runs nextest without us.
+/// The line of `.config/nextest.toml` that says so where nextest is run without us.
 const STORE: &str = "dir = \"target/nextest\"";
 
 /// `cargo nextest run` with a profile.
