@@ -13,9 +13,10 @@ use protocol::{
     kernel::{FreeDeferred, ReadFile},
     link::{GetLinkStats, LinkStats},
     netdev::{GetQueueStats, ListPagePools, PagePool, QueueKind},
+    pci::ReadRegister,
 };
 
-use crate::{Result, Station, Testbed, testbed::PATIENCE_MS};
+use crate::{CaseError, Result, Station, Testbed, testbed::PATIENCE_MS};
 
 impl Testbed {
     /// rtnl statistics.
@@ -84,6 +85,16 @@ impl Testbed {
         all.get(called)
             .copied()
             .ok_or_else(|| crate::CaseError::new(format!("no statistic {name} in {all:?}")))
+    }
+
+    /// A register of a NIC, by the name that its description gives it.
+    pub fn register(&self, station: Station, name: &str) -> Result<u32> {
+        let offset = self.nic.register(name);
+        let offset = offset.ok_or_else(|| CaseError::new(format!("no register {name}")))?;
+        Ok(self.guest.call(ReadRegister {
+            device: self.pci_device(station)?,
+            offset,
+        })?)
     }
 
     /// A statistic of each queue of a kind, in the order of the queues.

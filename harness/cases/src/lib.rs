@@ -17,6 +17,7 @@ mod nic;
 mod options;
 mod power;
 mod queues;
+mod rss;
 mod settings;
 mod skip;
 mod station;

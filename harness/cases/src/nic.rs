@@ -8,7 +8,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use protocol::rss::Flow;
 use serde::Deserialize;
+use vm::NicBus;
 
 use crate::{CaseError, Driver, Result};
 
@@ -42,6 +44,8 @@ pub enum Ability {
     MacFilter,
     /// The largest MTU is 9216, and what is longer than the MTU is not delivered.
     MtuLimit,
+    /// Rules that steer flows to queues: `ethtool -N`.
+    Ntuple,
     /// A NAPI for each queue pair, listed over netlink.
     NapiIds,
     /// Page pools, listed over netlink.
@@ -102,6 +106,11 @@ pub(crate) struct Needs {
     pub(crate) mtu: u32,
     pub(crate) abilities: BTreeSet<Ability>,
     pub(crate) counters: Vec<&'static str>,
+    pub(crate) registers: Vec<&'static str>,
+    /// What is steered by its hash.
+    pub(crate) hashes: BTreeSet<Flow>,
+    /// Queues that are bound beside queue 1.
+    pub(crate) bound_queues: BTreeSet<u32>,
     /// Of the kernel, as Kconfig names them.
     pub(crate) kernel_options: Vec<&'static str>,
 }
@@ -112,6 +121,14 @@ impl Needs {
         let implied = self.abilities.iter();
         let implied = implied.filter_map(|ability| ability.kernel_option());
         implied.chain(self.kernel_options.iter().copied())
+    }
+
+    /// The first queue that is bound, of these.
+    fn binds_one_of(&self, queues: &BTreeSet<u32>) -> Option<u32> {
+        let binds = [Ability::DevmemRx, Ability::Zcrx];
+        let usual = binds.iter().any(|ability| self.abilities.contains(ability));
+        let mut bound = self.bound_queues.iter().copied().chain(usual.then_some(1));
+        bound.find(|queue| queues.contains(queue))
     }
 }
 
@@ -132,11 +149,22 @@ pub struct Nic {
     /// QEMU's device, with properties if it has any. Without one, the driver makes two interfaces
     /// itself, which are connected.
     pub device: Option<String>,
+    /// Where in the machine it is.
+    #[serde(default)]
+    pub bus: NicBus,
     /// The largest MTU.
     pub max_mtu: u32,
+    /// What its hash covers.
+    #[serde(default)]
+    hashes: BTreeSet<Flow>,
+    /// Queues that can't be bound to device memory, nor to an io_uring.
+    #[serde(default)]
+    unbindable_queues: BTreeSet<u32>,
     can: BTreeSet<Ability>,
     #[serde(default)]
     counters: BTreeMap<String, String>,
+    #[serde(default)]
+    registers: BTreeMap<String, u32>,
 }
 
 impl Nic {
@@ -159,10 +187,13 @@ impl Nic {
 
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let nic: Self = toml::from_str(text)?;
-        match nic.load.is_empty() {
-            true => Err(CaseError::new("`load` names no module")),
-            false => Ok(nic),
+        if nic.load.is_empty() {
+            return Err(CaseError::new("`load` names no module"));
         }
+        if nic.can(Ability::Unplug) && nic.bus != NicBus::Port {
+            return Err(CaseError::new("`unplug` takes `bus = \"port\"`"));
+        }
+        Ok(nic)
     }
 
     /// The one that the environment names, or [`Driver::Rigb`]'s.
@@ -184,6 +215,11 @@ impl Nic {
         self.counters.get(name).map(String::as_str)
     }
 
+    /// Where a register of the first BAR is.
+    pub(crate) fn register(&self, name: &str) -> Option<u32> {
+        self.registers.get(name).copied()
+    }
+
     /// Whether it can do this.
     pub(crate) fn can(&self, ability: Ability) -> bool {
         self.can.contains(&ability)
@@ -200,8 +236,18 @@ impl Nic {
         if let Some(ability) = needs.abilities.difference(&self.can).next() {
             return Some(format!("{} lacks {ability:?}", self.name));
         }
+        if let Some(flow) = needs.hashes.difference(&self.hashes).next() {
+            return Some(format!("{} hashes no {flow:?}", self.name));
+        }
+        if let Some(queue) = needs.binds_one_of(&self.unbindable_queues) {
+            return Some(format!("queue {queue} of {} can't be bound", self.name));
+        }
         let missing = needs.counters.iter().find(|c| self.counter(c).is_none());
-        missing.map(|counter| format!("{} has no counter {counter}", self.name))
+        if let Some(counter) = missing {
+            return Some(format!("{} has no counter {counter}", self.name));
+        }
+        let missing = needs.registers.iter().find(|r| self.register(r).is_none());
+        missing.map(|register| format!("{} doesn't say where {register} is", self.name))
     }
 }
 
@@ -215,6 +261,9 @@ mod tests {
         build = "src"
         modules = ["/lib/libmynic.ko"]
         device = "igb"
+        bus = "pci"
+        hashes = ["tcp4", "tcp6"]
+        unbindable-queues = [0, 3]
         max-mtu = 1500
         can = ["rss", "devmem-rx"]
         [counters]
@@ -242,7 +291,7 @@ mod tests {
             mtu,
             abilities: [ability].into(),
             counters: vec![counter],
-            kernel_options: Vec::new(),
+            ..Needs::default()
         };
         let lacks = |needs: Needs| nic.lacks(&needs).unwrap_or_default();
         assert_eq!(lacks(needs(1500, Ability::Rss, "tx_tso")), "");
@@ -252,6 +301,28 @@ mod tests {
             "mynic lacks Xdp"
         );
         assert!(lacks(needs(1500, Ability::Rss, "rx_split")).contains("rx_split"));
+
+        let flows = |flow| Needs {
+            hashes: [flow].into(),
+            ..Needs::default()
+        };
+        assert_eq!(lacks(flows(Flow::Tcp4)), "");
+        assert_eq!(lacks(flows(Flow::Udp4)), "mynic hashes no Udp4");
+
+        let binds = |queues: &[u32]| Needs {
+            abilities: [Ability::DevmemRx].into(),
+            bound_queues: queues.iter().copied().collect(),
+            ..Needs::default()
+        };
+        assert_eq!(lacks(binds(&[])), "", "queue 1");
+        assert_eq!(lacks(binds(&[2, 3])), "queue 3 of mynic can't be bound");
+    }
+
+    #[test]
+    fn a_nic_that_can_be_unplugged_is_on_a_port() {
+        assert_eq!(Nic::parse(TEXT).unwrap().bus, NicBus::Pci);
+        let error = Nic::parse(&TEXT.replace("\"rss\"", "\"unplug\"")).unwrap_err();
+        assert!(error.to_string().contains("bus"), "{error}");
     }
 
     #[test]
@@ -259,6 +330,8 @@ mod tests {
         for (from, to, says) in [
             ("max-mtu", "mtu", "mtu"),
             ("\"rss\"", "\"rrs\"", "rrs"),
+            ("\"pci\"", "\"isa\"", "isa"),
+            ("\"tcp6\"", "\"tcp5\"", "tcp5"),
             ("[\"libmynic\", \"mynic\"]", "[]", "load"),
         ] {
             let error = Nic::parse(&TEXT.replace(from, to)).unwrap_err().to_string();

@@ -2,9 +2,9 @@
 
 //! What a testbed is made of, and how it boots.
 
-use std::{path::Path, sync::atomic::AtomicU16, time::Duration};
+use std::{sync::atomic::AtomicU16, time::Duration};
 
-use protocol::rings::TcpDataSplit;
+use protocol::{rings::TcpDataSplit, rss::Flow};
 use vm::{Cables, End, Hypervisor, Images, Machine, Topology};
 
 use crate::{
@@ -125,6 +125,13 @@ impl Options {
         self
     }
 
+    /// As [`Self::needs`], for registers of the device ([`Testbed::register`]).
+    #[must_use]
+    pub fn needs_registers(mut self, names: impl IntoIterator<Item = &'static str>) -> Self {
+        self.needs.registers.extend(names);
+        self
+    }
+
     /// As [`Self::needs`], for options that the kernel must be built with, as Kconfig names them,
     /// beyond what each guest needs; with `=m` for one of the few modules that a guest has.
     #[must_use]
@@ -228,15 +235,18 @@ impl Options {
         self
     }
 
-    /// Gives the NICs an expansion ROM with this image. It is off until a case maps it.
+    /// Binds these queues, and not only queue 1.
     #[must_use]
-    pub fn rom(mut self, image: &Path) -> Self {
-        let property = format!("igb.romfile={}", image.display());
-        self.machine = self
-            .machine
-            .qemu_argument("-global")
-            .qemu_argument(&property);
-        self
+    pub fn binds(mut self, queues: impl IntoIterator<Item = u32>) -> Self {
+        self.needs.bound_queues.extend(queues);
+        self.needs([Ability::DevmemRx])
+    }
+
+    /// Steers these kinds of flows by their hash.
+    #[must_use]
+    pub fn hashes(mut self, flows: impl IntoIterator<Item = Flow>) -> Self {
+        self.needs.hashes.extend(flows);
+        self.needs([Ability::Rss])
     }
 
     /// Adds a wire for connections that are none of the test's:
@@ -297,7 +307,7 @@ impl Options {
         };
         let mut machine = self.machine;
         if let Some(device) = &nic.device {
-            machine = machine.nic(device);
+            machine = machine.nic(device).nic_bus(nic.bus);
         }
         let mut peer = Station::PEER;
         if self.two_wires {

@@ -3,13 +3,13 @@
 //! Settings of interfaces, as `ip` and `ethtool` make them.
 
 use protocol::{
-    ethtool::SetFeatures,
+    ethtool::{SetFeatures, TestSelf},
     link::{SetMtu, SetReceiveMode, SetUp},
     rings::{RingChange, SetRings, TcpDataSplit},
-    rss::{GetRss, Indirection, RssChange, SetRss},
+    rss::{Indirection, RssChange, SetRss},
 };
 
-use crate::{Result, Station, Testbed};
+use crate::{CaseError, Result, Station, Testbed};
 
 impl Testbed {
     /// Brings an interface up or down.
@@ -89,7 +89,7 @@ impl Testbed {
 
     /// Steers all TCP to these queues: every flow reaches one of them.
     pub fn steer(&self, station: Station, queues: &[u32]) -> Result {
-        let entries = self.rss_entries(station)?;
+        let entries = self.rss(station)?.indirection.len();
         let table = queues.iter().copied().cycle().take(entries).collect();
         Ok(self.guest.call(SetRss {
             ns: station.ns,
@@ -101,11 +101,16 @@ impl Testbed {
         })?)
     }
 
-    fn rss_entries(&self, station: Station) -> Result<usize> {
-        let rss = self.guest.call(GetRss {
+    /// Runs the self-tests that interrupt traffic; all of them must pass.
+    pub fn test_offline(&self, station: Station) -> Result {
+        let found = self.guest.call(TestSelf {
             ns: station.ns,
             interface: station.name(),
+            offline: true,
         })?;
-        Ok(rss.indirection.len())
+        match found.results.values().all(|&result| result == 0) {
+            true => Ok(()),
+            false => Err(CaseError::new(format!("not all tests pass: {found:?}"))),
+        }
     }
 }

@@ -68,7 +68,7 @@ impl Options {
         let mine = image.with_extension(process::id().to_string());
         fs::write(&mine, vec![0xff; BAR])?;
         fs::rename(mine, &image)?;
-        Ok(self.hot_plug().rom(&image))
+        Ok(self.hot_plug().machine(|machine| machine.nic_rom(image)))
     }
 }
 

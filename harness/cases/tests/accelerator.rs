@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cases::{ACCELERATOR, ACCELERATOR_MIB, Ability, Family, Result, Testbed, assert_refused};
+use cases::{ACCELERATOR, ACCELERATOR_MIB, Family, Result, Testbed, assert_refused};
 use libc::{EAGAIN, ENODEV, ENOENT, ENOMEM, EXDEV};
 use protocol::{
     Memory, Ns,
@@ -205,7 +205,7 @@ fn all_of_an_accelerators_memory_is_given_out_and_comes_back() -> Result {
 fn a_udmabuf_and_an_accelerators_memory_are_bound_side_by_side() -> Result {
     let bytes = 8 * MIB;
     let options = Testbed::options()
-        .needs([Ability::DevmemRx])
+        .binds([1, 2])
         .cpus(3)
         .mtu(9000)
         .header_split();

@@ -3,12 +3,11 @@
 //! Everything that the stack has queued for sending is sent, whatever changes meanwhile. TCP would
 //! hide a loss; datagrams do not.
 
-use cases::{Ability, CaseError, Family, Result, Testbed};
+use cases::{Ability, Family, Result, Testbed};
 use protocol::{
     UdpSink, UdpSource, XdpAction, XdpProgram,
-    ethtool::{Coalesce, SetCoalesce, TestSelf},
+    ethtool::{Coalesce, SetCoalesce},
     kernel::WriteFile,
-    pci::WriteRegister,
     rings::{RingChange, SetChannels, SetRings, TcpDataSplit},
     rss::{RssChange, SetRss},
     xdp::{AttachXdp, DetachXdp},
@@ -157,13 +156,14 @@ fn datagrams_are_sent_while_xdp_programs_come_and_go() -> Result {
 
 #[test]
 fn datagrams_are_sent_while_the_rss_table_changes() -> Result {
-    let set = |bed: &Testbed, queues: &[u32], key: u8| -> Result {
+    let set = |bed: &Testbed, queues: &[u32], byte: u8| -> Result {
         bed.steer(bed.local, queues)?;
+        let key = bed.rss(bed.local)?.key;
         Ok(bed.guest.call(SetRss {
             ns: bed.local.ns,
             interface: bed.local.name(),
             change: RssChange {
-                key: Some(vec![key; 40]),
+                key: Some(vec![byte; key.len()]),
                 ..RssChange::default()
             },
         })?)
@@ -219,81 +219,12 @@ fn datagrams_are_sent_while_channels_come_and_go() -> Result {
 
 #[test]
 fn datagrams_are_sent_while_the_device_tests_itself() -> Result {
-    all_are_sent("lossless-test", &[], test_offline, |_| Ok(()))
-}
-
-#[test]
-fn what_the_device_has_received_is_handed_up_before_a_change() -> Result {
-    const DATAGRAMS: u64 = 200;
-    /// Masks the interrupts of vectors (82576 datasheet, 8.8.3); here, of all vectors.
-    const EIMC: u32 = 0x1528;
-
-    let bed = Testbed::options()
-        .needs([Ability::LosslessChanges])
-        .boot("lossless-received")?;
-    let device = bed.pci_device(bed.local)?;
-    let listen = bed.local.socket(Family::V4, bed.port());
-    let source = |datagrams| UdpSource {
-        ns: bed.peer.ns,
-        bind: None,
-        connect: listen,
-        seed: 3,
-        datagrams: Some(datagrams),
-        size: 1000,
-        batch: None,
-        pause_us: 0,
-    };
-    let sink = bed.guest.start(UdpSink {
-        ns: bed.local.ns,
-        listen,
-        seed: 3,
-    })?;
-    // Now the neighbour is resolved.
-    let mut read = bed.datagrams_read(bed.local.ns)? + 1;
-    bed.guest.start(source(1))?.join()?;
-    bed.wait_until(read, || bed.datagrams_read(bed.local.ns))?;
-
-    let changes: [(&str, &dyn Fn() -> Result); 4] = [
-        ("rings", &|| bed.set_receive_ring(bed.local, 512)),
-        ("MTU", &|| bed.set_mtu(bed.local, 9000)),
-        ("split", &|| {
-            bed.set_header_split(bed.local, TcpDataSplit::On)
-        }),
-        ("test", &|| test_offline(&bed)),
-    ];
-    for (what, change) in changes {
-        // Mask interrupts, so that nothing signals received packets.
-        bed.packets_when_quiet()?;
-        bed.guest.call(WriteRegister {
-            device: device.clone(),
-            offset: EIMC,
-            value: u32::MAX,
-        })?;
-        bed.guest.start(source(DATAGRAMS))?.join()?;
-        bed.packets_when_quiet()?;
-        assert_eq!(bed.datagrams_read(bed.local.ns)?, read, "{what}");
-        change()?;
-        read += DATAGRAMS;
-        bed.wait_until(read, || bed.datagrams_read(bed.local.ns))
-            .map_err(|error| CaseError::new(format!("{what}: {error}")))?;
-    }
-    sink.stop()?;
-    bed.finish()?;
-    Ok(())
-}
-
-/// Runs the self-tests that interrupt traffic; all of them must pass.
-fn test_offline(bed: &Testbed) -> Result {
-    let found = bed.guest.call(TestSelf {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        offline: true,
-    })?;
-    assert!(
-        found.results.values().all(|&result| result == 0),
-        "all tests pass: {found:?}"
-    );
-    Ok(())
+    all_are_sent(
+        "lossless-test",
+        &[],
+        |bed| bed.test_offline(bed.local),
+        |_| Ok(()),
+    )
 }
 
 #[test]
@@ -325,7 +256,7 @@ fn the_device_tests_itself_while_frames_arrive() -> Result {
         flows.push((source, sink));
     }
     for _ in 0..TESTS {
-        test_offline(&bed)?;
+        bed.test_offline(bed.local)?;
     }
     for (source, sink) in flows {
         source.stop()?;

@@ -5,11 +5,9 @@
 use cases::{Ability, Family, Frame, PATIENCE_MS, Result, Testbed, assert_refused};
 use libc::{EINVAL, EOPNOTSUPP};
 use protocol::{
-    Memory, UdpSink, UdpSource,
     kernel::WriteFile,
     netdev::QueueKind,
-    rings::TcpDataSplit,
-    rss::{Flow, FlowQueue, GetRss, HashFields, Indirection, RssChange, SetRss},
+    rss::{Flow, FlowQueue, HashFields, Indirection, RssChange},
     traffic::ExchangeFrames,
 };
 
@@ -18,40 +16,34 @@ const MIB: u64 = 1 << 20;
 /// Roughly the number of 1500-byte frames in a MiB; far fewer others arrive meanwhile.
 const FRAMES: u64 = 600;
 
+/// A key by which these flows are spread over several queues.
+fn spreading_key(bytes: usize) -> Vec<u8> {
+    let byte = |i: usize| (i as u8).wrapping_mul(37).wrapping_add(11);
+    (0..bytes).map(byte).collect()
+}
+
 #[test]
 fn flows_reach_the_queues_that_key_and_table_say() -> Result {
     let bed = Testbed::options()
-        .needs([Ability::QueueStatistics, Ability::Rss])
+        .needs([Ability::QueueStatistics])
+        .hashes([Flow::Tcp4, Flow::Tcp6])
         .cpus(4)
         .boot("rss-flows")?;
     let rss = |key: Option<Vec<u8>>, table: Option<Vec<u32>>| {
-        bed.guest.call(SetRss {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            change: RssChange {
-                indirection: table.map(Indirection::Queues),
-                key,
-                ..RssChange::default()
-            },
-        })
+        let change = RssChange {
+            indirection: table.map(Indirection::Queues),
+            key,
+            ..RssChange::default()
+        };
+        bed.set_rss(bed.local, change)
     };
-    let read = || {
-        bed.guest.call(GetRss {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })
-    };
+    let read = || bed.rss(bed.local);
     let spread = read()?;
     assert!(
         (0..4).all(|queue| spread.indirection.contains(&queue)),
         "flows are spread over all queues at first: {spread:?}"
     );
-    let keys = [
-        spread.key.clone(),
-        (0..40)
-            .map(|i: u8| i.wrapping_mul(37).wrapping_add(11))
-            .collect(),
-    ];
+    let keys = [spread.key.clone(), spreading_key(spread.key.len())];
     let mut reached = [false; 4];
 
     for key in keys {
@@ -89,7 +81,7 @@ fn flows_reach_the_queues_that_key_and_table_say() -> Result {
     );
 
     // The table survives taking the interface down.
-    let table: Vec<u32> = (0..128).map(|i| i % 3).collect();
+    let table: Vec<u32> = (0..3).cycle().take(spread.indirection.len()).collect();
     rss(None, Some(table.clone()))?;
     bed.set_interface(bed.local, false)?;
     bed.set_interface(bed.local, true)?;
@@ -101,7 +93,8 @@ fn flows_reach_the_queues_that_key_and_table_say() -> Result {
 #[test]
 fn the_kernel_is_given_the_hash_that_key_and_addresses_say_unless_the_user_wants_none() -> Result {
     let bed = Testbed::options()
-        .needs([Ability::Rss, Ability::RxHash])
+        .needs([Ability::RxHash])
+        .hashes([Flow::Tcp4, Flow::Tcp6])
         .boot("rss-hash")?;
     for hashing in [true, false] {
         bed.set_features(bed.local, &[("rx-hashing", hashing)])?;
@@ -186,141 +179,31 @@ fn a_table_with_a_queue_that_does_not_exist_is_refused() -> Result {
 }
 
 #[test]
-fn what_is_not_tcp_stays_on_queue_0_when_all_tcp_goes_to_a_bound_queue() -> Result {
-    let bed = Testbed::devmem("rss-not-tcp")?;
-    let bound = bed.bind(bed.local, 1, Memory::Udmabuf, 4 * MIB)?;
-    let packets = || bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets");
-
-    for family in Family::BOTH {
-        // Whole datagrams, and fragmented ones.
-        for size in [200, 8000, 20_000] {
-            let before = packets()?;
-            let listen = bed.local.socket(family, bed.port());
-            let sink = bed.guest.start(UdpSink {
-                ns: bed.local.ns,
-                listen,
-                seed: 3,
-            })?;
-            let source = bed.guest.start(UdpSource {
-                ns: bed.peer.ns,
-                bind: None,
-                connect: listen,
-                seed: 3,
-                datagrams: Some(20),
-                size,
-                batch: None,
-                pause_us: 1000,
-            })?;
-            assert_eq!(source.join()?.sent, 20);
-            bed.wait_until(before[0] + 20, || Ok(packets()?[0]))?;
-            let received = sink.stop()?;
-            let after = packets()?;
-            assert!(
-                after[0] - before[0] >= 20 && after[1] == before[1],
-                "{family:?}, {size} bytes: {before:?} then {after:?}"
-            );
-            assert_eq!(received.corrupt, 0, "{received:?}");
-        }
-    }
-    bound.stop()?;
-    bed.finish()?;
-    Ok(())
-}
-
-/// Datagrams of one UDP flow in [`udp_places`]; far fewer other packets arrive meanwhile.
-const DATAGRAMS: u64 = 200;
-
-/// Sends some UDP flows; returns on which queue key and table say that each should be received if
-/// ports are hashed, and on which it was.
-fn udp_places(bed: &Testbed, family: Family) -> Result<Vec<(u32, u32)>> {
-    let packets = || bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets");
-    let mut places = Vec::new();
-    for _ in 0..5 {
-        let (source, listen) = (
-            bed.peer.socket(family, bed.port()),
-            bed.local.socket(family, bed.port()),
-        );
-        let wanted = bed.guest.call(FlowQueue {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            source,
-            destination: listen,
-        })?;
-        let sink = bed.guest.start(UdpSink {
-            ns: bed.local.ns,
-            listen,
-            seed: 5,
-        })?;
-        let before = packets()?;
-        let flow = bed.guest.start(UdpSource {
-            ns: bed.peer.ns,
-            bind: Some(source),
-            connect: listen,
-            seed: 5,
-            datagrams: Some(DATAGRAMS),
-            size: 100,
-            batch: None,
-            pause_us: 50,
-        })?;
-        assert_eq!(flow.join()?.sent, DATAGRAMS);
-        let sum = before.iter().sum::<u64>() + DATAGRAMS;
-        bed.wait_until(sum, || Ok(packets()?.iter().sum()))?;
-        let after = packets()?;
-        sink.stop()?;
-        let reached: Vec<_> = (0u32..)
-            .zip(before.iter().zip(&after))
-            .filter(|(_, (before, after))| *after - *before >= DATAGRAMS - 20)
-            .map(|(queue, _)| queue)
-            .collect();
-        assert_eq!(reached.len(), 1, "{before:?} then {after:?}");
-        places.push((wanted.queue, reached[0]));
-    }
-    Ok(places)
-}
-
-#[test]
-fn what_is_hashed_follows_the_user_and_is_only_tcp_while_headers_are_split() -> Result {
+fn what_is_hashed_follows_the_user() -> Result {
     let bed = Testbed::options()
-        .needs([Ability::QueueStatistics, Ability::Rss])
+        .needs([Ability::QueueStatistics])
+        .hashes(Flow::ALL)
         .cpus(4)
         .boot("rss-fields")?;
-    let fields = |flow| -> Result<HashFields> {
-        let rss = bed.guest.call(GetRss {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })?;
-        Ok(rss.hash_fields[&flow])
-    };
+    let fields = |flow| bed.hash_fields(bed.local, flow);
     let set = |flow, fields| {
-        let set = bed.guest.call(SetRss {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            change: RssChange {
-                hash_fields: Some((flow, fields)),
-                ..RssChange::default()
-            },
-        });
+        let set = bed.set_hash_fields(bed.local, flow, fields);
         set.err().map(|error| error.errno())
     };
 
     for flow in Flow::ALL {
         assert_eq!(fields(flow)?, HashFields::PORTS, "{flow:?} at first");
     }
-    // A key that spreads these flows over several queues.
-    bed.guest.call(SetRss {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        change: RssChange {
-            key: Some(
-                (0..40u8)
-                    .map(|i| i.wrapping_mul(37).wrapping_add(11))
-                    .collect(),
-            ),
+    let key = bed.rss(bed.local)?.key.len();
+    bed.set_rss(
+        bed.local,
+        RssChange {
+            key: Some(spreading_key(key)),
             ..RssChange::default()
         },
-    })?;
+    )?;
     for family in Family::BOTH {
-        let places = udp_places(&bed, family)?;
+        let places = bed.udp_places(family)?;
         assert!(places.iter().all(|(wanted, is)| wanted == is), "{places:?}");
         assert!(
             places.iter().any(|(_, is)| *is != places[0].1),
@@ -342,12 +225,12 @@ fn what_is_hashed_follows_the_user_and_is_only_tcp_while_headers_are_split() -> 
         assert_eq!(set(flow, HashFields::PORTS), None);
     }
     assert_eq!(set(Flow::Udp4, HashFields::ADDRESSES), None);
-    let places = udp_places(&bed, Family::V4)?;
+    let places = bed.udp_places(Family::V4)?;
     assert!(
         places.iter().all(|(_, is)| *is == places[0].1),
         "{places:?}"
     );
-    let places = udp_places(&bed, Family::V6)?;
+    let places = bed.udp_places(Family::V6)?;
     assert!(places.iter().all(|(wanted, is)| wanted == is), "{places:?}");
 
     // Unsupported settings are refused and change nothing.
@@ -363,38 +246,20 @@ fn what_is_hashed_follows_the_user_and_is_only_tcp_while_headers_are_split() -> 
         assert_eq!(set(Flow::Tcp4, wrong), Some(Some(EOPNOTSUPP)), "{wrong:?}");
     }
     for transformation in [1, 2] {
-        let refused = bed.guest.call(SetRss {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            change: RssChange {
+        let refused = bed.set_rss(
+            bed.local,
+            RssChange {
                 input_transformation: Some(transformation),
                 ..RssChange::default()
             },
-        });
+        );
         let errno = refused.err().and_then(|error| error.errno());
         assert_eq!(errno, Some(EOPNOTSUPP), "transformation {transformation}");
     }
     assert_eq!(fields(Flow::Tcp4)?, HashFields::PORTS);
 
-    // While a queue could be bound, all traffic but TCP goes to queue 0, as reported.
-    bed.set_header_split(bed.local, TcpDataSplit::On)?;
-    for (flow, wanted) in [
-        (Flow::Tcp4, HashFields::PORTS),
-        (Flow::Tcp6, HashFields::PORTS),
-        (Flow::Udp4, HashFields::NONE),
-        (Flow::Udp6, HashFields::NONE),
-    ] {
-        assert_eq!(fields(flow)?, wanted, "{flow:?} with header split");
-        let refused = set(flow, HashFields::ADDRESSES);
-        assert_eq!(refused, Some(Some(EOPNOTSUPP)), "{flow:?}");
-    }
-    for family in Family::BOTH {
-        let places = udp_places(&bed, family)?;
-        assert!(places.iter().all(|(_, is)| *is == 0), "{places:?}");
-    }
-
-    // The user's choice is restored afterwards.
-    bed.set_header_split(bed.local, TcpDataSplit::Off)?;
+    // It outlasts the interface's going down.
+    assert_eq!(set(Flow::Udp4, HashFields::ADDRESSES), None);
     bed.set_interface(bed.local, false)?;
     bed.set_interface(bed.local, true)?;
     bed.wait_carrier(true)?;

@@ -3,21 +3,14 @@
 //! VLANs: tags inserted, stripped and filtered by the device, or left to the kernel.
 
 use cases::{Ability, Family, Result, Testbed};
-use protocol::{
-    DevmemSink, Memory, Release, ethtool::GetFeatures, netdev::QueueKind, pci::ReadRegister,
-};
+use protocol::{DevmemSink, Memory, Release, ethtool::GetFeatures, netdev::QueueKind};
 
 const MIB: u64 = 1 << 20;
 const ID: u16 = 100;
 
-/// By their kernel names: strip, insert, filter.
+/// By their kernel names: strip, filter.
 const STRIP: &str = "rx-vlan-hw-parse";
-const INSERT: &str = "tx-vlan-hw-insert";
 const FILTER: &str = "rx-vlan-filter";
-
-/// Device control, and its VLAN mode bit (82576 datasheet, 8.2.1).
-const CTRL: u32 = 0;
-const VME: u32 = 1 << 30;
 
 /// Asserts that the device accepts frames with the tag of VLAN `id`, or that it does not.
 fn assert_filter(bed: &Testbed, id: u16, lets_in: bool, what: &str) {
@@ -34,23 +27,14 @@ fn tags_are_handled_by_the_device_or_by_the_kernel_and_traffic_passes() -> Resul
         .boot("vlan")?;
     bed.add_vlan(ID)?;
     let [local, peer] = bed.stations().map(|station| station.on_vlan());
-    let active = |name: &str| -> Result<bool> {
+
+    for on in [true, false, true] {
+        bed.set_features(bed.local, &[(STRIP, on)])?;
         let features = bed.guest.call(GetFeatures {
             ns: bed.local.ns,
             interface: bed.local.name(),
         })?;
-        Ok(features.active.iter().any(|active| active == name))
-    };
-
-    for on in [true, false, true] {
-        bed.set_features(bed.local, &[(STRIP, on)])?;
-        // One bit of the device is for both.
-        assert_eq!((active(STRIP)?, active(INSERT)?), (on, on));
-        let control = bed.guest.call(ReadRegister {
-            device: bed.pci_device(bed.local)?,
-            offset: CTRL,
-        })?;
-        assert_eq!(control & VME != 0, on, "{control:#x}");
+        assert_eq!(features.active.contains(STRIP), on, "{features:?}");
         let tso = bed.statistic(bed.local, "tx_tso")?;
         for family in Family::BOTH {
             bed.stream(local, peer, family)
@@ -60,12 +44,6 @@ fn tags_are_handled_by_the_device_or_by_the_kernel_and_traffic_passes() -> Resul
         }
         assert!(bed.statistic(bed.local, "tx_tso")? > tso, "segmented");
     }
-    // The bit cannot be set for one alone, and the log says so.
-    bed.show_whole_log()?;
-    let refused = bed.set_features(bed.local, &[(INSERT, false)]);
-    let why = refused.expect_err("it follows another").to_string();
-    assert!(why.contains(&format!("feature {INSERT} stays on")), "{why}");
-    bed.wait_logged("tx-vlan-hw-insert follows rx-vlan-hw-parse", 1)?;
     // Also with the peer stripping tags and verifying checksums in software.
     bed.set_features(bed.peer, &[(STRIP, false), ("rx-checksum", false)])?;
     bed.stream(local, peer, Family::V4)

@@ -53,5 +53,5 @@ pub use images::{ENV, Images, QemuCommand};
 pub use job::JobHandle;
 pub use machine::{Export, Hypervisor, Machine, kvm_works};
 pub use memory::GuestMemory;
-pub use topology::Topology;
+pub use topology::{NicBus, Topology};
 pub use wire::{End, Wire};

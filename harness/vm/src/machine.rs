@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Cables, Error, Guest, Images, Result, Topology, Wire};
+use crate::{Cables, Error, Guest, Images, NicBus, Result, Topology, Wire};
 
 /// Environment variable that overrides [`Machine::hypervisor`]: `kvm` or `tcg`.
 const HYPERVISOR_ENV: &str = "NOBOUNCE_ACCEL";
@@ -97,6 +97,8 @@ pub struct Machine {
     pub(crate) wires: u8,
     pub(crate) cables: Option<Cables>,
     pub(crate) nic: String,
+    pub(crate) nic_bus: NicBus,
+    pub(crate) nic_rom: Option<PathBuf>,
     pub(crate) accelerator_mib: Option<u64>,
     pub(crate) disk: Option<PathBuf>,
     pub(crate) exports: Vec<Export>,
@@ -126,6 +128,8 @@ impl Machine {
             wires: 1,
             cables: None,
             nic: NIC.to_owned(),
+            nic_bus: NicBus::default(),
+            nic_rom: None,
             accelerator_mib: None,
             disk: None,
             exports: Vec::new(),
@@ -173,6 +177,20 @@ impl Machine {
     #[must_use]
     pub fn nic(mut self, device: &str) -> Self {
         self.nic = device.to_owned();
+        self
+    }
+
+    /// What the NICs are on.
+    #[must_use]
+    pub fn nic_bus(mut self, bus: NicBus) -> Self {
+        self.nic_bus = bus;
+        self
+    }
+
+    /// Gives the NICs an expansion ROM with this image, which is off until somebody maps it.
+    #[must_use]
+    pub fn nic_rom(mut self, image: impl Into<PathBuf>) -> Self {
+        self.nic_rom = Some(image.into());
         self
     }
 

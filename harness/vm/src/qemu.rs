@@ -133,6 +133,11 @@ pub(crate) fn arguments(
         add_export(&mut arguments, export);
     }
 
+    if let Some(rom) = &machine.nic_rom {
+        let (device, _) = machine.nic.split_once(',').unwrap_or((&machine.nic, ""));
+        // Those that are plugged in later have it, too.
+        arguments.add("-global", format!("{device}.romfile={}", rom.display()));
+    }
     let mut ports = Ports::new(machine.topology, &mut arguments);
     for wire in machine.wires() {
         add_wire(&mut arguments, &mut ports, wire, run, machine, fds);
@@ -205,7 +210,7 @@ fn add_wire(
     let cable = machine.cables.as_ref().map(Cables::end);
     for end in End::BOTH {
         // The other end's stays empty, so that ports have the same names.
-        let port = ports.add(arguments);
+        let bus = ports.add_for_nic(machine.nic_bus, arguments);
         let (nic, netdev) = (wire.nic(end), wire.netdev(end));
         let kind = match (cable, fds.cables.get(usize::from(number))) {
             (Some(here), _) if here != end => continue,
@@ -216,7 +221,7 @@ fn add_wire(
         let (device, mac) = (&machine.nic, wire.mac(end));
         arguments.add(
             "-device",
-            format!("{device},id={nic},bus={port},netdev={netdev},mac={mac}"),
+            format!("{device},id={nic},bus={bus},netdev={netdev},mac={mac}"),
         );
     }
     arguments.add(

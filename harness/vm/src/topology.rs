@@ -3,6 +3,7 @@
 //! Where NICs and accelerator are in the PCI hierarchy, which decides whether they reach each
 //! other's memory.
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::qemu::Arguments;
@@ -43,6 +44,19 @@ impl Topology {
     }
 }
 
+/// What the NICs are on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NicBus {
+    /// Each on a PCI Express port of its own, where it can be unplugged.
+    #[default]
+    Port,
+    /// On the root bus, as integrated endpoints.
+    Root,
+    /// Each on a conventional PCI bus of its own.
+    Pci,
+}
+
 /// Gives each device a port of its own.
 pub(crate) struct Ports {
     topology: Topology,
@@ -73,6 +87,21 @@ impl Ports {
             format!("{kind},id={port},chassis={number},slot={number}"),
         );
         port
+    }
+
+    /// Adds a port for a NIC, and what is between them; returns the name of the bus that the NIC is on.
+    pub(crate) fn add_for_nic(&mut self, bus: NicBus, arguments: &mut Arguments) -> String {
+        // Also where the NIC isn't behind it, so that ports have the same names.
+        let port = self.add(arguments);
+        match bus {
+            NicBus::Port => port,
+            NicBus::Root => "pcie.0".to_owned(),
+            NicBus::Pci => {
+                let bridge = format!("pci-{port}");
+                arguments.add("-device", format!("pcie-pci-bridge,id={bridge},bus={port}"));
+                bridge
+            }
+        }
     }
 }
 
@@ -123,6 +152,23 @@ mod tests {
             accelerator_address(&json!([{ "bus": 0, "devices": [] }])),
             None
         );
+    }
+
+    #[test]
+    fn a_nic_is_behind_its_port_on_the_root_bus_or_behind_a_bridge() {
+        for (bus, name, bridges) in [
+            (NicBus::Port, "port0", 0),
+            (NicBus::Root, "pcie.0", 0),
+            (NicBus::Pci, "pci-port0", 1),
+        ] {
+            let mut arguments = Arguments::default();
+            let mut ports = Ports::new(Topology::RootPorts, &mut arguments);
+            assert_eq!(ports.add_for_nic(bus, &mut arguments), name);
+            let text = arguments.text();
+            let found = text.matches("pcie-pci-bridge,id=pci-port0,bus=port0");
+            assert_eq!(found.count(), bridges, "{text}");
+            assert_eq!(ports.add(&mut arguments), "port1");
+        }
     }
 
     #[test]

@@ -58,6 +58,8 @@ fn fetch_package(project: &Project, name: &str, prefix: &str) -> Result<Source> 
         .once(&format!("source/{prefix}{version}"), |work| {
             step.detail(&format!("unpacking the source of {version}"));
             Cmd::new("tar")
+                // Debian's archive has blocks that are unpacked at the same time.
+                .env("XZ_DEFAULTS", "--threads=0")
                 .args(["--extract", "--strip-components=1", "--file"])
                 .arg(package.join(format!("usr/src/{name}.tar.xz")))
                 .arg("--directory")

@@ -100,7 +100,7 @@ fn boot(name: &str, kernel_options: &[&'static str]) -> Result<Testbed> {
     let rom = Images::from_env()?.logs.join(format!("{name}.rom"));
     fs::write(&rom, stuck())?;
     Testbed::options()
-        .rom(&rom)
+        .machine(|machine| machine.nic_rom(rom))
         // Without them each of the driver's tries waits for a jiffy, and the watchdog comes first.
         .needs_kernel(["HIGH_RES_TIMERS"])
         .needs_kernel(kernel_options.iter().copied())

@@ -19,7 +19,7 @@ use cases::{Ability, CaseError, Result, Testbed};
 use event::Event;
 use libtest_mimic::{Arguments, Trial};
 use outcome::{Outcome, expected};
-use state::{Scene, State};
+use state::{QUEUE, Scene, State};
 
 /// Queue pairs: one that is never bound, the state's, another, and one to spare: the core requires
 /// one more than those up to the bound one (`ethtool_check_max_channel()`).
@@ -50,6 +50,7 @@ fn pair(state: State, event: Event) -> Result {
             Ability::Rss,
         ])
         .needs_counters(["rx_starved"])
+        .binds([QUEUE, QUEUE + 1])
         .mtu(9000)
         .header_split()
         .cpus(PAIRS);

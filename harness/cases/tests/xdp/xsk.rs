@@ -8,7 +8,6 @@ use protocol::{
     Command, Memory, Ns, XdpAction, XdpSocket,
     ethtool::TestSelf,
     kernel::{UnloadModule, WriteFile},
-    pci::ReadRegister,
     rings::{SetChannels, TcpDataSplit},
     xsk::XdpSocketReport,
 };
@@ -41,19 +40,15 @@ fn close(bed: &Testbed, job: JobHandle<'_, XdpSocket>) -> Result<XdpSocketReport
     Ok(report)
 }
 
+/// Registers: where the device takes the next buffer of queue 0, and where the driver posts it.
+const POSTED: [&str; 2] = ["rx_head_0", "rx_tail_0"];
+
 /// Waits until queue 0 has buffers: new rings get those of a socket once the queue is polled.
 fn wait_buffers(bed: &Testbed) -> Result {
-    const RDH: u32 = 0xc010;
-    const RDT: u32 = 0xc018;
-
-    let device = bed.pci_device(bed.local)?;
-    let register = |offset| {
-        bed.guest.call(ReadRegister {
-            device: device.clone(),
-            offset,
-        })
-    };
-    bed.wait_until(1, || Ok(u64::from(register(RDH)? != register(RDT)?)))?;
+    bed.wait_until(1, || {
+        let [head, tail] = POSTED.map(|name| bed.register(bed.local, name));
+        Ok((head? != tail?).into())
+    })?;
     Ok(())
 }
 
@@ -75,6 +70,7 @@ fn echoes(bed: &Testbed, what: &str) -> Result<u64> {
 fn the_device_writes_to_a_sockets_memory_and_sends_from_it() -> Result {
     let bed = Testbed::options()
         .needs([Ability::Xsk])
+        .needs_registers(POSTED)
         .needs_counters(["rx_xsk_copied", "tx_xsk"])
         .boot("xsk-echo")?;
     let statistic = |name| bed.statistic(bed.local, name);
@@ -144,6 +140,7 @@ fn the_device_writes_to_a_sockets_memory_and_sends_from_it() -> Result {
 fn a_queue_of_a_sockets_goes_on_for_all_others() -> Result {
     let bed = Testbed::options()
         .needs([Ability::Xsk])
+        .needs_registers(POSTED)
         .boot("xsk-others")?;
     let transfers = || -> Result {
         for family in Family::BOTH {
@@ -183,6 +180,7 @@ fn a_queue_of_a_sockets_goes_on_for_all_others() -> Result {
 fn a_socket_goes_on_whatever_else_is_changed() -> Result {
     let bed = Testbed::options()
         .needs([Ability::Xsk])
+        .needs_registers(POSTED)
         .cpus(4)
         .boot("xsk-changes")?;
     let channels = |combined| {
@@ -270,7 +268,10 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
 
 #[test]
 fn a_queue_returns_to_pages_whatever_takes_the_socket_away() -> Result {
-    let bed = Testbed::options().needs([Ability::Xsk]).boot("xsk-away")?;
+    let bed = Testbed::options()
+        .needs([Ability::Xsk])
+        .needs_registers(POSTED)
+        .boot("xsk-away")?;
 
     // It is bound and closed while the interface is down.
     bed.set_interface(bed.local, false)?;

@@ -27,6 +27,7 @@ pub struct Rss {
 /// A kind of flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum Flow {
     /// TCP over IPv4.
     Tcp4,

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the device has received when the interface is reconfigured, and nothing has signalled it.
+
+use cases::{Ability, CaseError, Family, Result, Testbed};
+use protocol::{UdpSink, UdpSource, pci::WriteRegister, rings::TcpDataSplit};
+
+#[test]
+fn what_the_device_has_received_is_handed_up_before_a_change() -> Result {
+    const DATAGRAMS: u64 = 200;
+    /// Masks the interrupts of vectors (82576 datasheet, 8.8.3); here, of all vectors.
+    const EIMC: u32 = 0x1528;
+
+    let bed = Testbed::options()
+        .needs([Ability::LosslessChanges])
+        .boot("lossless-received")?;
+    let device = bed.pci_device(bed.local)?;
+    let listen = bed.local.socket(Family::V4, bed.port());
+    let source = |datagrams| UdpSource {
+        ns: bed.peer.ns,
+        bind: None,
+        connect: listen,
+        seed: 3,
+        datagrams: Some(datagrams),
+        size: 1000,
+        batch: None,
+        pause_us: 0,
+    };
+    let sink = bed.guest.start(UdpSink {
+        ns: bed.local.ns,
+        listen,
+        seed: 3,
+    })?;
+    // Now the neighbour is resolved.
+    let mut read = bed.datagrams_read(bed.local.ns)? + 1;
+    bed.guest.start(source(1))?.join()?;
+    bed.wait_until(read, || bed.datagrams_read(bed.local.ns))?;
+
+    let changes: [(&str, &dyn Fn() -> Result); 4] = [
+        ("rings", &|| bed.set_receive_ring(bed.local, 512)),
+        ("MTU", &|| bed.set_mtu(bed.local, 9000)),
+        ("split", &|| {
+            bed.set_header_split(bed.local, TcpDataSplit::On)
+        }),
+        ("test", &|| bed.test_offline(bed.local)),
+    ];
+    for (what, change) in changes {
+        // Mask interrupts, so that nothing signals received packets.
+        bed.packets_when_quiet()?;
+        bed.guest.call(WriteRegister {
+            device: device.clone(),
+            offset: EIMC,
+            value: u32::MAX,
+        })?;
+        bed.guest.start(source(DATAGRAMS))?.join()?;
+        bed.packets_when_quiet()?;
+        assert_eq!(bed.datagrams_read(bed.local.ns)?, read, "{what}");
+        change()?;
+        read += DATAGRAMS;
+        bed.wait_until(read, || bed.datagrams_read(bed.local.ns))
+            .map_err(|error| CaseError::new(format!("{what}: {error}")))?;
+    }
+    sink.stop()?;
+    bed.finish()?;
+    Ok(())
+}
