@@ -87,7 +87,12 @@ pub enum Streams {
     /// A pipe each. Input comes by [`ProgramCommand::Input`].
     Pipes,
     /// A terminal of its own, which is its controlling terminal.
-    Terminal(WindowSize),
+    Terminal {
+        /// The terminal's size.
+        size: WindowSize,
+        /// Whether there is a pipe for standard error instead.
+        errors_apart: bool,
+    },
 }
 
 /// The size of a terminal.

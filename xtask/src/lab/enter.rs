@@ -55,7 +55,7 @@ pub(crate) fn enter(options: &Options) -> Result<u8> {
         user: user(options.user)?,
         streams: streams::wanted()?,
     };
-    let terminal = matches!(program.streams, Streams::Terminal(_));
+    let terminal = matches!(program.streams, Streams::Terminal { .. });
     let mut reader = BufReader::new(socket.try_clone().context("entering")?);
     frame::write(&mut &socket, &program)?;
 
@@ -69,7 +69,7 @@ pub(crate) fn enter(options: &Options) -> Result<u8> {
         let passing = streams::pass_on(scope, terminal, tell)?;
         let ended = loop {
             match visitors::next(&mut reader) {
-                Ok(Some(Answer::Output { stream, bytes })) => print(stream, &bytes.0)?,
+                Ok(Some(Answer::Output { stream, bytes })) => print(stream, &bytes.0, tell)?,
                 Ok(Some(Answer::Ended { status, error })) => break Some((status, error)),
                 Ok(None) | Err(_) => break None,
             }

@@ -172,9 +172,11 @@ fn run(lab: &Lab, options: &Options) -> Result<u8> {
     if theirs.status() != 0 {
         eprintln!("peer: {theirs}");
     }
-    Ok(match ours.status() {
-        0 => theirs.status(),
-        status => status,
+    Ok(match (&ours, ours.status()) {
+        // That is what it took too long for.
+        (Outcome::NoServer, _) if matches!(theirs, Outcome::TimedOut) => theirs.status(),
+        (_, 0) => theirs.status(),
+        (_, status) => status,
     })
 }
 
@@ -228,7 +230,7 @@ fn program(lab: &Lab, setup: &Setup, command: &[String]) -> Result<Program> {
 
 /// Runs the program that has the user's input, terminal and signals.
 fn run_here(side: &Side<'_>, other: Option<&Side<'_>>, program: Program) -> Result<Outcome> {
-    let terminal = matches!(program.streams, Streams::Terminal(_));
+    let terminal = matches!(program.streams, Streams::Terminal { .. });
     side.run(other, program, |job| {
         // From here on the terminal is the program's.
         let raw = terminal.then(Raw::enter).transpose()?;
@@ -240,14 +242,7 @@ fn run_here(side: &Side<'_>, other: Option<&Side<'_>>, program: Program) -> Resu
                 side.guest.call(Tell { job: id, command }).is_ok()
             };
             let passing = streams::pass_on(scope, terminal, tell)?;
-            let ended = side.follow(job, other, |stream, bytes| match print(stream, bytes) {
-                // As the kernel says it to a program here.
-                Err(error) if is_broken_pipe(&error) => {
-                    tell(ProgramCommand::Signal(SIGPIPE));
-                    Ok(())
-                }
-                printed => printed,
-            });
+            let ended = side.follow(job, other, |stream, bytes| print(stream, bytes, tell));
             drop(passing);
             ended
         });
@@ -274,12 +269,13 @@ fn run_there(side: &Side<'_>, other: &Side<'_>, program: Program) -> Result<Outc
     Ok(outcome)
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let error = error.downcast_ref::<io::Error>();
-    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-}
-
-pub(super) fn print(stream: Stream, bytes: &[u8]) -> Result<()> {
+/// Prints what a program has written. Where nobody reads it any more, the program is told so, as the
+/// kernel tells a program here.
+pub(super) fn print(
+    stream: Stream,
+    bytes: &[u8],
+    tell: impl Fn(ProgramCommand) -> bool,
+) -> Result<()> {
     let written = match stream {
         Stream::Output => {
             let mut out = stdout().lock();
@@ -287,5 +283,11 @@ pub(super) fn print(stream: Stream, bytes: &[u8]) -> Result<()> {
         }
         Stream::Error => stderr().lock().write_all(bytes),
     };
-    written.context("writing what the program prints")
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            tell(ProgramCommand::Signal(SIGPIPE));
+            Ok(())
+        }
+        written => written.context("writing what the program prints"),
+    }
 }

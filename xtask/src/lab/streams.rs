@@ -2,7 +2,7 @@
 
 //! What the user types and what signals come go to a program, while it runs.
 
-use std::io::{Read, stdin};
+use std::io::{IsTerminal, Read, stderr, stdin};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -44,7 +44,10 @@ impl Drop for Passing {
 /// What a program's streams are, whose user is here.
 pub(super) fn wanted() -> Result<Streams> {
     Ok(match terminal::wanted() {
-        true => Streams::Terminal(terminal::size()?),
+        true => Streams::Terminal {
+            size: terminal::size()?,
+            errors_apart: !stderr().is_terminal(),
+        },
         false => Streams::Pipes,
     })
 }

@@ -105,6 +105,43 @@ fn programs_and_shells_enter_a_guest_that_runs() {
 }
 
 #[test]
+fn the_only_guest_that_runs_needs_no_name() {
+    // No other test's guests are there.
+    let dir = tempfile::tempdir().unwrap();
+    let within = |mut command: Command| {
+        command.env("XDG_RUNTIME_DIR", dir.path());
+        command
+    };
+    let enter = || within(nobounce(&["enter", "--", "echo", "in"]));
+    let none = enter().output().unwrap();
+    assert_status(&none, 125);
+    let mut guests = ["first", "second"].map(|name| {
+        let mut child = within(exec(&["--name", name], &["cat"]))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        stderr.read_line(&mut line).unwrap();
+        let output = enter().output().unwrap();
+        (child, output)
+    });
+    assert_status(&guests[0].1, 0);
+    assert_eq!(stdout(&guests[0].1), "in\n");
+    // With two of them it does.
+    let output = &guests[1].1;
+    assert_status(output, 125);
+    let text = stderr(output);
+    assert!(text.contains("first") && text.contains("second"), "{text}");
+    for (child, _) in &mut guests {
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+#[test]
 fn to_enter_a_guest_that_does_not_run_is_an_error_that_names_it() {
     let output = nobounce(&["enter", "no-such-guest"]).output().unwrap();
     assert_status(&output, 125);

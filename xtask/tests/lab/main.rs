@@ -9,6 +9,8 @@ mod inside;
 mod new_driver;
 mod nic;
 mod recipes;
+mod terminal;
+mod users;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -16,12 +18,14 @@ use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output, Stdio};
 
-use rexpect::session::{PtySession, spawn_command};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::termios::{Winsize, tcsetwinsize};
 
 /// How long a terminal may say nothing, in milliseconds. It is there to end a hang.
 const PATIENCE: u64 = 300_000;
+
+/// A server that nobody talks to.
+const LISTEN: &str =
+    "exec perl -MIO::Socket::INET -e 'IO::Socket::INET->new(Listen => 1, LocalPort => 9)->accept'";
 
 /// Arguments in front of a program.
 const NONE: &[&str] = &[];
@@ -199,70 +203,6 @@ fn a_program_whose_output_nobody_reads_any_more_gets_sigpipe() {
 }
 
 #[test]
-fn a_program_has_a_terminal_where_the_user_has_one() {
-    let mut command = exec(NONE, &["bash", "--norc", "-i"]);
-    command.env("PS1", "lab> ").stdin(Stdio::inherit());
-    let mut session = spawn_command(command, Some(PATIENCE)).unwrap();
-    let resize = |session: &PtySession, ws_row, ws_col| {
-        let size = Winsize {
-            ws_row,
-            ws_col,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        tcsetwinsize(&session.process.pty, size).unwrap();
-    };
-    resize(&session, 31, 97);
-    session.exp_string("lab> ").unwrap();
-    session
-        .send_line("sh -c 'stty size; read line; echo got $line'")
-        .unwrap();
-    session.exp_string("31 97\r\n").unwrap();
-    session.send_control('z').unwrap();
-    session.exp_string("Stopped").unwrap();
-    session.exp_string("lab> ").unwrap();
-    session.send_line("fg").unwrap();
-    session.send_line("hello").unwrap();
-    session.exp_string("got hello").unwrap();
-    session.exp_string("lab> ").unwrap();
-    resize(&session, 40, 120);
-    session
-        .send_line("until stty size | grep '^40 120$'; do sleep 0.1; done")
-        .unwrap();
-    session.exp_string("40 120\r\n").unwrap();
-    session.exp_string("lab> ").unwrap();
-    // One job, which Ctrl-C ends whenever it comes: between two there is none in the foreground.
-    let job = "sh -c 'stty size; tty; exec sleep 1000'";
-    session.send_line(job).unwrap();
-    session.exp_regex("[0-9]+ [0-9]+\r\n").unwrap();
-    session.exp_string("/dev/pts/0").unwrap();
-    // To the job in the foreground, which ends; the shell does not.
-    session.send_control('c').unwrap();
-    session.exp_string("lab> ").unwrap();
-    session.send_line("exit $((6 * 7))").unwrap();
-    session.exp_eof().unwrap();
-    let status = session.process.wait().unwrap();
-    assert!(format!("{status:?}").contains("42"), "{status:?}");
-}
-
-#[test]
-fn a_shell_runs_at_either_end_of_the_wire() {
-    for (options, nic) in [(NONE, "nic0"), (&["--peer"], "peer0")] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nobounce"));
-        command.arg("shell").args(options).env("SHELL", "/bin/sh");
-        let mut session = spawn_command(command, Some(PATIENCE)).unwrap();
-        session
-            .send_line("cd /sys/class/net; echo *0/; exit 5")
-            .unwrap();
-        let found = format!("{nic}/\r\n");
-        session.exp_string(&found).unwrap();
-        session.exp_eof().unwrap();
-        let status = session.process.wait().unwrap();
-        assert!(format!("{status:?}").contains('5'), "{status:?}");
-    }
-}
-
-#[test]
 fn a_client_starts_when_its_server_listens_and_both_must_succeed() {
     // perl is in every Debian. The server goes on for a while after its client.
     let server = "
@@ -306,6 +246,15 @@ fn a_client_starts_when_its_server_listens_and_both_must_succeed() {
         text.contains("peer: hello") && text.contains("peer: exit status 9"),
         "{text}"
     );
+
+    // None of them has forever.
+    let output = exec(
+        &["--timeout", "1", "--peer", &perl(1000)],
+        &["sleep", "1000"],
+    )
+    .output()
+    .unwrap();
+    assert_status(&output, 124);
 
     let output = exec(&["--peer", "exit 0"], &["echo", "never"])
         .output()
@@ -371,6 +320,18 @@ fn a_complaint_of_the_kernel_fails_the_run_whatever_the_program_says() {
     let text = stderr(&output);
     assert!(
         text.contains("what a program does") && text.contains("console.log"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_complaint_of_the_peers_kernel_fails_the_run_too() {
+    let peer = format!("echo 'BUG: of the peer' > /dev/kmsg; {LISTEN}");
+    let output = run(&["--guests", "2", "--peer", &peer], "true");
+    assert_status(&output, 125);
+    let text = stderr(&output);
+    assert!(
+        text.contains("of the peer") && text.contains("console.log"),
         "{text}"
     );
 }

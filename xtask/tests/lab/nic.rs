@@ -13,6 +13,7 @@ name = "of-a-user"
 load = ["i2c-core", "i2c-algo-bit", "of_a_user", "igb"]
 build = "."
 device = "igb"
+bus = "root"
 max-mtu = 1500
 can = ["traffic"]
 "#;

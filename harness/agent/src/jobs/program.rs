@@ -41,7 +41,7 @@ pub(super) fn set_up(id: JobId, spec: Program) -> Result<Ready> {
         .stdin(stdin)
         .stdout(stdout)
         .stderr(stderr);
-    if let Streams::Terminal(_) = spec.streams {
+    if let Streams::Terminal { .. } = spec.streams {
         let lead = || {
             setsid()?;
             // Standard input is the terminal.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use cases::{Result, Testbed};
+use cases::{Ability, Result, Testbed};
 use libc::EOPNOTSUPP;
 use protocol::{
     ethtool::GetFeatures,
@@ -60,6 +60,7 @@ fn refused<T>(reply: std::result::Result<T, vm::Error>) -> Option<i32> {
 fn rules_are_offered_where_the_device_has_filters_and_nowhere_else() -> Result {
     let bed = Testbed::options().boot("flow-rules")?;
     let has_filters = has_filters(&bed)?;
+    assert_eq!(bed.can(Ability::Ntuple)?, has_filters, "the description");
     let features = || {
         bed.guest.call(GetFeatures {
             ns: bed.local.ns,

@@ -58,7 +58,7 @@ impl Ends {
                     outputs: vec![(Stream::Output, out.into()), (Stream::Error, err.into())],
                 })
             }
-            Streams::Terminal(size) => {
+            Streams::Terminal { size, errors_apart } => {
                 // Of the file system's own instance, where the program finds its name.
                 let path = format!("{root}/dev/pts/ptmx");
                 let mut options = OpenOptions::new();
@@ -72,14 +72,18 @@ impl Ends {
                 let theirs = ioctl_tiocgptpeer(&ours, flags).context("opening a terminal")?;
                 let mut input = Input::Terminal(ours.try_clone()?);
                 input.resize(size)?;
+                let mut outputs = vec![(Stream::Output, ours)];
+                let errors = if errors_apart {
+                    let (err, error) = pipe()?;
+                    outputs.push((Stream::Error, err.into()));
+                    error
+                } else {
+                    theirs.try_clone()?
+                };
                 Ok(Self {
-                    child: [
-                        theirs.try_clone()?.into(),
-                        theirs.try_clone()?.into(),
-                        theirs.into(),
-                    ],
+                    child: [theirs.try_clone()?.into(), theirs.into(), errors.into()],
                     input,
-                    outputs: vec![(Stream::Output, ours)],
+                    outputs,
                 })
             }
         }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Programs that have a terminal, and shells.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use rexpect::session::{PtySession, spawn_command};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::{NONE, PATIENCE, exec};
+
+#[test]
+fn a_program_has_a_terminal_where_the_user_has_one() {
+    let mut command = exec(NONE, &["bash", "--norc", "-i"]);
+    command.env("PS1", "lab> ").stdin(Stdio::inherit());
+    let mut session = spawn_command(command, Some(PATIENCE)).unwrap();
+    let resize = |session: &PtySession, ws_row, ws_col| {
+        let size = Winsize {
+            ws_row,
+            ws_col,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&session.process.pty, size).unwrap();
+    };
+    resize(&session, 31, 97);
+    session.exp_string("lab> ").unwrap();
+    session
+        .send_line("sh -c 'stty size; read line; echo got $line'")
+        .unwrap();
+    session.exp_string("31 97\r\n").unwrap();
+    session.send_control('z').unwrap();
+    session.exp_string("Stopped").unwrap();
+    session.exp_string("lab> ").unwrap();
+    session.send_line("fg").unwrap();
+    session.send_line("hello").unwrap();
+    session.exp_string("got hello").unwrap();
+    session.exp_string("lab> ").unwrap();
+    resize(&session, 40, 120);
+    session
+        .send_line("until stty size | grep '^40 120$'; do sleep 0.1; done")
+        .unwrap();
+    session.exp_string("40 120\r\n").unwrap();
+    session.exp_string("lab> ").unwrap();
+    // One job, which Ctrl-C ends whenever it comes: between two there is none in the foreground.
+    let job = "sh -c 'stty size; tty; exec sleep 1000'";
+    session.send_line(job).unwrap();
+    session.exp_regex("[0-9]+ [0-9]+\r\n").unwrap();
+    session.exp_string("/dev/pts/0").unwrap();
+    // To the job in the foreground, which ends; the shell does not.
+    session.send_control('c').unwrap();
+    session.exp_string("lab> ").unwrap();
+    session.send_line("exit $((6 * 7))").unwrap();
+    session.exp_eof().unwrap();
+    let status = session.process.wait().unwrap();
+    assert!(format!("{status:?}").contains("42"), "{status:?}");
+}
+
+#[test]
+fn a_shell_runs_at_either_end_of_the_wire() {
+    for (options, nic) in [(NONE, "nic0"), (&["--peer"], "peer0")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nobounce"));
+        command.arg("shell").args(options).env("SHELL", "/bin/sh");
+        let mut session = spawn_command(command, Some(PATIENCE)).unwrap();
+        session
+            .send_line("cd /sys/class/net; echo *0/; exit 5")
+            .unwrap();
+        let found = format!("{nic}/\r\n");
+        session.exp_string(&found).unwrap();
+        session.exp_eof().unwrap();
+        let status = session.process.wait().unwrap();
+        assert!(format!("{status:?}").contains('5'), "{status:?}");
+    }
+}
+
+#[test]
+fn errors_of_a_program_with_a_terminal_go_where_the_user_wants_them() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut command = Command::new("sh");
+    let script = "exec $NOBOUNCE exec -- sh -c 'tty; tty <&2; echo gone wrong >&2' 2> $ERRORS";
+    command
+        .args(["-c", script])
+        .env("NOBOUNCE", env!("CARGO_BIN_EXE_nobounce"))
+        .env("ERRORS", file.path());
+    let mut session = spawn_command(command, Some(PATIENCE)).unwrap();
+    session.exp_string("/dev/pts/0\r\nnot a tty\r\n").unwrap();
+    session.exp_eof().unwrap();
+    let errors = fs::read_to_string(file.path()).unwrap();
+    assert!(errors.ends_with("\ngone wrong\n"), "{errors}");
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Ordinary users, and a checkout that nobody can write to.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::{assert_status, stderr, stdout};
+
+const NOBOUNCE: &str = env!("CARGO_BIN_EXE_nobounce");
+
+/// A shell script in namespaces of its own, made with these options of unshare(1).
+fn unshare(options: &[&str], script: &str) -> Command {
+    let mut command = Command::new("unshare");
+    command
+        .args(options)
+        .args(["sh", "-ec", script])
+        .env("NOBOUNCE", NOBOUNCE)
+        .stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn programs_run_as_root_or_as_the_user_who_has_asked() {
+    // Whoever runs the test may be root.
+    let options = ["--user", "--map-user=1234", "--map-group=567"];
+    for (option, ids) in [("", "0\n0\n"), ("--user", "1234\n567\n")] {
+        let script = format!("exec $NOBOUNCE exec {option} -- sh -c 'id -u; id -g'");
+        let output = unshare(&options, &script).output().unwrap();
+        assert_status(&output, 0);
+        assert_eq!(stdout(&output), ids, "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn the_installed_program_needs_only_to_read_the_checkout() {
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let script = "
+        mount --bind $CHECKOUT $CHECKOUT
+        mount -o remount,bind,ro $CHECKOUT
+        if touch $CHECKOUT/target 2> /dev/null; then exit 99; fi
+        cd /
+        exec $NOBOUNCE exec -- echo hello
+    ";
+    let output = unshare(&["--mount", "--map-root-user"], script)
+        .env("CHECKOUT", checkout)
+        // As no cargo runs it, and nobody has made what it boots.
+        .env_remove("CARGO_MANIFEST_DIR")
+        .env_remove("NOBOUNCE_LAB")
+        .output()
+        .unwrap();
+    assert_status(&output, 0);
+    assert_eq!(stdout(&output), "hello\n", "{}", stderr(&output));
+}
