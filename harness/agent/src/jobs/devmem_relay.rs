@@ -21,7 +21,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{
     job::{Control, Ready},
-    memory,
+    memory, receive,
     report::Meter,
     switch::Switch,
     tcp,
@@ -193,30 +193,29 @@ impl Relay<'_> {
         let own = incoming.try_clone();
         let own = own.map_err(|error| failure::from_io("duplicating the socket", &error))?;
         let mut receiver = Receiver::new(own);
-        let mut received = Received::default();
-        while !self.switch.stopped() {
-            self.return_completed(incoming).map_err(told)?;
-            if self.held.bytes > self.most_held {
-                self.wait(None).map_err(told)?;
-                continue;
-            }
-            if !self.wait(Some(incoming)).map_err(told)? {
-                continue;
-            }
-            receiver
-                .receive_into(&mut received)
-                .context("receiving")
-                .map_err(told)?;
-            if received.end_of_stream {
-                self.report.end_of_stream = true;
-                break;
-            }
-            self.send_on(&received, incoming).map_err(told)?;
-        }
+        let received = receive::devmem(&mut receiver, |_, received| {
+            self.send_on(received, incoming)?;
+            self.wait_for_payload(incoming)
+        });
+        received.map_err(told)?;
+        self.report.end_of_stream = !self.switch.stopped();
         self.report.delivered = tcp::deliver(onward, self.switch)?;
         while self.sender.in_flight() > 0 && !self.switch.stopped() {
             self.wait(None).map_err(told)?;
             self.return_completed(incoming).map_err(told)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until there is payload, and what is held leaves room for it.
+    fn wait_for_payload(&mut self, incoming: &TcpStream) -> Result<()> {
+        while !self.switch.stopped() {
+            self.return_completed(incoming)?;
+            if self.held.bytes > self.most_held {
+                self.wait(None)?;
+            } else if self.wait(Some(incoming))? {
+                break;
+            }
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 
 use std::{
     net::{TcpListener, TcpStream},
+    ops::ControlFlow,
     sync::{Arc, Mutex},
     thread,
 };
@@ -13,7 +14,7 @@ use devmem::{
     memory::Memory,
     netdev::RxBinding,
     rx::{Capacity, Receiver, Token},
-    zcrx::{Completion, Config, InterfaceQueue},
+    zcrx::{Config, InterfaceQueue},
 };
 use protocol::{Failure, JobId, MeasuredSink, measure::Path};
 
@@ -238,39 +239,23 @@ fn receive_zcrx(
     flows: &Flows,
 ) -> Result<()> {
     let (mut receiver, mut refill) = queue.start()?;
-    for stream in streams {
-        receiver.receive_from(stream)?;
-    }
-    let mut left = streams.len();
-    let mut completions = Vec::new();
-    let mut kept = Vec::new();
-    // Bytes received at the last return.
-    let mut returned = 0;
-    loop {
-        flows.look()?;
-        receiver.wait(None, &mut completions)?;
-        let (mut bytes, before) = (0, kept.len());
-        for completion in completions.drain(..) {
-            match completion {
-                Completion::Fragment { fragment, .. } => {
-                    bytes += u64::from(fragment.len);
-                    kept.push(fragment);
-                }
-                Completion::Ended { error: None, .. } => left -= 1,
-                Completion::Ended {
-                    error: Some(error), ..
-                } => return Err(error).context("receiving"),
-            }
-        }
-        flows.received(bytes, kept.len() - before);
-        if left == 0 {
-            flows.astray(receiver.copied_bytes().unwrap_or_default());
-            return Ok(());
-        }
+    let streams: Vec<_> = streams.iter().map(|stream| &**stream).collect();
+    // Bytes received at the last return, and fragments that are not returned.
+    let (mut returned, mut kept) = (0, 0);
+    flows.look()?;
+    receive::zcrx(&mut receiver, &streams, None, |_, fragments| {
+        let came = &fragments[kept..];
+        let bytes = came.iter().map(|fragment| u64::from(fragment.len)).sum();
+        flows.received(bytes, came.len());
         if flows.bytes() - returned >= batch as u64 {
             returned = flows.bytes();
-            let taken = refill.return_fragments(&kept)?;
-            kept.drain(..taken);
+            let taken = refill.return_fragments(fragments)?;
+            fragments.drain(..taken);
         }
-    }
+        kept = fragments.len();
+        flows.look()?;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    flows.astray(receiver.copied_bytes().unwrap_or_default());
+    Ok(())
 }

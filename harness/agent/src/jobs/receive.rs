@@ -2,10 +2,13 @@
 
 //! Receives a stream from a socket until it ends.
 
-use std::{io::Read, net::TcpStream};
+use std::{io::Read, net::TcpStream, ops::ControlFlow, time::Duration};
 
 use anyhow::{Context, Result};
-use devmem::rx::{Received, Receiver};
+use devmem::{
+    rx::{Received, Receiver},
+    zcrx::{self, Completion, Fragment},
+};
 
 /// Copied by the kernel, up to `read` bytes at a time, which `take` is called with.
 pub(super) fn copied(
@@ -35,4 +38,41 @@ pub(super) fn devmem(
             return Ok(());
         }
     }
+}
+
+/// With an io_uring: `take` is called after each wait, with the fragments that it has left before and
+/// those that came, and says whether to go on. With a `timeout`, it is called when nothing came, too.
+/// Says whether all streams have ended.
+pub(super) fn zcrx(
+    receiver: &mut zcrx::Receiver,
+    streams: &[&TcpStream],
+    timeout: Option<Duration>,
+    mut take: impl FnMut(&mut zcrx::Receiver, &mut Vec<Fragment>) -> Result<ControlFlow<()>>,
+) -> Result<bool> {
+    for stream in streams {
+        receiver.receive_from(stream)?;
+    }
+    let mut left = streams.len();
+    let (mut completions, mut fragments) = (Vec::new(), Vec::new());
+    while left > 0 {
+        receiver.wait(timeout, &mut completions)?;
+        let mut failed = None;
+        for completion in completions.drain(..) {
+            match completion {
+                Completion::Fragment { fragment, .. } => fragments.push(fragment),
+                Completion::Ended { error, .. } => {
+                    left -= 1;
+                    failed = failed.or(error);
+                }
+            }
+        }
+        let over = take(receiver, &mut fragments)?.is_break();
+        if let Some(error) = failed {
+            return Err(error).context("receiving");
+        }
+        if over {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

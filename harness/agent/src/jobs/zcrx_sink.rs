@@ -4,6 +4,7 @@
 
 use std::{
     net::{TcpListener, TcpStream},
+    ops::ControlFlow,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -11,15 +12,15 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result};
-use devmem::zcrx::{Completion, Config, Fragment, InterfaceQueue, Receiver, Refill};
+use anyhow::Result;
+use devmem::zcrx::{Config, Fragment, InterfaceQueue, Receiver, Refill};
 use protocol::{Command, JobId, ZcrxSink, memory::Span, zcrx::ZcrxSinkReport};
 
 use super::{
     area::AreaMemory,
     held::{self, Held, Policy, Source},
     job::{Control, Ready, not_understood},
-    memory,
+    memory, receive,
     switch::Switch,
     tcp,
 };
@@ -174,33 +175,21 @@ impl Sink {
     ) -> Result<()> {
         let (mut receiver, refill) = queue.start()?;
         self.held.with_returner(|ring| ring.refill = Some(refill));
-        receiver.receive_from(stream)?;
-        let mut completions = Vec::new();
-        while !self.over() {
-            receiver.wait(Some(LOOK), &mut completions)?;
-            let mut fragments = Vec::with_capacity(completions.len());
-            let mut end = None;
-            for completion in completions.drain(..) {
-                match completion {
-                    Completion::Fragment { fragment, .. } => fragments.push(fragment),
-                    Completion::Ended { error, .. } => end = Some(error),
-                }
-            }
-            for batch in fragments.chunks(BATCH) {
+        *end_of_stream = receive::zcrx(&mut receiver, &[stream], Some(LOOK), |receiver, came| {
+            for batch in came.chunks(BATCH) {
                 self.held.take_in(batch)?;
             }
-            self.make_room(&mut receiver)?;
+            came.clear();
+            self.make_room(receiver)?;
             *copied_bytes = receiver.copied_bytes().unwrap_or_default();
-            match end {
-                None => {}
-                Some(Some(error)) => return Err(error).context("receiving"),
-                Some(None) => {
-                    *end_of_stream = !self.over();
-                    // The ring must stay open until all fragments are returned.
-                    self.held.wait_for_release(|| self.over());
-                    break;
-                }
-            }
+            Ok(match self.over() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            })
+        })?;
+        if *end_of_stream {
+            // The ring must stay open until all fragments are returned.
+            self.held.wait_for_release(|| self.over());
         }
         // The ring is open: what is held is still ours.
         self.held.check_rest()
