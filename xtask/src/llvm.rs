@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use crate::apt::Apt;
 use crate::hash;
 use crate::project::Project;
-use crate::unpacked::{LIBRARY, LOADER, Packages, write_program};
+use crate::unpacked::{Packages, loader, write_program};
 
 /// LLVM's major version: the one that rustc is built on now.
 macro_rules! major {
@@ -136,12 +136,12 @@ fn write_scripts(bin: &Path) -> Result<()> {
         } else {
             String::new()
         };
-        let run = loader(&format!(r#"--argv0 "$0" "$llvm/bin/{tool}""#));
+        let run = run(&format!(r#"--argv0 "$0" "$llvm/bin/{tool}""#));
         write(tool, format!("{}{prepare}{run}", head()))?;
     }
     let bindgen = format!(
         "export LIBCLANG_PATH=\"$llvm/lib\"\n{}",
-        loader(&format!(r#""${{{BINDGEN_ENV}:?}}""#))
+        run(&format!(r#""${{{BINDGEN_ENV}:?}}""#))
     );
     write("bindgen", format!("{}{bindgen}", head()))
 }
@@ -161,11 +161,8 @@ fn head() -> String {
     format!("#!/bin/sh\nroot=${{0%/*}}/..\nllvm=$root/usr/lib/llvm-{MAJOR}\n")
 }
 
-fn loader(rest: &str) -> String {
-    format!(
-        "exec \"$root/{LOADER}\" \\\n\t--library-path \"$llvm/lib:$root/{LIBRARY}\" \\\n\t{rest} \
-         \"$@\"\n"
-    )
+fn run(rest: &str) -> String {
+    format!("{}{rest} \"$@\"\n", loader("$llvm/lib:"))
 }
 
 #[cfg(test)]

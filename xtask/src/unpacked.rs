@@ -129,6 +129,12 @@ pub(crate) fn run(root: &Path, program: &str) -> Cmd {
         .arg(root.join(program))
 }
 
+/// The words of a script that run a program of the packages in `$root`, with their libraries after those
+/// in `first`, folders that end in a colon. The loader's options and the program follow.
+pub(crate) fn loader(first: &str) -> String {
+    format!("exec \"$root/{LOADER}\" \\\n\t--library-path \"{first}$root/{LIBRARY}\" \\\n\t")
+}
+
 /// Writes a script that runs `program` of the packages with their own loader and their libraries, after
 /// those in `first`, folders that end in a colon. `prepare` is a line before that. The script finds its
 /// packages from where it is: their folder is moved into place when it is whole.
@@ -144,8 +150,8 @@ pub(crate) fn write_script(script: &Path, program: &str, prepare: &str, first: &
     }
     fs::create_dir_all(bin).with_context(|| format!("can't create {}", bin.display()))?;
     let text = format!(
-        "#!/bin/sh\nroot=${{0%/*}}/..\n{prepare}exec \"$root/{LOADER}\" \\\n\t--library-path \
-         \"{first}$root/{LIBRARY}\" \\\n\t\"$root/{program}\" \"$@\"\n"
+        "#!/bin/sh\nroot=${{0%/*}}/..\n{prepare}{}\"$root/{program}\" \"$@\"\n",
+        loader(first)
     );
     write_program(script, &text)
 }
