@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What reading and writing registers does, beside reading and writing their values.
+
+use i82576::{
+    limits::{MAX_RX_QUEUES, MAX_TX_QUEUES},
+    regs::{self, Reg, ctrl, eecd, swsm},
+};
+
+use super::{Nic, clock::Clock, interrupts::Interrupts, statistics};
+use crate::Host;
+
+/// EECD: software asks for the NVM, and has it.
+const NVM_REQUEST: u32 = 1 << 6;
+const NVM_GRANT: u32 = 1 << 7;
+
+/// Queues 0 to 3 answer at the offsets of the 82575, too: blocks of 0x100 bytes from there.
+const OLD_RX: u32 = 0x2800;
+const OLD_TX: u32 = 0x3800;
+const OLD_STRIDE: u32 = 0x100;
+const OLD_QUEUES: u32 = 4;
+/// Where they are on the 82576, and how many bytes each has.
+const RX: u32 = 0xc000;
+const TX: u32 = 0xe000;
+const STRIDE: u32 = 0x40;
+
+/// A register of a queue that does something when it is written.
+enum OfQueue {
+    ReceiveTail,
+    ReceiveControl,
+    TransmitTail,
+    TransmitControl,
+}
+
+/// The register at an offset, by its only name.
+fn canonical(offset: u32) -> Reg {
+    for (old, new) in [(OLD_RX, RX), (OLD_TX, TX)] {
+        let within = offset.wrapping_sub(old);
+        let (queue, rest) = (within / OLD_STRIDE, within % OLD_STRIDE);
+        if queue < OLD_QUEUES && rest < STRIDE {
+            return Reg(new + queue * STRIDE + rest);
+        }
+    }
+    Reg(offset & (regs::BAR_SIZE as u32 - 4))
+}
+
+/// Which queue's register it is, if it does something.
+fn of_queue(reg: Reg) -> Option<(OfQueue, u16)> {
+    let receive = (0..MAX_RX_QUEUES).find_map(|queue| match reg {
+        reg if reg == regs::rdt(queue) => Some((OfQueue::ReceiveTail, queue)),
+        reg if reg == regs::rxdctl(queue) => Some((OfQueue::ReceiveControl, queue)),
+        _ => None,
+    });
+    let transmit = || {
+        (0..MAX_TX_QUEUES).find_map(|queue| match reg {
+            reg if reg == regs::tdt(queue) => Some((OfQueue::TransmitTail, queue)),
+            reg if reg == regs::txdctl(queue) => Some((OfQueue::TransmitControl, queue)),
+            _ => None,
+        })
+    };
+    match reg.0 & !0xfff {
+        RX => receive,
+        TX => transmit(),
+        _ => None,
+    }
+}
+
+impl Nic {
+    /// Reads a register, by its offset in the first BAR.
+    pub fn read(&mut self, offset: u32, host: &mut dyn Host) -> u32 {
+        self.settle(host);
+        let reg = canonical(offset);
+        match reg {
+            regs::STATUS => self.status(),
+            regs::ICR => Interrupts::read_icr(&mut self.registers),
+            regs::EICR => self.take(reg),
+            regs::IMC => self.registers.get(regs::IMS),
+            regs::EIMC => self.registers.get(regs::EIMS),
+            regs::SWSM => {
+                // Reading takes the semaphore.
+                let value = self.registers.get(reg);
+                self.registers.set(reg, value | swsm::SMBI);
+                value
+            }
+            regs::SYSTIML => self.clock.read(&mut self.registers, self.now),
+            regs::TXSTMPH => {
+                Clock::release_sent(&mut self.registers);
+                self.registers.get(reg)
+            }
+            regs::RXSATRH => {
+                let value = self.registers.get(reg);
+                Clock::release_received(&mut self.registers);
+                value
+            }
+            _ if statistics::is_counter(reg) => self.take(reg),
+            _ if (0..MAX_RX_QUEUES).any(|queue| reg == regs::rqdpc(queue)) => self.take(reg),
+            _ => self.registers.get(reg),
+        }
+    }
+
+    /// Reads a register that reading clears.
+    fn take(&mut self, reg: Reg) -> u32 {
+        let value = self.registers.get(reg);
+        self.registers.set(reg, 0);
+        value
+    }
+
+    /// Writes a register, by its offset in the first BAR.
+    pub fn write(&mut self, offset: u32, value: u32, host: &mut dyn Host) {
+        self.settle(host);
+        let reg = canonical(offset);
+        if let Some((what, queue)) = of_queue(reg) {
+            self.write_of_queue(what, queue, reg, value, host);
+        } else {
+            self.write_port(reg, value, host);
+        }
+        self.interrupts.send(&mut self.registers, self.now, host);
+    }
+
+    fn write_port(&mut self, reg: Reg, value: u32, host: &mut dyn Host) {
+        let registers = &mut self.registers;
+        match reg {
+            regs::CTRL if value & ctrl::RST != 0 => self.reset_port(),
+            regs::CTRL => {
+                registers.set(reg, value & !(ctrl::RST | ctrl::PHY_RST));
+                if value & ctrl::PHY_RST != 0 {
+                    self.phy.reset();
+                }
+                self.follow_link();
+            }
+            // What is read there are states.
+            regs::STATUS | regs::EEMNGCTL | regs::FWSM => {}
+            regs::ICR => registers.modify(reg, value, 0),
+            regs::ICS => Interrupts::raise(registers, value),
+            regs::IMS => {
+                registers.modify(reg, 0, value);
+                Interrupts::raise_others(registers);
+            }
+            regs::IMC => registers.modify(regs::IMS, value, 0),
+            regs::EICR => registers.modify(reg, value, 0),
+            regs::EICS => registers.modify(regs::EICR, 0, value),
+            regs::EIMS => registers.modify(reg, 0, value),
+            regs::EIMC => registers.modify(regs::EIMS, value, 0),
+            regs::EECD => {
+                let granted = if value & NVM_REQUEST != 0 {
+                    NVM_GRANT
+                } else {
+                    0
+                };
+                let state = eecd::PRES | eecd::AUTO_RD | NVM_GRANT;
+                registers.set(reg, value & !state | eecd::PRES | eecd::AUTO_RD | granted);
+            }
+            regs::EERD => registers.set(reg, self.nvm.command(value)),
+            regs::MDIC => {
+                let (answer, changed) = self.phy.command(value, self.now);
+                registers.set(reg, answer);
+                if changed {
+                    self.follow_link();
+                }
+            }
+            regs::TIMINCA => self.clock.set_rate(registers, value, self.now),
+            regs::SYSTIMH => {
+                registers.set(reg, value);
+                self.clock.write(registers, self.now);
+            }
+            regs::TCTL => {
+                registers.set(reg, value);
+                self.transmit_all(host);
+            }
+            _ => registers.set(reg, value),
+        }
+    }
+
+    fn write_of_queue(
+        &mut self,
+        what: OfQueue,
+        queue: u16,
+        reg: Reg,
+        value: u32,
+        host: &mut dyn Host,
+    ) {
+        match what {
+            OfQueue::ReceiveTail => {
+                // A queue that is disabled ignores it.
+                if self.receives(queue) || value == 0 {
+                    self.registers.set(reg, value);
+                    self.buffers_posted(queue, host);
+                }
+            }
+            OfQueue::ReceiveControl => self.control_receive(queue, value),
+            OfQueue::TransmitTail => {
+                self.registers.set(reg, value);
+                self.transmit(queue, host);
+            }
+            OfQueue::TransmitControl => self.control_transmit(queue, value, host),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_queues_answer_at_the_offsets_of_the_82575_too() {
+        assert_eq!(canonical(0x2818), regs::rdt(0));
+        assert_eq!(canonical(0x2b28), regs::rxdctl(3));
+        assert_eq!(canonical(0x3910), regs::tdh(1));
+        assert_eq!(canonical(0x2840), Reg(0x2840));
+        assert_eq!(canonical(0x2c00), Reg(0x2c00));
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The Intel 82576, a port of it, by its datasheet. Where that is silent, Linux's C driver `igb` and QEMU's
+//! model are followed, which is said where it is done.
+//!
+//! [`Nic::read`] and [`Nic::write`] are its registers (`access`), [`Nic::receive`] is its end of the wire.
+//! `port` has what concerns the port as a whole, `receive` and `transmit` the way of frames.
+
+mod access;
+mod clock;
+mod interrupts;
+mod nvm;
+mod phy;
+mod port;
+mod receive;
+mod registers;
+mod ring;
+mod statistics;
+#[cfg(test)]
+mod tests;
+mod transmit;
+mod violation;
+
+use std::collections::VecDeque;
+
+use i82576::limits::{MAX_RX_QUEUES, MAX_TX_QUEUES};
+
+pub use self::violation::{Violation, What};
+use self::{clock::Clock, interrupts::Interrupts, nvm::Nvm, phy::Phy, registers::Registers};
+
+/// A port of an 82576.
+#[derive(Debug)]
+pub struct Nic {
+    registers: Registers,
+    nvm: Nvm,
+    phy: Phy,
+    clock: Clock,
+    interrupts: Interrupts,
+    rx: [receive::Queue; MAX_RX_QUEUES as usize],
+    tx: [transmit::Queue; MAX_TX_QUEUES as usize],
+    /// When queues that are being disabled have come to rest.
+    rx_rests: [Option<u64>; MAX_RX_QUEUES as usize],
+    tx_rests: [Option<u64>; MAX_TX_QUEUES as usize],
+    /// When what is filled is written back at the latest.
+    write_back: Option<u64>,
+    /// Until when the other side wants silence.
+    paused: Option<u64>,
+    /// The packet buffer: frames that wait for a descriptor.
+    waiting: VecDeque<Vec<u8>>,
+    now: u64,
+    violations: Vec<Violation>,
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The port as a whole: reset, link, time.
+
+use std::collections::VecDeque;
+
+use i82576::{
+    limits::{MAX_FRAME, MAX_RX_QUEUES, MAX_TX_QUEUES},
+    regs::{
+        self, CTRL, EECD, EEMNGCTL, RXPBS, TIPG, TXPBS, ctrl, eecd, eemngctl, icr, rah, rctl,
+        rxdctl, status, tipg, txdctl,
+    },
+};
+
+use super::{
+    Nic, Violation, clock::Clock, interrupts::Interrupts, nvm::Nvm, phy, phy::Phy,
+    registers::Registers,
+};
+use crate::Host;
+
+/// The EtherTypes of tags, outer and inner, after a reset.
+const TAGS: u32 = 0x8100_8100;
+/// The sizes of the packet buffers after a reset, in KiB.
+const RX_BUFFER: u32 = 64;
+const TX_BUFFER: u32 = 40;
+
+impl Nic {
+    /// A port with this Ethernet address, as it is when power comes.
+    #[must_use]
+    pub fn new(mac: [u8; 6]) -> Self {
+        let mut this = Self {
+            registers: Registers::default(),
+            nvm: Nvm::new(mac),
+            phy: Phy::new(),
+            clock: Clock::default(),
+            interrupts: Interrupts::default(),
+            rx: Default::default(),
+            tx: Default::default(),
+            rx_rests: [None; MAX_RX_QUEUES as usize],
+            tx_rests: [None; MAX_TX_QUEUES as usize],
+            write_back: None,
+            paused: None,
+            waiting: VecDeque::new(),
+            now: 0,
+            violations: Vec::new(),
+        };
+        this.reset_port();
+        this
+    }
+
+    /// Resets everything, as the bus does.
+    pub fn reset(&mut self) {
+        self.phy.reset();
+        self.reset_port();
+    }
+
+    /// Resets the port, all but the PHY (82576 datasheet, chapter "Software Reset").
+    pub(super) fn reset_port(&mut self) {
+        self.registers = Registers::default();
+        self.clock = Clock::default();
+        self.interrupts = Interrupts::default();
+        self.rx = Default::default();
+        self.tx = Default::default();
+        self.rx_rests = [None; MAX_RX_QUEUES as usize];
+        self.tx_rests = [None; MAX_TX_QUEUES as usize];
+        self.write_back = None;
+        self.paused = None;
+        self.waiting.clear();
+        let (low, high) = rah::encode(self.nvm.mac());
+        for (reg, value) in [
+            (CTRL, ctrl::FD),
+            (EECD, eecd::PRES | eecd::AUTO_RD),
+            (EEMNGCTL, eemngctl::CFG_DONE0 | eemngctl::CFG_DONE1),
+            (regs::VET, TAGS),
+            (regs::RLPML, MAX_FRAME),
+            (RXPBS, RX_BUFFER),
+            (TXPBS, TX_BUFFER),
+            (TIPG, tipg::DEFAULT),
+            (regs::ral(0), low),
+            (regs::rah(0), high),
+        ] {
+            self.registers.set(reg, value);
+        }
+    }
+
+    /// Tells the time, in nanoseconds since any moment. It must not go backwards.
+    pub fn set_time(&mut self, now: u64) {
+        self.now = self.now.max(now);
+    }
+
+    /// Does what is due at the time that was told. Returns when it is to be called again at the latest.
+    pub fn elapse(&mut self, host: &mut dyn Host) -> Option<u64> {
+        self.settle(host);
+        let rests = self.rx_rests.iter().chain(&self.tx_rests);
+        let times = rests.copied().flatten();
+        let times = times.chain(self.phy.deadline()).chain(self.write_back);
+        let times = times.chain(self.paused);
+        let times = times.chain(self.interrupts.deadline(&self.registers));
+        times.min()
+    }
+
+    /// Does what is due, before anything else changes.
+    pub(super) fn settle(&mut self, host: &mut dyn Host) {
+        if self.phy.elapse(self.now) {
+            self.follow_link();
+        }
+        if self.write_back.is_some_and(|time| time <= self.now) {
+            self.write_back_all(host);
+        }
+        for queue in 0..MAX_RX_QUEUES {
+            let rests = &mut self.rx_rests[usize::from(queue)];
+            if rests.take_if(|time| *time <= self.now).is_some() {
+                self.write_back(queue, host);
+                let control = regs::rxdctl(queue);
+                self.registers.modify(control, rxdctl::ENABLE, 0);
+            }
+        }
+        for queue in 0..MAX_TX_QUEUES {
+            let rests = &mut self.tx_rests[usize::from(queue)];
+            if rests.take_if(|time| *time <= self.now).is_some() {
+                let control = regs::txdctl(queue);
+                self.registers.modify(control, txdctl::ENABLE, 0);
+            }
+        }
+        if self.paused.take_if(|time| *time <= self.now).is_some() {
+            self.transmit_all(host);
+        }
+        self.interrupts.send(&mut self.registers, self.now, host);
+    }
+
+    /// Plugs the cable in, or out.
+    pub fn plug(&mut self, cable: bool, host: &mut dyn Host) {
+        if self.phy.plug(cable, self.now) {
+            self.follow_link();
+        }
+        self.settle(host);
+    }
+
+    /// What the driver did that it must not do, since this was last asked.
+    pub fn violations(&mut self) -> Vec<Violation> {
+        std::mem::take(&mut self.violations)
+    }
+
+    /// Whether frames can pass.
+    pub(super) fn link_is_up(&self) -> bool {
+        self.phy.link().is_some() && self.registers.has(CTRL, ctrl::SLU)
+    }
+
+    /// Whether what is sent comes back.
+    pub(super) fn loops_back(&self) -> bool {
+        self.registers.get(regs::RCTL) & rctl::LBM_MASK == rctl::LBM_MAC
+    }
+
+    /// Whether the device may access memory.
+    pub(super) fn is_master(&self) -> bool {
+        !self.registers.has(CTRL, ctrl::GIO_MASTER_DISABLE)
+    }
+
+    /// Tells the driver that the link has changed.
+    pub(super) fn follow_link(&mut self) {
+        Interrupts::raise(&mut self.registers, icr::LSC);
+    }
+
+    pub(super) fn status(&self) -> u32 {
+        let mut value = status::PF_RST_DONE;
+        if self.is_master() {
+            value |= status::GIO_MASTER_ENABLE;
+        }
+        if self.paused.is_some() {
+            value |= status::TXOFF;
+        }
+        if self.link_is_up() {
+            value |= status::LU | status::FD;
+        }
+        let forced = self.registers.has(CTRL, ctrl::FRCSPD);
+        value
+            | match (forced, self.phy.link()) {
+                (true, _) => (self.registers.get(CTRL) & ctrl::SPEED_MASK) >> 8 << 6,
+                (false, Some(phy::Speed::M1000)) => status::SPEED_1000,
+                (false, Some(phy::Speed::M100)) => status::SPEED_100,
+                (false, _) => 0,
+            }
+    }
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The way of a frame from the wire to memory.
+
+mod admit;
+mod packet;
+mod queue;
+mod split;
+mod steer;
+#[cfg(test)]
+mod tests;
+mod write_back;
+
+use i82576::{
+    limits::MAX_RX_QUEUES,
+    regs::{self, MPC, RCTL, XOFFRXC, XONRXC, ivar_rx, rctl, rxdctl, srrctl},
+};
+
+pub(super) use self::queue::Queue;
+use self::{
+    admit::{admits, pause},
+    packet::Packet,
+    steer::steer,
+    write_back::{Received, write_back},
+};
+use super::{Nic, Violation, What, interrupts::Interrupts, statistics};
+use crate::Host;
+
+/// How long a queue takes to come to rest, in nanoseconds.
+const REST: u64 = 20_000;
+/// How long what is filled waits for more to be written back with, in nanoseconds.
+const GATHER: u64 = 50_000;
+
+impl Nic {
+    /// Receives a frame from the wire, without its frame check sequence.
+    pub fn receive(&mut self, frame: &[u8], host: &mut dyn Host) {
+        self.settle(host);
+        if self.link_is_up() && !self.loops_back() {
+            self.receive_frame(frame, host);
+        }
+        self.interrupts.send(&mut self.registers, self.now, host);
+    }
+
+    /// Enables a queue, or disables it: it says so once it has come to rest.
+    pub(super) fn control_receive(&mut self, queue: u16, value: u32) {
+        let (reg, at) = (regs::rxdctl(queue), usize::from(queue));
+        let was_enabled = self.registers.has(reg, rxdctl::ENABLE);
+        self.registers.set(reg, value & !rxdctl::SWFLSH);
+        match (was_enabled, value & rxdctl::ENABLE != 0) {
+            (false, true) => self.rx[at].start(queue, &self.registers),
+            (true, false) => {
+                self.registers.modify(reg, 0, rxdctl::ENABLE);
+                self.rx_rests[at] = Some(self.now + REST);
+            }
+            (true, true) => self.rx_rests[at] = None,
+            (false, false) => {}
+        }
+        if value & rxdctl::SWFLSH != 0 {
+            self.write_back = Some(self.now);
+        }
+    }
+
+    /// Whether a queue takes packets.
+    pub(super) fn receives(&self, queue: u16) -> bool {
+        self.registers.has(regs::rxdctl(queue), rxdctl::ENABLE)
+            && self.rx_rests[usize::from(queue)].is_none()
+    }
+
+    /// The driver has posted buffers: what waits for them comes first.
+    pub(super) fn buffers_posted(&mut self, queue: u16, host: &mut dyn Host) {
+        if self.is_master() && self.receives(queue) {
+            let fetched = self.rx[usize::from(queue)].prefetch(queue, &self.registers, host);
+            self.note(queue, fetched);
+        }
+        while let Some(frame) = self.waiting.pop_front() {
+            if !self.place(&frame, host) {
+                self.waiting.push_front(frame);
+                break;
+            }
+        }
+    }
+
+    /// Receives a frame, or keeps it in the packet buffer until there is a descriptor.
+    pub(super) fn receive_frame(&mut self, frame: &[u8], host: &mut dyn Host) {
+        if !self.registers.has(RCTL, rctl::EN) || !self.is_master() {
+            return;
+        }
+        if self.waiting.is_empty() && self.place(frame, host) {
+            return;
+        }
+        let size = (self.registers.get(regs::RXPBS) & 0x7f) as usize * 1024;
+        let used: usize = self.waiting.iter().map(Vec::len).sum();
+        if used + frame.len() <= size {
+            self.waiting.push_back(frame.to_vec());
+        } else {
+            statistics::count(&mut self.registers, MPC, 1);
+        }
+    }
+
+    /// Puts a frame where it belongs, or drops it. False if it must wait for a descriptor.
+    fn place(&mut self, frame: &[u8], host: &mut dyn Host) -> bool {
+        let packet = Packet::parse(frame, &self.registers);
+        if let Some(time) = pause(&packet, frame, &self.registers) {
+            self.pause(time);
+        }
+        if let Err(refusal) = admits(&packet, frame, &self.registers) {
+            for counter in refusal.counters() {
+                statistics::count(&mut self.registers, *counter, 1);
+            }
+            return true;
+        }
+        let destination = steer(&packet, &self.registers);
+        let queue = u16::from(destination.queue) % MAX_RX_QUEUES;
+        if !self.receives(queue) {
+            return true;
+        }
+        let (bytes, vlan) = packet.strip(frame, &self.registers);
+        let header = split::header_len(&packet, queue, &self.registers);
+        let control = self.registers.get(regs::srrctl(queue));
+        let received = Received {
+            packet: &packet,
+            bytes: &bytes,
+            destination: &destination,
+            layout: split::layout(header, bytes.len(), control),
+            vlan,
+            timestamp: destination.timestamp
+                && self.clock.stamp_received(&mut self.registers, self.now),
+        };
+        let (registers, rx) = (&self.registers, &mut self.rx[usize::from(queue)]);
+        let describe = |piece| write_back(&received, piece, registers);
+        let filled = rx.fill(
+            (&bytes, received.layout.header),
+            queue,
+            registers,
+            host,
+            describe,
+        );
+        match filled {
+            Ok(true) => {
+                statistics::received(&mut self.registers, frame);
+                self.filled(queue, host);
+                true
+            }
+            Ok(false) => self.drops(queue),
+            Err(what) => {
+                self.note(queue, Err(what));
+                true
+            }
+        }
+    }
+
+    /// The other side wants silence, for so many times 512 bits.
+    fn pause(&mut self, time: u16) {
+        let counter = if time == 0 { XONRXC } else { XOFFRXC };
+        statistics::count(&mut self.registers, counter, 1);
+        // At 1000 Mb/s, a bit takes a nanosecond.
+        self.paused = Some(self.now + u64::from(time) * 512);
+    }
+
+    /// Writes back what is filled, of all queues.
+    pub(super) fn write_back_all(&mut self, host: &mut dyn Host) {
+        self.write_back = None;
+        for queue in 0..MAX_RX_QUEUES {
+            self.write_back(queue, host);
+        }
+    }
+
+    /// Writes back what is filled, and interrupts.
+    pub(super) fn write_back(&mut self, queue: u16, host: &mut dyn Host) {
+        let at = usize::from(queue);
+        if self.rx[at].has_done() {
+            let written = self.rx[at].write_back(queue, &mut self.registers, host);
+            self.note(queue, written);
+            Interrupts::raise_queue(&mut self.registers, ivar_rx(queue));
+        }
+    }
+
+    /// Has what was filled be written back, now or with more.
+    fn filled(&mut self, queue: u16, host: &mut dyn Host) {
+        let at = usize::from(queue);
+        if self.rx[at].is_due(queue, &self.registers) {
+            self.write_back(queue, host);
+        } else {
+            self.write_back.get_or_insert(self.now + GATHER);
+        }
+        if self.receives(queue) {
+            let fetched = self.rx[at].prefetch(queue, &self.registers, host);
+            self.note(queue, fetched);
+        }
+    }
+
+    /// A packet found no descriptor: says whether it is dropped, and counts it.
+    fn drops(&mut self, queue: u16) -> bool {
+        let drops = self.registers.has(regs::srrctl(queue), srrctl::DROP_EN);
+        if drops {
+            statistics::count(&mut self.registers, regs::rqdpc(queue), 1);
+        }
+        drops
+    }
+
+    fn note(&mut self, queue: u16, done: Result<(), What>) {
+        if let Err(what) = done {
+            self.violations.push(Violation {
+                what,
+                transmit: false,
+                queue,
+            });
+        }
+    }
+}

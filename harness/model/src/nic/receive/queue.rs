@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A receive queue: descriptors are prefetched, filled, and written back (82576 datasheet, chapters
+//! "Receive Descriptor Fetching" and "Receive Descriptor Write-Back").
+
+use std::collections::VecDeque;
+
+use i82576::{
+    limits::{HEADER_BUFFER_UNIT, PAYLOAD_BUFFER_UNIT},
+    regs::{rdbah, rdbal, rdh, rdlen, rdt, rxdctl, srrctl},
+};
+
+use crate::nic::{registers::Registers, ring::Ring, violation::What};
+use crate::{Fault, Host};
+
+/// Descriptors that the device can hold for a queue.
+const ON_CHIP: u32 = 64;
+/// The payload buffer's size where SRRCTL doesn't say one, in bytes.
+const DEFAULT_BUFFER: usize = 2048;
+
+/// RXDCTL: the thresholds.
+const PREFETCH: u32 = 0x1f;
+const HOST_SHIFT: u32 = 8;
+const WRITE_BACK_SHIFT: u32 = 16;
+/// SRRCTL: the sizes of both buffers.
+const BSIZEPACKET: u32 = 0x7f;
+const BSIZEHEADER_SHIFT: u32 = 8;
+const BSIZEHEADER: u32 = 0x3f;
+
+/// How a packet lies in its buffers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    /// Bytes in the payload buffer.
+    pub(crate) len: u16,
+    /// The packet ends with it.
+    pub(crate) last: bool,
+}
+
+/// A receive queue.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    /// Descriptors on chip, with where they are in the ring.
+    fetched: VecDeque<(u32, [u64; 2])>,
+    /// The next to be fetched.
+    next: u32,
+    /// Filled, and not written back.
+    done: Vec<(u32, [u64; 2])>,
+}
+
+impl Queue {
+    /// Begins at the head, as when the queue is enabled.
+    pub(crate) fn start(&mut self, number: u16, registers: &Registers) {
+        *self = Self {
+            next: registers.get(rdh(number)),
+            ..Self::default()
+        };
+    }
+
+    /// Prefetches when the thresholds say so: few are left on chip, and enough are ready in memory.
+    pub(crate) fn prefetch(
+        &mut self,
+        number: u16,
+        registers: &Registers,
+        host: &mut dyn Host,
+    ) -> Result<(), What> {
+        let control = registers.get(rxdctl(number));
+        let on_chip = self.fetched.len() as u32;
+        let ready = ring(number, registers).available(self.next, registers.get(rdt(number)));
+        let enough = (control >> HOST_SHIFT & PREFETCH).max(1);
+        if on_chip < control & PREFETCH && ready >= enough {
+            self.fetch(ON_CHIP, number, registers, host)?;
+        }
+        Ok(())
+    }
+
+    /// Fetches until so many are on chip, or none is left.
+    fn fetch(
+        &mut self,
+        wanted: u32,
+        number: u16,
+        registers: &Registers,
+        host: &mut dyn Host,
+    ) -> Result<(), What> {
+        let ring = ring(number, registers);
+        let ready = ring.available(self.next, registers.get(rdt(number)));
+        for _ in (self.fetched.len() as u32..wanted).take(ready as usize) {
+            let raw = ring.read(self.next, host);
+            let raw = raw.map_err(|Fault| What::Unreachable)?;
+            self.fetched.push_back((self.next, raw));
+            self.next = ring.next(self.next);
+        }
+        Ok(())
+    }
+
+    /// Puts a packet into buffers: `header` bytes into the header buffer, the rest into payload
+    /// buffers; `describe` makes what is written back for each. Says whether there were enough.
+    pub(crate) fn fill(
+        &mut self,
+        packet: (&[u8], usize),
+        number: u16,
+        registers: &Registers,
+        host: &mut dyn Host,
+        describe: impl Fn(Piece) -> [u64; 2],
+    ) -> Result<bool, What> {
+        let (bytes, header) = packet;
+        let (headers, payload) = bytes.split_at(header.min(bytes.len()));
+        let size = payload_buffer(registers.get(srrctl(number)));
+        let count = payload.len().div_ceil(size).max(1);
+        self.fetch(count.min(u32::MAX as usize) as u32, number, registers, host)?;
+        if self.fetched.len() < count {
+            return Ok(false);
+        }
+        for nth in 0..count {
+            let Some((index, [buffer, header_buffer])) = self.fetched.pop_front() else {
+                return Ok(false);
+            };
+            let piece = payload.chunks(size).nth(nth).unwrap_or_default();
+            let mut written = Ok(());
+            if nth == 0 && !headers.is_empty() {
+                written = host.write(header_buffer & !1, headers);
+            }
+            if !piece.is_empty() {
+                written = written.and(host.write(buffer, piece));
+            }
+            written.map_err(|Fault| What::Unreachable)?;
+            let described = describe(Piece {
+                // A payload buffer has at most 127 KiB, a frame less than 16.
+                len: u16::try_from(piece.len()).unwrap_or(u16::MAX),
+                last: nth + 1 == count,
+            });
+            self.done.push((index, described));
+        }
+        Ok(true)
+    }
+
+    /// Whether enough are filled to be written back.
+    pub(crate) fn is_due(&self, number: u16, registers: &Registers) -> bool {
+        let threshold = registers.get(rxdctl(number)) >> WRITE_BACK_SHIFT & PREFETCH;
+        self.done.len() >= (threshold as usize).max(1)
+    }
+
+    /// Whether any is filled and not written back.
+    pub(crate) fn has_done(&self) -> bool {
+        !self.done.is_empty()
+    }
+
+    /// Writes back what is filled.
+    pub(crate) fn write_back(
+        &mut self,
+        number: u16,
+        registers: &mut Registers,
+        host: &mut dyn Host,
+    ) -> Result<(), What> {
+        let ring = ring(number, registers);
+        for (index, raw) in self.done.drain(..) {
+            ring.write(index, raw, host)
+                .map_err(|Fault| What::Unreachable)?;
+            registers.set(rdh(number), ring.next(index));
+        }
+        Ok(())
+    }
+}
+
+fn ring(number: u16, registers: &Registers) -> Ring {
+    Ring::new(registers, rdbal(number), rdbah(number), rdlen(number))
+}
+
+/// The payload buffer's size in bytes, by SRRCTL.
+fn payload_buffer(srrctl: u32) -> usize {
+    match srrctl & BSIZEPACKET {
+        0 => DEFAULT_BUFFER,
+        kib => (kib * PAYLOAD_BUFFER_UNIT) as usize,
+    }
+}
+
+/// The header buffer's size in bytes, by SRRCTL.
+pub(crate) fn header_buffer(srrctl: u32) -> usize {
+    ((srrctl >> BSIZEHEADER_SHIFT & BSIZEHEADER) * HEADER_BUFFER_UNIT) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nic::tests::Recorder;
+    use i82576::regs::{srrctl::DescType, thresholds};
+
+    const BASE: u64 = 0x1000;
+
+    /// A queue with so many buffers: descriptor `n` has payload at `0x10000 + n * 0x1000` and headers at
+    /// `0x8000 + n * 0x100`.
+    fn posted(count: u32) -> (Queue, Registers, Recorder) {
+        let mut registers = Registers::default();
+        let mut host = Recorder::with_memory(0x80000);
+        registers.set(rdbal(1), BASE as u32);
+        registers.set(rdlen(1), 64 * 16);
+        registers.set(srrctl(1), srrctl::encode(1, 2, DescType::HeaderSplit, true));
+        registers.set(rxdctl(1), thresholds(8, 4, 1));
+        let ring = ring(1, &registers);
+        for n in 0..count {
+            let raw = [
+                0x10000 + u64::from(n) * 0x1000,
+                0x8000 + u64::from(n) * 0x100,
+            ];
+            ring.write(n, raw, &mut host).unwrap();
+        }
+        let mut queue = Queue::default();
+        queue.start(1, &registers);
+        registers.set(rdt(1), count);
+        (queue, registers, host)
+    }
+
+    fn describe(piece: Piece) -> [u64; 2] {
+        [u64::from(piece.last), u64::from(piece.len)]
+    }
+
+    #[test]
+    fn headers_and_payload_go_to_their_buffers_and_payload_goes_on_in_the_next() {
+        let (mut queue, mut registers, mut host) = posted(4);
+        let packet: Vec<u8> = (0..2500u32).map(|n| n as u8).collect();
+        let filled = queue.fill((&packet, 54), 1, &registers, &mut host, describe);
+        assert_eq!(filled, Ok(true));
+        assert!(queue.is_due(1, &registers));
+        queue.write_back(1, &mut registers, &mut host).unwrap();
+        assert_eq!(host.memory[0x8000..0x8036], packet[..54]);
+        for (n, piece) in packet[54..].chunks(1024).enumerate() {
+            let at = 0x10000 + n * 0x1000;
+            assert_eq!(host.memory[at..at + piece.len()], *piece);
+        }
+        let ring = ring(1, &registers);
+        let raws = [0, 1, 2].map(|n| ring.read(n, &mut host).unwrap());
+        assert_eq!(raws, [[0, 1024], [0, 1024], [1, 398]]);
+        assert_eq!(registers.get(rdh(1)), 3);
+    }
+
+    #[test]
+    fn a_packet_without_enough_buffers_takes_none() {
+        let (mut queue, registers, mut host) = posted(2);
+        let filled = queue.fill((&[0; 3000], 0), 1, &registers, &mut host, describe);
+        assert_eq!((filled, queue.has_done()), (Ok(false), false));
+        let filled = queue.fill((&[0; 2000], 0), 1, &registers, &mut host, describe);
+        assert_eq!(filled, Ok(true));
+    }
+
+    #[test]
+    fn what_is_prefetched_is_not_read_again() {
+        let (mut queue, registers, mut host) = posted(8);
+        queue.prefetch(1, &registers, &mut host).unwrap();
+        // The driver writes to descriptors that it has given away.
+        ring(1, &registers).write(0, [0; 2], &mut host).unwrap();
+        queue
+            .fill((&[7; 60], 0), 1, &registers, &mut host, describe)
+            .unwrap();
+        assert_eq!(host.memory[0x10000..0x1003c], [7; 60]);
+    }
+
+    #[test]
+    fn few_descriptors_are_not_prefetched() {
+        let (mut queue, registers, mut host) = posted(3);
+        queue.prefetch(1, &registers, &mut host).unwrap();
+        assert!(queue.fetched.is_empty(), "the host threshold is 4");
+    }
+}

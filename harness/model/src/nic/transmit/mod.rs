@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The way of a frame from memory to the wire.
+
+mod checksum;
+mod offload;
+mod queue;
+mod segment;
+#[cfg(test)]
+mod tests;
+
+use i82576::{
+    limits::MAX_TX_QUEUES,
+    regs::{self, TCTL, ivar_tx, tctl, txdctl},
+};
+
+use self::queue::Packet;
+pub(super) use self::queue::Queue;
+use super::{Nic, Violation, What, interrupts::Interrupts, statistics};
+use crate::Host;
+
+/// How long a queue takes to come to rest, in nanoseconds.
+const REST: u64 = 20_000;
+
+impl Nic {
+    /// Enables a queue, or disables it: it says so once it has come to rest.
+    pub(super) fn control_transmit(&mut self, queue: u16, value: u32, host: &mut dyn Host) {
+        let (reg, at) = (regs::txdctl(queue), usize::from(queue));
+        let was_enabled = self.registers.has(reg, txdctl::ENABLE);
+        self.registers.set(reg, value & !txdctl::SWFLSH);
+        match (was_enabled, value & txdctl::ENABLE != 0) {
+            (false, true) => self.tx[at].reset(),
+            (true, false) => {
+                self.registers.modify(reg, 0, txdctl::ENABLE);
+                self.tx_rests[at] = Some(self.now + REST);
+            }
+            (true, true) => self.tx_rests[at] = None,
+            (false, false) => {}
+        }
+        self.transmit(queue, host);
+    }
+
+    /// Sends what is on the rings of all queues.
+    pub(super) fn transmit_all(&mut self, host: &mut dyn Host) {
+        for queue in 0..MAX_TX_QUEUES {
+            self.transmit(queue, host);
+        }
+    }
+
+    /// Sends what is on a queue's ring.
+    pub(super) fn transmit(&mut self, queue: u16, host: &mut dyn Host) {
+        let at = usize::from(queue);
+        let can = self.registers.has(TCTL, tctl::EN)
+            && self.registers.has(regs::txdctl(queue), txdctl::ENABLE)
+            && self.tx_rests[at].is_none()
+            && self.paused.is_none()
+            && self.is_master()
+            && (self.link_is_up() || self.loops_back());
+        if !can {
+            return;
+        }
+        loop {
+            let packet = match self.tx[at].next(queue, &mut self.registers, host) {
+                Ok(Some(packet)) => packet,
+                Ok(None) => break,
+                Err(what) => return self.violated(queue, what),
+            };
+            if packet.first.timestamp {
+                self.clock.stamp_sent(&mut self.registers, self.now);
+            }
+            if let Err(what) = self.send(packet, host) {
+                self.violated(queue, what);
+            }
+            match self.tx[at].report(queue, &self.registers, host) {
+                Ok(true) => Interrupts::raise_queue(&mut self.registers, ivar_tx(queue)),
+                Ok(false) => {}
+                Err(what) => return self.violated(queue, what),
+            }
+        }
+    }
+
+    fn send(&mut self, packet: Packet, host: &mut dyn Host) -> Result<(), What> {
+        let Packet {
+            bytes,
+            first,
+            context,
+        } = packet;
+        let frames = offload::frames(&bytes, &first, context.as_ref(), &self.registers)?;
+        for frame in frames {
+            statistics::sent(&mut self.registers, &frame);
+            if self.loops_back() {
+                self.receive_frame(&frame, host);
+            } else {
+                host.send(&frame);
+            }
+        }
+        Ok(())
+    }
+
+    fn violated(&mut self, queue: u16, what: What) {
+        self.violations.push(Violation {
+            what,
+            transmit: true,
+            queue,
+        });
+    }
+}

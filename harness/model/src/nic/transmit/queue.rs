@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A transmit queue: descriptors are read up to the tail, gathered into packets and reported (82576
+//! datasheet, chapter "Transmit Functionality").
+
+use i82576::{
+    limits::{MAX_PAYLEN, MAX_TSO_HEADER},
+    regs::{tdbah, tdbal, tdh, tdlen, tdt, tdwbah, tdwbal},
+    tx::{self, Context, Data},
+};
+
+use crate::nic::{registers::Registers, ring::Ring, violation::What};
+use crate::{Fault, Host};
+
+/// The most bytes of a packet in memory.
+const LONGEST: usize = MAX_PAYLEN as usize + MAX_TSO_HEADER as usize;
+/// TDWBAL: head write-back is on.
+const HEAD_WRITE_BACK: u32 = 1;
+
+/// A packet that is whole.
+#[derive(Debug)]
+pub(crate) struct Packet {
+    /// All its bytes.
+    pub(crate) bytes: Vec<u8>,
+    /// Its first descriptor, whose offloads count.
+    pub(crate) first: Data,
+    /// The context that it names.
+    pub(crate) context: Option<Context>,
+}
+
+/// A transmit queue.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    contexts: [Option<Context>; 2],
+    /// The packet whose descriptors are being read.
+    packet: Option<(Data, Vec<u8>)>,
+    /// Descriptors of it that ask for a report.
+    reports: Vec<u32>,
+}
+
+impl Queue {
+    /// Forgets contexts and what is half read, as when the queue is enabled.
+    pub(crate) fn reset(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Reads descriptors up to the end of a packet. None if there is no whole packet, or nothing can
+    /// be read: then the head stays where it is.
+    ///
+    /// # Errors
+    ///
+    /// A descriptor that no driver may write.
+    pub(crate) fn next(
+        &mut self,
+        number: u16,
+        registers: &mut Registers,
+        host: &mut dyn Host,
+    ) -> Result<Option<Packet>, What> {
+        let ring = Ring::new(registers, tdbal(number), tdbah(number), tdlen(number));
+        let mut head = registers.get(tdh(number));
+        for _ in 0..ring.available(head, registers.get(tdt(number))) {
+            let raw = ring.read(head, host).map_err(|Fault| What::Unreachable)?;
+            let index = head;
+            head = ring.next(head);
+            registers.set(tdh(number), head);
+            if let Some(context) = Context::decode(raw) {
+                // The device has two of them a queue.
+                self.contexts[usize::from(context.queue_index & 1)] = Some(context);
+                continue;
+            }
+            let data = Data::decode(raw).ok_or(What::Descriptor)?;
+            if data.report_status {
+                self.reports.push(index);
+            }
+            if let Some(packet) = self.gather(data, host)? {
+                return Ok(Some(packet));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads the bytes of a descriptor. Returns the packet if that was its last.
+    fn gather(&mut self, data: Data, host: &mut dyn Host) -> Result<Option<Packet>, What> {
+        let (first, bytes) = self.packet.get_or_insert_with(|| (data, Vec::new()));
+        let (start, len) = (bytes.len(), usize::from(data.len));
+        if start + len > LONGEST {
+            self.packet = None;
+            return Err(What::TooLong);
+        }
+        bytes.resize(start + len, 0);
+        let read = host.read(data.address, &mut bytes[start..]);
+        if read.is_err() {
+            self.packet = None;
+            return Err(What::Unreachable);
+        }
+        if !data.end_of_packet {
+            return Ok(None);
+        }
+        let context = self.contexts[usize::from(first.queue_index & 1)];
+        let whole = self.packet.take();
+        Ok(whole.map(|(first, bytes)| Packet {
+            bytes,
+            first,
+            context,
+        }))
+    }
+
+    /// Reports the descriptors that ask for it, once their packet was sent. Says whether there was one.
+    pub(crate) fn report(
+        &mut self,
+        number: u16,
+        registers: &Registers,
+        host: &mut dyn Host,
+    ) -> Result<bool, What> {
+        let ring = Ring::new(registers, tdbal(number), tdbah(number), tdlen(number));
+        let any = !self.reports.is_empty();
+        if registers.has(tdwbal(number), HEAD_WRITE_BACK) {
+            self.reports.clear();
+            let low = registers.get(tdwbal(number)) & !3;
+            let address = u64::from(registers.get(tdwbah(number))) << 32 | u64::from(low);
+            let head = registers.get(tdh(number));
+            let written = host.write(address, &head.to_le_bytes());
+            return written.map(|()| any).map_err(|Fault| What::Unreachable);
+        }
+        for index in self.reports.drain(..) {
+            ring.write_high(index, tx::write_back(), host)
+                .map_err(|Fault| What::Unreachable)?;
+        }
+        Ok(any)
+    }
+}
