@@ -16,7 +16,7 @@ use crate::kselftest::image;
 use crate::project::Project;
 use crate::qemu;
 use crate::ui::Step;
-use crate::{initramfs, module, packages, parallel, plugin};
+use crate::{devices, initramfs, module, packages, parallel, plugin};
 
 /// The target that the agent is built for. It is named, even though it is the
 /// host's, so that build scripts and proc-macros aren't linked statically too.
@@ -104,6 +104,9 @@ pub(crate) fn prepare_nic(project: &Project, nic: &Nic, out: &Path) -> Result<Pa
         .with_context(|| format!("{} can't be tested on {}", nic.name, kernel.release))?;
     images.initramfs = out.join("initramfs.cpio");
     initramfs::write(&images.initramfs, &agent(project)?, &modules)?;
+    if nic.device.as_deref() == Some(vm::OUR_NIC) {
+        images.devices = Some(devices::build(project)?);
+    }
     let manifest = out.join("guest.json");
     write_manifest(&manifest, &images)?;
     Ok(manifest)
@@ -234,6 +237,7 @@ fn images(
         config: Some(kernel.build.join(".config")),
         qemu,
         counter: None,
+        devices: None,
         symbols,
         disk: None,
         snapshots: Some(snapshots),

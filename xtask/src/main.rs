@@ -13,6 +13,7 @@ mod clean;
 mod cmd;
 mod compile_fail;
 mod demo;
+mod devices;
 mod distribution;
 mod doctor;
 mod document;

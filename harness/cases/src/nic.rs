@@ -34,6 +34,8 @@ pub enum Ability {
     Dma,
     /// Nothing but what went wrong is counted as an error, or as dropped.
     ErrorCounters,
+    /// Where timestamps are wanted of all event messages, all get them, and not one kind only.
+    EventTimestamps,
     /// `ethtool -G tcp-data-split`
     HeaderSplit,
     /// What the stack has queued on the interface is sent, whatever is reconfigured meanwhile.
@@ -66,7 +68,9 @@ pub enum Ability {
     Timestamps,
     /// Frames pass: all cases need it but for the first, which a driver that only probes passes.
     Traffic,
-    /// Whether UDP is segmented is found out by sending.
+    /// UDP is segmented into datagrams.
+    UdpSegmentation,
+    /// Whether UDP is segmented is found out by sending; it is not.
     UdpSegmentationProbe,
     /// It can be unplugged.
     Unplug,

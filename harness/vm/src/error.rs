@@ -237,6 +237,22 @@ pub enum Error {
         /// The console's log.
         console: PathBuf,
     },
+    /// The process with our NICs has ended.
+    #[error("the process with the models of NICs has ended: {output}; log: {}", log.display())]
+    DevicesEnded {
+        /// What it printed.
+        output: String,
+        /// Its log.
+        log: PathBuf,
+    },
+    /// A driver did to our NICs what it must not do.
+    #[error("the driver did to the NICs what it must not do:\n{}\nlog: {}", violations.join("\n"), log.display())]
+    Violated {
+        /// What it did, a line each.
+        violations: Vec<String>,
+        /// The devices' log.
+        log: PathBuf,
+    },
     /// The kernel's log lacks a complaint that was expected.
     #[error("the guest's kernel never logged {parts:?}; log: {}", console.display())]
     LogLineMissing {

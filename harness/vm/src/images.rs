@@ -43,6 +43,9 @@ pub struct Images {
     /// The counter, a plugin for this QEMU; only measurements need it.
     #[serde(default)]
     pub counter: Option<PathBuf>,
+    /// The program with our models of NICs, where one was built.
+    #[serde(default)]
+    pub devices: Option<PathBuf>,
     /// The kernel's `System.map`, beside `vmlinux`; only measurements and debuggers need it.
     #[serde(default)]
     pub symbols: Option<PathBuf>,
@@ -147,6 +150,7 @@ impl Images {
                 version: String::new(),
             },
             counter: None,
+            devices: None,
             symbols: None,
             disk: None,
             snapshots: None,
@@ -194,6 +198,7 @@ mod tests {
                 version: String::new(),
             },
             counter: None,
+            devices: None,
             symbols: None,
             disk: None,
             snapshots: None,

@@ -25,6 +25,7 @@
 mod cables;
 mod channel;
 pub mod counter;
+mod device;
 mod dmabuf;
 mod error;
 mod guest;
@@ -46,6 +47,7 @@ mod tsc;
 mod wire;
 
 pub use cables::Cables;
+pub use device::OUR_NIC;
 pub use dmabuf::DmaBufView;
 pub use error::{Error, Logs, Result};
 pub use guest::{Guest, Verdict};

@@ -173,7 +173,8 @@ impl Machine {
         self
     }
 
-    /// QEMU's device for the NICs, with properties if there are any: `e1000e`, `igb,rombar=0`.
+    /// QEMU's device for the NICs, with properties if there are any: `e1000e`, `igb,rombar=0`; or
+    /// [`OUR_NIC`](crate::OUR_NIC), our model of the 82576.
     #[must_use]
     pub fn nic(mut self, device: &str) -> Self {
         self.nic = device.to_owned();

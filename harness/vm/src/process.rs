@@ -9,7 +9,7 @@ use std::{
         fd::{AsRawFd, OwnedFd},
         unix::process::CommandExt,
     },
-    process::{Command, ExitStatus, Stdio},
+    process::{Command, ExitStatus},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
     thread,
     time::Duration,
@@ -45,7 +45,6 @@ impl Process {
     ) -> io::Result<Self> {
         // A terminal's signals are its user's program's: Ctrl-C must not end the machine.
         command.process_group(0);
-        command.stdin(Stdio::null());
         command.stdout(output.try_clone()?);
         command.stderr(output);
         let exit = Arc::new(Exit::default());

@@ -6,6 +6,7 @@ use std::{ffi::OsString, os::fd::RawFd, path::Path};
 
 use crate::{
     Cables, End, Export, Images, Machine, Wire,
+    device::Devices,
     run_dir::RunDir,
     topology::{ACCELERATOR, Ports},
     tsc,
@@ -62,6 +63,7 @@ pub(crate) fn arguments(
     run: &RunDir,
     hypervisors: &[&str],
     fds: &Inherited,
+    devices: Option<&Devices>,
     resumed: bool,
 ) -> Vec<OsString> {
     let mut arguments = Arguments::default();
@@ -140,7 +142,10 @@ pub(crate) fn arguments(
     }
     let mut ports = Ports::new(machine.topology, &mut arguments);
     for wire in machine.wires() {
-        add_wire(&mut arguments, &mut ports, wire, run, machine, fds);
+        match devices {
+            Some(devices) => add_own_wire(&mut arguments, &mut ports, wire, machine, devices),
+            None => add_wire(&mut arguments, &mut ports, wire, run, machine, fds),
+        }
     }
     if let Some((mib, fd)) = machine.accelerator_mib.zip(fds.accelerator) {
         arguments.add("-object", memory("accelerator-memory", mib, fd));
@@ -233,6 +238,20 @@ fn add_wire(
             machine.snap_length
         ),
     );
+}
+
+/// Two NICs of ours, each behind a port of its own. The wire, and a capture of it, are in their process.
+fn add_own_wire(
+    arguments: &mut Arguments,
+    ports: &mut Ports,
+    wire: Wire,
+    machine: &Machine,
+    devices: &Devices,
+) {
+    for end in End::BOTH {
+        let bus = ports.add_for_nic(machine.nic_bus, arguments);
+        arguments.add("-device", devices.device(wire, end, &bus));
+    }
 }
 
 /// A command line in the making.

@@ -203,7 +203,7 @@ fn lasting_arguments(
     khz: u64,
 ) -> Vec<String> {
     let (run, fds) = (RunDir::nowhere(), Inherited::NONE);
-    let arguments = qemu::arguments(machine, images, &run, hypervisors, &fds, false);
+    let arguments = qemu::arguments(machine, images, &run, hypervisors, &fds, None, false);
     let rate = format!(" {}", tsc::parameter(khz));
     let arguments = arguments.iter().map(|word| word.to_string_lossy());
     let environment = images

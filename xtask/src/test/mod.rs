@@ -124,7 +124,7 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     }
     guest::prepare(project)?;
     if let Some(file) = &options.nic {
-        let nics = [nic::prepare(project, file)?];
+        let nics = [nic::prepare(project, file, nic::ALL)?];
         let nextest = tools::nextest(project)?;
         drop(lock);
         return on_nics(project, &nextest, &nics, options);
@@ -187,8 +187,8 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
 fn committed_nics(project: &Project) -> Result<Vec<nic::Prepared>> {
     let users = kernel::is_built(project)?;
     let mut nics = Vec::new();
-    for file in nic::COMMITTED {
-        match nic::prepare(project, &project.root.join(file)) {
+    for (file, cases) in nic::COMMITTED {
+        match nic::prepare(project, &project.root.join(file), cases) {
             Ok(nic) => nics.push(nic),
             Err(error) if users => ui::note(&format!("{file} is left out: {error:#}")),
             Err(error) => return Err(error),

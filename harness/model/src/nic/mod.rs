@@ -34,6 +34,8 @@ pub struct Nic {
     registers: Registers,
     nvm: Nvm,
     phy: Phy,
+    /// What the driver was told of the link.
+    had_link: bool,
     clock: Clock,
     interrupts: Interrupts,
     rx: [receive::Queue; MAX_RX_QUEUES as usize],

@@ -32,6 +32,7 @@ impl Nic {
             registers: Registers::default(),
             nvm: Nvm::new(mac),
             phy: Phy::new(),
+            had_link: false,
             clock: Clock::default(),
             interrupts: Interrupts::default(),
             rx: Default::default(),
@@ -65,6 +66,7 @@ impl Nic {
         self.tx_rests = [None; MAX_TX_QUEUES as usize];
         self.write_back = None;
         self.paused = None;
+        self.had_link = false;
         self.waiting.clear();
         let (low, high) = rah::encode(self.nvm.mac());
         for (reg, value) in [
@@ -156,9 +158,12 @@ impl Nic {
         !self.registers.has(CTRL, ctrl::GIO_MASTER_DISABLE)
     }
 
-    /// Tells the driver that the link has changed.
+    /// Tells the driver of the link, if it has changed.
     pub(super) fn follow_link(&mut self) {
-        Interrupts::raise(&mut self.registers, icr::LSC);
+        if self.had_link != self.link_is_up() {
+            self.had_link = !self.had_link;
+            Interrupts::raise(&mut self.registers, icr::LSC);
+        }
     }
 
     pub(super) fn status(&self) -> u32 {

@@ -9,7 +9,7 @@ use std::{
         fd::{AsFd, AsRawFd},
         unix::net::UnixStream,
     },
-    process::Command,
+    process::{Command, Stdio},
     sync::{Mutex, OnceLock},
     time::Instant,
 };
@@ -21,6 +21,7 @@ use super::Guest;
 use crate::{
     Cables, Error, Images, Machine, Result,
     channel::{Channel, Silence},
+    device::Devices,
     memory::Backing,
     process::Process,
     qemu::{self, Inherited},
@@ -40,7 +41,12 @@ impl Guest {
     ) -> Result<Self> {
         let span = tracing::info_span!("boot", name);
         let _entered = span.enter();
-        let place = Place::of(machine, images, hypervisors).filter(|place| !place.is_given_up());
+        let place = match Devices::wanted(machine) {
+            // QEMU takes no snapshot of a machine with them: they would have to speak VFIO's migration.
+            true => None,
+            false => Place::of(machine, images, hypervisors),
+        };
+        let place = place.filter(|place| !place.is_given_up());
         let start = |snapshot: Option<&Snapshot>| {
             Started::start(machine, images, name, hypervisors, snapshot)
         };
@@ -78,6 +84,7 @@ struct Started {
     run: RunDir,
     ram: Backing,
     accelerator: Option<Backing>,
+    devices: Option<Devices>,
     process: Process,
     channel: Channel,
     monitor: UnixStream,
@@ -107,6 +114,8 @@ impl Started {
         if let Some(snapshot) = snapshot {
             snapshot.lay_out(&ram, &run)?;
         }
+        let devices = Devices::wanted(machine).then(|| Devices::start(machine, images, &run));
+        let devices = devices.transpose()?;
         let (control, guest_control) = UnixStream::pair().map_err(unwritable)?;
         let (monitor, guest_monitor) = UnixStream::pair().map_err(unwritable)?;
         let transcript = File::create(run.transcript()).map_err(unwritable)?;
@@ -134,6 +143,7 @@ impl Started {
         };
         let resumed = snapshot.is_some();
         let mut command = Command::new(program);
+        command.stdin(Stdio::null());
         command.args(arguments).envs(&images.qemu.env);
         command.args(["-name", &format!("nobounce-{}", qemu::escape(name))]);
         command.args(qemu::arguments(
@@ -142,6 +152,7 @@ impl Started {
             &run,
             hypervisors,
             &fds,
+            devices.as_ref(),
             resumed,
         ));
         tracing::debug!(?command, "starting QEMU");
@@ -157,6 +168,7 @@ impl Started {
             run,
             ram,
             accelerator,
+            devices,
             process,
             channel,
             monitor,
@@ -236,6 +248,7 @@ impl Started {
         );
         Ok(Guest {
             process: self.process,
+            devices: self.devices,
             channel: self.channel,
             monitor: Mutex::new(monitor),
             ram: self.ram.as_ram()?,

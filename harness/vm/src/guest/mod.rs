@@ -24,6 +24,7 @@ pub use self::verdict::Verdict;
 use crate::{
     DmaBufView, Error, GuestMemory, JobHandle, Logs, Result, Wire,
     channel::{Channel, Silence},
+    device::Devices,
     memory::Backing,
     process::Process,
     qmp::Monitor,
@@ -40,6 +41,8 @@ use crate::{
 pub struct Guest {
     // The process first: it dies before what it uses goes away.
     process: Process,
+    /// Our NICs, where QEMU's are not used.
+    devices: Option<Devices>,
     channel: Channel,
     monitor: Mutex<Monitor>,
     ram: GuestMemory,
@@ -264,6 +267,11 @@ impl Guest {
     }
 
     fn explain(&self, silence: Silence, during: &str, timeout: Duration) -> Error {
+        if let Some(Err(error @ Error::DevicesEnded { .. })) =
+            self.devices.as_ref().map(Devices::check)
+        {
+            return error;
+        }
         if silence == Silence::Timeout
             && let Ok(mut monitor) = self.monitor.lock()
         {

@@ -161,6 +161,9 @@ impl Guest {
         if !status.success() {
             return Err(ended("power off", status, &self.run));
         }
+        if let Some(devices) = &self.devices {
+            devices.check()?;
+        }
         let mut allowed = self.check_log()?;
         allowed.extend(leaks?);
         let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);

@@ -13,7 +13,10 @@ mod write_back;
 
 use i82576::{
     limits::MAX_RX_QUEUES,
-    regs::{self, MPC, RCTL, XOFFRXC, XONRXC, ivar_rx, rctl, rxdctl, srrctl},
+    regs::{
+        self, MPC, RCTL, TSYNCRXCFG, TSYNCRXCTL, XOFFRXC, XONRXC, ivar_rx, rctl, rxdctl, srrctl,
+        tsyncrxcfg, tsyncrxctl,
+    },
 };
 
 pub(super) use self::queue::Queue;
@@ -23,9 +26,13 @@ use self::{
     steer::steer,
     write_back::{Received, write_back},
 };
-use super::{Nic, Violation, What, interrupts::Interrupts, statistics};
+use super::{Nic, Violation, What, interrupts::Interrupts, registers::Registers, statistics};
 use crate::Host;
 
+/// TSYNCRXCTL: which messages; and those values that drivers here don't use.
+const TYPE: u32 = 7 << 1;
+const TYPE_L2_L4_V2: u32 = 2 << 1;
+const TYPE_ALL: u32 = 4 << 1;
 /// How long a queue takes to come to rest, in nanoseconds.
 const REST: u64 = 20_000;
 /// How long what is filled waits for more to be written back with, in nanoseconds.
@@ -124,6 +131,10 @@ impl Nic {
             layout: split::layout(header, bytes.len(), control),
             vlan,
             timestamp: destination.timestamp
+                && is_timestamped(
+                    frame.get(packet.payload..).unwrap_or_default(),
+                    &self.registers,
+                )
                 && self.clock.stamp_received(&mut self.registers, self.now),
         };
         let (registers, rx) = (&self.registers, &mut self.rx[usize::from(queue)]);
@@ -206,5 +217,22 @@ impl Nic {
                 queue,
             });
         }
+    }
+}
+
+/// Whether messages like this one are timestamped, by TSYNCRXCTL.Type: of PTP version 2 over Ethernet (82576
+/// datasheet, chapter "Time SYNC Rx Configuration"). Messages over UDP are not looked for.
+fn is_timestamped(message: &[u8], registers: &Registers) -> bool {
+    let Some(kind) = message.first() else {
+        return false;
+    };
+    match registers.get(TSYNCRXCTL) & TYPE {
+        tsyncrxctl::TYPE_L2_V2 | TYPE_L2_L4_V2 => {
+            u32::from(*kind) == registers.get(TSYNCRXCFG) >> tsyncrxcfg::MESSAGE_V2_SHIFT & 0xff
+        }
+        // Types up to 7 are event messages (IEEE 1588, table 19).
+        tsyncrxctl::TYPE_EVENT_V2 => kind & 0xf < 8,
+        TYPE_ALL => true,
+        _ => false,
     }
 }

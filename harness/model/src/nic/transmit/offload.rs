@@ -6,9 +6,12 @@
 //! The checksum field of TCP and UDP holds the sum of the pseudo header when a packet comes; to what it
 //! is added up is the packet from that header on. When it is segmented, the sum is without a length, as
 //! Linux's `igb` has it (`igb_tso()`).
+//!
+//! What the datasheet forbids is refused, rather than sent as some silicon might: a driver that does it is
+//! wrong even where it gets away with it.
 
 use i82576::{
-    limits::{ETHERNET_HEADER, MIN_FRAME},
+    limits::{ETHERNET_HEADER, MAX_FRAME, MIN_FRAME, MIN_TX_FRAME},
     regs::{CTRL, TCTL, VET, ctrl, tctl},
     tx::{Context, Data, IpVersion, L4},
 };
@@ -18,27 +21,51 @@ use crate::nic::{registers::Registers, violation::What};
 
 /// Bytes of both Ethernet addresses, which a tag follows.
 const ADDRESSES: usize = 12;
-/// The parts of an IPv4 header that the device writes.
-const IPV4_HEADER: usize = 20;
+/// Bytes of the shortest headers.
+const IPV4_HEADER: u16 = 20;
+const IPV6_HEADER: u16 = 40;
+const TCP_HEADER: usize = 20;
+const UDP_HEADER: usize = 8;
+const SCTP_HEADER: usize = 12;
+/// Where the checksum is in an IPv4 header.
 const IPV4_CHECKSUM: usize = 10;
 
-/// Where the headers of a packet are.
+/// Where the headers of a packet are. The Ethernet and the IP header are as long as they must be.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Headers {
     pub(super) ip: usize,
     pub(super) l4: usize,
-    pub(super) version: Option<IpVersion>,
+    pub(super) version: IpVersion,
     pub(super) protocol: L4,
 }
 
 impl Headers {
-    fn new(context: &Context) -> Self {
+    /// What a context says of them; `None` if that is too short to be headers. The version counts where
+    /// the IP header is written: for a TCP checksum alone, Linux's `igb` says IPv6 of both.
+    fn new(context: &Context, writes_ip: bool) -> Option<Self> {
+        let version = context.ip?;
+        let shortest = match version {
+            IpVersion::V6 if writes_ip => IPV6_HEADER,
+            _ => IPV4_HEADER,
+        };
+        if u32::from(context.mac_len) < ETHERNET_HEADER || context.ip_len < shortest {
+            return None;
+        }
         let ip = usize::from(context.mac_len);
-        Self {
+        Some(Self {
             ip,
             l4: ip + usize::from(context.ip_len),
-            version: context.ip,
+            version,
             protocol: context.l4,
+        })
+    }
+
+    /// Bytes of the shortest transport header.
+    pub(super) fn shortest_l4(&self) -> usize {
+        match self.protocol {
+            L4::Tcp => TCP_HEADER,
+            L4::Udp => UDP_HEADER,
+            L4::Sctp => SCTP_HEADER,
         }
     }
 }
@@ -47,24 +74,35 @@ impl Headers {
 ///
 /// # Errors
 ///
-/// [`What::Offload`] if what is to be done does not fit the packet.
+/// [`What::Offload`] if what is to be done does not fit the packet, and [`What::TooLong`] if a frame is longer
+/// than the device sends.
 pub(super) fn frames(
     packet: &[u8],
     data: &Data,
     context: Option<&Context>,
     registers: &Registers,
 ) -> Result<Vec<Vec<u8>>, What> {
-    if packet.len() < ETHERNET_HEADER as usize {
+    let pads = registers.has(TCTL, tctl::PSP);
+    let shortest = if pads { MIN_TX_FRAME } else { ETHERNET_HEADER };
+    if packet.len() < shortest as usize {
         return Err(What::Offload);
     }
     let context = || context.ok_or(What::Offload);
+    let writes_ip = data.tso || data.ip_checksum;
+    let headers = || Headers::new(context()?, writes_ip).ok_or(What::Offload);
     let mut frames = if data.tso {
-        segment::segments(packet, data, context()?, &Headers::new(context()?))?
-    } else {
+        segment::segments(packet, data, context()?, &headers()?)?
+    } else if data.paylen as usize == packet.len() {
         vec![packet.to_vec()]
+    } else {
+        return Err(What::Offload);
     };
+    // Without what is still to be added: tags and the check sequence may come on top.
+    if frames.iter().any(|frame| frame.len() > MAX_FRAME as usize) {
+        return Err(What::TooLong);
+    }
     if data.ip_checksum || data.l4_checksum {
-        let headers = Headers::new(context()?);
+        let headers = headers()?;
         for frame in &mut frames {
             checksums(frame, data, &headers).ok_or(What::Offload)?;
         }
@@ -76,7 +114,7 @@ pub(super) fn frames(
             frame.splice(ADDRESSES..ADDRESSES, tag.concat());
         }
     }
-    if registers.has(TCTL, tctl::PSP) {
+    if pads {
         for frame in &mut frames {
             frame.resize(frame.len().max(MIN_FRAME as usize), 0);
         }
@@ -84,14 +122,14 @@ pub(super) fn frames(
     Ok(frames)
 }
 
-/// Fills in a frame's checksums. `None` if a header lies beyond its end.
+/// Fills in a frame's checksums. `None` if a header lies beyond its end, or is not of IPv4 (POPTS.IXSM).
 fn checksums(frame: &mut [u8], data: &Data, headers: &Headers) -> Option<()> {
-    if data.ip_checksum && headers.version == Some(IpVersion::V4) {
-        let header = frame.get_mut(headers.ip..headers.l4)?;
-        if header.len() < IPV4_HEADER {
+    if data.ip_checksum {
+        if headers.version != IpVersion::V4 {
             return None;
         }
-        header[IPV4_CHECKSUM..IPV4_CHECKSUM + 2].fill(0);
+        let header = frame.get_mut(headers.ip..headers.l4)?;
+        header.get_mut(IPV4_CHECKSUM..IPV4_CHECKSUM + 2)?.fill(0);
         fill(header, L4::Tcp, IPV4_CHECKSUM)?;
     }
     if data.l4_checksum {
@@ -100,7 +138,11 @@ fn checksums(frame: &mut [u8], data: &Data, headers: &Headers) -> Option<()> {
             L4::Udp => 6,
             L4::Sctp => 8,
         };
-        fill(frame.get_mut(headers.l4..)?, headers.protocol, at)?;
+        let l4_bytes = frame.get_mut(headers.l4..)?;
+        if l4_bytes.len() < headers.shortest_l4() {
+            return None;
+        }
+        fill(l4_bytes, headers.protocol, at)?;
     }
     Some(())
 }

@@ -12,18 +12,15 @@ use super::{checksum::add, offload::Headers};
 use crate::nic::violation::What;
 
 /// Where the device writes in an IPv4 header: total length, identification.
-const IPV4_HEADER: usize = 20;
 const IPV4_LENGTH: usize = 2;
 const IPV4_ID: usize = 4;
 /// And in an IPv6 header: payload length, which does not count the header.
 const IPV6_HEADER: usize = 40;
 const IPV6_LENGTH: usize = 4;
 /// And in those of TCP and UDP: sequence number, flags, length; and where their checksums are.
-const TCP_HEADER: usize = 20;
 const TCP_SEQUENCE: usize = 4;
 const TCP_FLAGS: usize = 13;
 const TCP_CHECKSUM: usize = 16;
-const UDP_HEADER: usize = 8;
 const UDP_LENGTH: usize = 4;
 const UDP_CHECKSUM: usize = 6;
 
@@ -44,20 +41,16 @@ pub(super) fn segments(
 ) -> Result<Vec<Vec<u8>>, What> {
     let len = headers.l4 + usize::from(context.l4_len);
     let (header, payload) = packet.split_at_checked(len).ok_or(What::Offload)?;
-    let shortest = match headers.protocol {
-        L4::Tcp => TCP_HEADER,
-        L4::Udp => UDP_HEADER,
-        L4::Sctp => return Err(What::Offload),
-    };
-    let shortest_ip = match headers.version {
-        Some(IpVersion::V4) => IPV4_HEADER,
-        Some(IpVersion::V6) => IPV6_HEADER,
-        None => return Err(What::Offload),
-    };
-    let fits = len <= usize::from(MAX_TSO_HEADER)
-        && usize::from(context.l4_len) >= shortest
-        && headers.l4 - headers.ip >= shortest_ip
+    if headers.protocol == L4::Sctp {
+        return Err(What::Offload);
+    }
+    // With TSE, TXSM must be set, and IXSM for IPv4 and for nothing else (POPTS).
+    let fits = data.l4_checksum
+        && data.ip_checksum == (headers.version == IpVersion::V4)
+        && len <= usize::from(MAX_TSO_HEADER)
+        && usize::from(context.l4_len) >= headers.shortest_l4()
         && context.mss != 0
+        && !payload.is_empty()
         && data.paylen as usize == payload.len();
     if !fits {
         return Err(What::Offload);
@@ -92,7 +85,7 @@ fn write_headers(segment: &mut [u8], headers: &Headers, place: Place) -> Option<
     let ip = to_ip.get_mut(headers.ip..)?;
     let l4_len = u16::try_from(l4_bytes.len()).ok()?;
     let behind_ip = |header: usize| u16::try_from(l4_bytes.len() + header).ok();
-    match headers.version? {
+    match headers.version {
         IpVersion::V4 => {
             put(ip, IPV4_LENGTH, behind_ip(ip.len())?)?;
             let id = word(ip, IPV4_ID)?.wrapping_add(place.nth as u16);

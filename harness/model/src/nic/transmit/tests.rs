@@ -2,6 +2,9 @@
 
 //! Offloads, by another implementation of the same protocols.
 
+mod headers;
+mod refused;
+
 use etherparse::{
     IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, NetSlice, PacketBuilder, SlicedPacket,
     TcpHeader, TransportSlice, UdpHeader,
@@ -131,13 +134,21 @@ fn verified(frame: &[u8]) -> Vec<u8> {
     }
 }
 
-fn data(paylen: usize, tso: bool) -> Data {
+/// The descriptor of a packet of so many bytes that takes its checksums.
+fn whole(len: usize, version: IpVersion) -> Data {
     Data {
-        paylen: paylen as u32,
-        tso,
-        ip_checksum: true,
+        paylen: len as u32,
+        ip_checksum: version == IpVersion::V4,
         l4_checksum: true,
         ..Data::default()
+    }
+}
+
+/// The descriptor of a packet with so many bytes of payload that is segmented.
+fn segmenting(payload: usize, version: IpVersion) -> Data {
+    Data {
+        tso: true,
+        ..whole(payload, version)
     }
 }
 
@@ -153,7 +164,7 @@ proptest! {
     #[test]
     fn checksums_are_filled_in(version in versions(), l4 in protocols(), payload in vec(any::<u8>(), 0..3000)) {
         let (bytes, context) = packet(version, l4, &payload, false);
-        let sent = frames(&bytes, &data(bytes.len(), false), Some(&context), &registers()).unwrap();
+        let sent = frames(&bytes, &whole(bytes.len(), version), Some(&context), &registers()).unwrap();
         prop_assert_eq!(sent.len(), 1);
         prop_assert_eq!(verified(&sent[0]), payload);
     }
@@ -165,7 +176,7 @@ proptest! {
         let mss = mss.max(payload.len() as u16 / 200 + 1);
         let (bytes, context) = packet(version, l4, &payload, true);
         let context = Context { mss, ..context };
-        let data = data(payload.len(), true);
+        let data = segmenting(payload.len(), version);
         let sent = frames(&bytes, &data, Some(&context), &registers()).unwrap();
         prop_assert_eq!(sent.len(), payload.len().div_ceil(mss.into()));
         let pieces: Vec<_> = sent.iter().map(|frame| verified(frame)).collect();
@@ -202,7 +213,7 @@ fn a_tag_is_inserted_and_a_short_frame_is_padded() {
     let (bytes, context) = packet(IpVersion::V4, L4::Udp, b"x", false);
     let tagged = Data {
         vlan: true,
-        ..data(bytes.len(), false)
+        ..whole(bytes.len(), IpVersion::V4)
     };
     let sent = frames(&bytes, &tagged, Some(&context), &registers()).unwrap();
     assert_eq!(sent[0][12..16], [0x81, 0, 0x20, 7]);
@@ -218,14 +229,17 @@ fn a_tag_is_inserted_and_a_short_frame_is_padded() {
 fn what_does_not_fit_the_packet_is_refused() {
     let (bytes, context) = packet(IpVersion::V4, L4::Tcp, &[1; 100], true);
     let context = Context { mss: 50, ..context };
-    let right = data(100, true);
+    let right = segmenting(100, IpVersion::V4);
     let refused = |data: &Data, context: Option<&Context>| {
         frames(&bytes, data, context, &registers()) == Err(What::Offload)
     };
     assert!(!refused(&right, Some(&context)));
     assert!(refused(&right, None));
-    assert!(refused(&data(99, true), Some(&context)));
-    assert!(refused(&data(MAX_PAYLEN as usize, true), Some(&context)));
+    assert!(refused(&segmenting(99, IpVersion::V4), Some(&context)));
+    assert!(refused(
+        &segmenting(MAX_PAYLEN as usize, IpVersion::V4),
+        Some(&context)
+    ));
     for wrong in [
         Context { mss: 0, ..context },
         Context {

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The command line. Options are lists of `key=value`, as QEMU's are: two commas are one in a value.
+
+use std::{
+    os::fd::{FromRawFd, OwnedFd, RawFd},
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use device::pcap;
+
+/// Serves NICs to QEMU's vfio-user-pci, until its standard input ends.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub(crate) struct Arguments {
+    /// A device: its Ethernet address, and a socket to be made, or one that listens and is inherited.
+    #[arg(
+        long = "device",
+        value_name = "mac=MAC,{socket=PATH|fd=N}",
+        required = true,
+        value_parser = device
+    )]
+    pub(crate) devices: Vec<DeviceArgument>,
+
+    /// A wire between two devices, which are counted from 0.
+    #[arg(long = "wire", value_name = "ends=A-B[,pcap=FILE[,snap=BYTES]]", value_parser = wire)]
+    pub(crate) wires: Vec<WireArgument>,
+
+    /// A wire from a device to an inherited datagram socket, of QEMU's `-netdev dgram` for example.
+    #[arg(
+        long = "cable",
+        value_name = "device=A,fd=N[,pcap=FILE[,snap=BYTES]]",
+        value_parser = cable
+    )]
+    pub(crate) cables: Vec<CableArgument>,
+
+    /// Say more on standard error, twice for all that QEMU asks for.
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DeviceArgument {
+    pub(crate) mac: [u8; 6],
+    pub(crate) place: Place,
+}
+
+/// Where QEMU connects to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    Path(PathBuf),
+    Fd(RawFd),
+}
+
+impl DeviceArgument {
+    /// How it is called in messages.
+    pub(crate) fn name(&self) -> String {
+        match &self.place {
+            Place::Path(path) => path.display().to_string(),
+            Place::Fd(fd) => format!("descriptor {fd}"),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WireArgument {
+    pub(crate) ends: [usize; 2],
+    pub(crate) captured: Option<Captured>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CableArgument {
+    pub(crate) device: usize,
+    pub(crate) fd: RawFd,
+    pub(crate) captured: Option<Captured>,
+}
+
+/// A capture of a wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Captured {
+    pub(crate) path: PathBuf,
+    pub(crate) snap_length: u32,
+}
+
+/// Takes an inherited descriptor over. Each can be taken once, and none that this process has made.
+pub(crate) fn take(fd: RawFd) -> Result<OwnedFd> {
+    static TAKEN: Mutex<Vec<RawFd>> = Mutex::new(Vec::new());
+    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let target = std::fs::read_link(format!("/proc/self/fd/{fd}"));
+    let target = target.with_context(|| format!("descriptor {fd} is not open"))?;
+    if fd <= 2 || taken.contains(&fd) || !target.to_string_lossy().starts_with("socket:") {
+        bail!("descriptor {fd} is no socket, or is in use");
+    }
+    taken.push(fd);
+    // SAFETY: It is open, and whoever started the program gave it for this use. Nobody else in the process
+    // owns it: it was not taken before, and what the process itself has opened so far is either no socket
+    // or got a number that was free, which an inherited one is not.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn device(text: &str) -> Result<DeviceArgument, String> {
+    let mut list = List::parse(text)?;
+    let mac = mac(&list.need("mac")?)?;
+    let place = match (list.take("socket"), list.number("fd")?) {
+        (Some(path), None) => Place::Path(path.into()),
+        (None, Some(fd)) => Place::Fd(fd),
+        _ => return Err("it takes either `socket` or `fd`".to_owned()),
+    };
+    list.end(DeviceArgument { mac, place })
+}
+
+fn wire(text: &str) -> Result<WireArgument, String> {
+    let mut list = List::parse(text)?;
+    let ends = list.need("ends")?;
+    let pair = ends.split_once('-');
+    let pair = pair.and_then(|(one, other)| Some([one.parse().ok()?, other.parse().ok()?]));
+    let ends = pair.ok_or_else(|| format!("`{ends}` are no two devices"))?;
+    let captured = list.captured()?;
+    list.end(WireArgument { ends, captured })
+}
+
+fn cable(text: &str) -> Result<CableArgument, String> {
+    let mut list = List::parse(text)?;
+    let device = list.number("device")?.ok_or("`device` is missing")?;
+    let fd = list.number("fd")?.ok_or("`fd` is missing")?;
+    let captured = list.captured()?;
+    list.end(CableArgument {
+        device,
+        fd,
+        captured,
+    })
+}
+
+fn mac(text: &str) -> Result<[u8; 6], String> {
+    // `from_str_radix` takes a sign, too.
+    let is_byte = |byte: &str| byte.len() == 2 && byte.chars().all(|c| c.is_ascii_hexdigit());
+    let byte = |byte| u8::from_str_radix(byte, 16).ok().filter(|_| is_byte(byte));
+    let bytes: Option<Vec<u8>> = text.split(':').map(byte).collect();
+    let mac = bytes.and_then(|bytes| bytes.try_into().ok());
+    mac.ok_or_else(|| format!("`{text}` is no Ethernet address"))
+}
+
+/// A list of options.
+struct List(Vec<(String, String)>);
+
+impl List {
+    fn parse(text: &str) -> Result<Self, String> {
+        // No argument has a NUL.
+        let text = text.replace(",,", "\0");
+        let pair = |option: &str| {
+            let option = option.replace('\0', ",");
+            match option.split_once('=') {
+                Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
+                None => Err(format!("`{option}` is not `key=value`")),
+            }
+        };
+        Ok(Self(text.split(',').map(pair).collect::<Result<_, _>>()?))
+    }
+
+    fn take(&mut self, key: &str) -> Option<String> {
+        let at = self.0.iter().position(|(name, _)| name == key)?;
+        Some(self.0.remove(at).1)
+    }
+
+    fn need(&mut self, key: &str) -> Result<String, String> {
+        self.take(key).ok_or_else(|| format!("`{key}` is missing"))
+    }
+
+    fn number<T: std::str::FromStr>(&mut self, key: &str) -> Result<Option<T>, String> {
+        let number = |value: String| {
+            let number = value.parse();
+            number.map_err(|_| format!("`{key}={value}` is no number that it can be"))
+        };
+        self.take(key).map(number).transpose()
+    }
+
+    fn captured(&mut self) -> Result<Option<Captured>, String> {
+        let snap_length = self.number("snap")?.unwrap_or(pcap::SNAP_LENGTH);
+        Ok(self.take("pcap").map(|path| Captured {
+            path: path.into(),
+            snap_length,
+        }))
+    }
+
+    /// Returns the result, if nothing is left.
+    fn end<T>(self, result: T) -> Result<T, String> {
+        match self.0.first() {
+            None => Ok(result),
+            Some((key, _)) => Err(format!("`{key}` is not known, or is there twice")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_an_address_and_a_place() {
+        let parsed = device("mac=52:54:00:00:00:0a,socket=/tmp/a,,b").unwrap();
+        assert_eq!(parsed.mac, [0x52, 0x54, 0, 0, 0, 10]);
+        assert_eq!(parsed.place, Place::Path("/tmp/a,b".into()));
+        let parsed = device("fd=7,mac=52:54:00:00:00:0a").unwrap();
+        assert_eq!(parsed.place, Place::Fd(7));
+        for wrong in [
+            "",
+            "mac=52:54:00:00:00:0a",
+            "mac=52:54:00:00:00,fd=7",
+            "mac=52:54:00:00:00:+a,fd=7",
+            "mac=52:54:00:00:00:0a,fd=7,socket=x",
+            "mac=52:54:00:00:00:0a,fd=x",
+            "mac=52:54:00:00:00:0a,fd=7,fd=8",
+        ] {
+            assert!(device(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_wire_has_two_ends_and_perhaps_a_capture() {
+        let parsed = wire("ends=0-1").unwrap();
+        assert_eq!((parsed.ends, parsed.captured), ([0, 1], None));
+        let captured = wire("ends=2-3,pcap=a,snap=96").unwrap().captured.unwrap();
+        assert_eq!((captured.path, captured.snap_length), ("a".into(), 96));
+        for wrong in ["0-1", "ends=0", "ends=0-x", "ends=0-1,snap=-1"] {
+            assert!(wire(wrong).is_err(), "{wrong}");
+        }
+        let parsed = cable("device=1,fd=9,pcap=b").unwrap();
+        assert_eq!((parsed.device, parsed.fd), (1, 9));
+        assert!(cable("device=1").is_err());
+    }
+
+    #[test]
+    fn only_open_sockets_are_taken_over() {
+        for fd in [-1, 0, 1, 2, 100_000] {
+            assert!(take(fd).is_err(), "{fd}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Serves models of a NIC, the Intel 82576, to QEMU's `vfio-user-pci`: what a model is on a bus, and what
+//! connects it to others.
+//!
+//! A [`Port`] is a [`Device`] with all that it shares with QEMU, behind one lock: its configuration space
+//! ([`config`]), the memory it reaches ([`dma`]) and its interrupts ([`interrupts`]). [`server`] is QEMU's
+//! end of it and [`wire`] the network's; `alarm` gives it the time. Each has threads of its own.
+
+mod alarm;
+pub mod config;
+pub mod dma;
+pub mod dummy;
+pub mod interrupts;
+mod nic;
+pub mod pcap;
+pub mod port;
+mod registers;
+pub mod server;
+pub mod wire;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use model::Host;
+
+pub use port::Port;
+
+/// A model of a device.
+///
+/// Before each of the other calls [`Self::elapse`] tells it the time, and asks for the deadline after it.
+pub trait Device: Send {
+    /// Reads a register, by its offset in the first BAR, a multiple of four.
+    fn read_register(&mut self, offset: u32, host: &mut dyn Host) -> u32;
+
+    /// Writes a register.
+    fn write_register(&mut self, offset: u32, value: u32, host: &mut dyn Host);
+
+    /// Resets everything, as when power comes.
+    fn reset(&mut self);
+
+    /// Takes a frame from the wire, without the frame check sequence.
+    fn receive(&mut self, frame: &[u8], host: &mut dyn Host);
+
+    /// Does what is due at a time, in nanoseconds since any moment, which never goes backwards. Returns
+    /// when to call it again at the latest.
+    fn elapse(&mut self, now: u64, host: &mut dyn Host) -> Option<u64>;
+}
+
+/// Locks. What a thread that panicked left behind is used: the process ends on a panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Serves NICs to QEMU. It prints `ready` when QEMU can connect, and ends when its standard input does, or
+//! with status 101 when any of its threads panics.
+
+mod arguments;
+
+use std::{
+    io::{self, IsTerminal, Read, Write},
+    panic,
+    path::PathBuf,
+    process,
+    sync::Arc,
+};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use device::{
+    Device, Port,
+    pcap::Capture,
+    server::{self, Socket},
+    wire,
+};
+use model::nic::Nic;
+use tracing::Level;
+use tracing_subscriber::{filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
+
+use self::arguments::{Arguments, Captured, DeviceArgument, Place};
+
+/// What the program serves.
+fn device(mac: [u8; 6]) -> Box<dyn Device> {
+    Box::new(Nic::new(mac))
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    log(arguments.verbose);
+    end_on_panic();
+    let mut sockets = Sockets(Vec::new());
+    let mut ports = Vec::new();
+    let mut servers = Vec::new();
+    for argument in arguments.devices {
+        let name = argument.name();
+        let DeviceArgument { mac, place } = argument;
+        let socket = match place {
+            Place::Path(path) => Socket::Path(path),
+            Place::Fd(fd) => Socket::Listening(arguments::take(fd)?),
+        };
+        let path = match &socket {
+            Socket::Path(path) => Some(path.clone()),
+            Socket::Listening(_) => None,
+        };
+        let server = server::listen(socket).with_context(|| format!("can't listen at {name}"))?;
+        sockets.0.extend(path);
+        ports.push(Port::new(device(mac))?);
+        servers.push((server, name));
+    }
+    let port = |index: usize| match ports.get(index) {
+        Some(port) => Ok(port),
+        None => bail!("there is no device {index}: they are counted from 0"),
+    };
+    for argument in arguments.wires {
+        let [one, other] = argument.ends;
+        let capture = capture(argument.captured.as_ref())?;
+        wire::connect([port(one)?, port(other)?], capture)
+            .with_context(|| format!("no wire between the devices {one} and {other}"))?;
+    }
+    for argument in arguments.cables {
+        let capture = capture(argument.captured.as_ref())?;
+        let socket = arguments::take(argument.fd)?.into();
+        wire::connect_socket(port(argument.device)?, socket, capture)
+            .with_context(|| format!("no cable to device {}", argument.device))?;
+    }
+    for (port, (server, name)) in ports.iter().zip(servers) {
+        server::serve(Arc::clone(port), server, name)?;
+    }
+    let mut output = io::stdout();
+    writeln!(output, "ready")?;
+    output.flush()?;
+    wait_for_end(io::stdin())?;
+    Ok(())
+}
+
+fn capture(argument: Option<&Captured>) -> Result<Option<Capture>> {
+    let create = |captured: &Captured| {
+        let Captured { path, snap_length } = captured;
+        Capture::create(path, *snap_length).with_context(|| format!("can't write {path:?}"))
+    };
+    argument.map(create).transpose()
+}
+
+/// Reads to the end.
+fn wait_for_end(mut input: impl Read) -> io::Result<()> {
+    let mut buffer = [0; 64];
+    loop {
+        match input.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn log(verbose: u8) {
+    let level = match verbose {
+        0 => Level::WARN,
+        1 => Level::INFO,
+        _ => Level::DEBUG,
+    };
+    tracing_subscriber::registry()
+        .with(
+            tracing_subscriber::fmt::layer()
+                .with_ansi(io::stderr().is_terminal())
+                .with_writer(io::stderr),
+        )
+        .with(Targets::new().with_default(level))
+        .init();
+}
+
+/// A device without its thread would leave its guest hanging. Without the program the guest still reads ones,
+/// but whoever started it notices.
+fn end_on_panic() {
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        report(info);
+        process::exit(101);
+    }));
+}
+
+/// Paths of sockets, which are removed at the end: the threads that serve them never return.
+struct Sockets(Vec<PathBuf>);
+
+impl Drop for Sockets {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            // It may have been removed already.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}

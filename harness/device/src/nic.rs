@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The model of the 82576 in its slot.
+
+use model::{Host, nic::Nic};
+use tracing::error;
+
+use crate::Device;
+
+impl Device for Nic {
+    fn read_register(&mut self, offset: u32, host: &mut dyn Host) -> u32 {
+        self.read(offset, host)
+    }
+
+    fn write_register(&mut self, offset: u32, value: u32, host: &mut dyn Host) {
+        self.write(offset, value, host);
+    }
+
+    fn reset(&mut self) {
+        Self::reset(self);
+    }
+
+    fn receive(&mut self, frame: &[u8], host: &mut dyn Host) {
+        Self::receive(self, frame, host);
+    }
+
+    fn elapse(&mut self, now: u64, host: &mut dyn Host) -> Option<u64> {
+        self.set_time(now);
+        for violation in self.violations() {
+            error!("violation: {violation:?}");
+        }
+        Self::elapse(self, host)
+    }
+}

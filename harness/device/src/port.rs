@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A device with all that it shares with QEMU, behind one lock.
+
+use std::{
+    fmt, io,
+    sync::{Arc, Mutex, OnceLock},
+};
+
+use model::{Fault, Host};
+use tracing::{debug, info};
+
+use crate::{
+    Device,
+    alarm::{self, Alarm},
+    config::{Config, PENDING_BITS, Power},
+    dma::DmaMap,
+    interrupts::Interrupts,
+    lock, registers,
+    wire::{End, WireError},
+};
+
+/// A device in its slot.
+pub struct Port {
+    slot: Mutex<Slot>,
+    alarm: Arc<Alarm>,
+    wire: OnceLock<End>,
+}
+
+/// What the lock is for.
+pub(crate) struct Slot {
+    device: Box<dyn Device>,
+    config: Config,
+    pub(crate) dma: DmaMap,
+    pub(crate) interrupts: Interrupts,
+}
+
+/// What the device sees of its slot: it reaches memory, sends interrupts as long as it is a bus master, and
+/// frames as long as it has power.
+struct Bus<'a> {
+    config: &'a Config,
+    dma: &'a DmaMap,
+    interrupts: &'a mut Interrupts,
+    wire: Option<&'a End>,
+}
+
+impl Port {
+    /// Puts a device into a slot, and starts the thread that tells it the time.
+    ///
+    /// # Errors
+    ///
+    /// When there is no thread.
+    pub fn new(device: Box<dyn Device>) -> io::Result<Arc<Self>> {
+        let slot = Slot {
+            device,
+            config: Config::default(),
+            dma: DmaMap::default(),
+            interrupts: Interrupts::default(),
+        };
+        let port = Arc::new(Self {
+            slot: Mutex::new(slot),
+            alarm: Arc::default(),
+            wire: OnceLock::new(),
+        });
+        Arc::clone(&port.alarm).start(Arc::downgrade(&port))?;
+        Ok(port)
+    }
+
+    /// Plugs the end of a wire in.
+    pub(crate) fn plug(&self, end: End) -> Result<(), WireError> {
+        self.wire.set(end).map_err(|_| WireError::Taken)
+    }
+
+    /// Has the device do what is due.
+    pub(crate) fn elapse(&self) {
+        self.with(|_, _| ());
+    }
+
+    /// A frame comes. A device without power takes none: nothing wakes it.
+    pub(crate) fn receive(&self, frame: &[u8]) {
+        self.with(|slot, wire| {
+            if slot.config.power() == Power::D0 {
+                let (device, mut bus) = slot.parts(wire);
+                device.receive(frame, &mut bus);
+            }
+        });
+    }
+
+    /// Reads registers. All bits are ones where the device doesn't answer.
+    pub(crate) fn read_registers(&self, offset: u64, data: &mut [u8]) {
+        self.with(|slot, wire| {
+            if !slot.config.memory() {
+                return data.fill(0xff);
+            }
+            let (device, mut bus) = slot.parts(wire);
+            registers::read(offset, data, |register| {
+                device.read_register(register, &mut bus)
+            });
+        });
+    }
+
+    /// Writes registers.
+    pub(crate) fn write_registers(&self, offset: u64, data: &[u8]) {
+        self.with(|slot, wire| {
+            if !slot.config.memory() {
+                return debug!(offset, "a write that the device does not answer");
+            }
+            let (device, mut bus) = slot.parts(wire);
+            let dropped = registers::write(offset, data, |register, value| {
+                device.write_register(register, value, &mut bus);
+            });
+            if dropped {
+                debug!(offset, bytes = data.len(), "a write is no register's");
+            }
+        });
+    }
+
+    /// Reads the BAR of the MSI-X table, which QEMU has, and of the pending bits. The rest is 0.
+    pub(crate) fn read_msix(&self, offset: u64, data: &mut [u8]) {
+        let pending = self.with_slot(|slot| slot.interrupts.pending());
+        for (at, byte) in data.iter_mut().enumerate() {
+            let index = offset.checked_add(at as u64);
+            let index = index.and_then(|at| at.checked_sub(PENDING_BITS.into()));
+            let index = index.and_then(|index| usize::try_from(index).ok());
+            let bits = index.and_then(|index| pending.to_le_bytes().get(index).copied());
+            *byte = bits.unwrap_or(0);
+        }
+    }
+
+    /// Reads configuration space.
+    pub(crate) fn read_config(&self, offset: u64, data: &mut [u8]) {
+        lock(&self.slot).config.read(offset, data);
+    }
+
+    /// Writes configuration space, and does what follows.
+    pub(crate) fn write_config(&self, offset: u64, data: &[u8]) {
+        self.with(|slot, _| {
+            let changes = slot.config.write(offset, data);
+            if changes.resets() {
+                info!(?changes, "the device is reset");
+                slot.device.reset();
+            }
+            if changes.msix == Some(false) {
+                slot.interrupts.forget();
+            }
+        });
+    }
+
+    /// Resets the device as its bus does. Memory stays mapped.
+    pub(crate) fn reset(&self) {
+        self.with(|slot, _| slot.reset());
+    }
+
+    /// QEMU is gone, and with it all memory and events.
+    pub(crate) fn disconnect(&self) {
+        self.with(|slot, _| {
+            slot.reset();
+            slot.dma.unmap_all();
+            slot.interrupts = Interrupts::default();
+        });
+    }
+
+    /// Does something with the slot that does not concern the device.
+    pub(crate) fn with_slot<T>(&self, act: impl FnOnce(&mut Slot) -> T) -> T {
+        act(&mut lock(&self.slot))
+    }
+
+    /// Does something with the device. It is told the time before, so that it knows it, and asked for its
+    /// deadline after; then what it has sent is delivered.
+    fn with<T>(&self, act: impl FnOnce(&mut Slot, Option<&End>) -> T) -> T {
+        let wire = self.wire.get();
+        let mut slot = lock(&self.slot);
+        let now = alarm::now();
+        slot.elapse(now, wire);
+        let result = act(&mut slot, wire);
+        self.alarm.set(slot.elapse(now, wire));
+        drop(slot);
+        if let Some(wire) = wire {
+            wire.deliver();
+        }
+        result
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        self.alarm.end();
+    }
+}
+
+impl fmt::Debug for Port {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Port").finish_non_exhaustive()
+    }
+}
+
+impl Slot {
+    fn parts<'a>(&'a mut self, wire: Option<&'a End>) -> (&'a mut dyn Device, Bus<'a>) {
+        let bus = Bus {
+            config: &self.config,
+            dma: &self.dma,
+            interrupts: &mut self.interrupts,
+            wire,
+        };
+        (self.device.as_mut(), bus)
+    }
+
+    fn elapse(&mut self, now: u64, wire: Option<&End>) -> Option<u64> {
+        let (device, mut bus) = self.parts(wire);
+        device.elapse(now, &mut bus)
+    }
+
+    fn reset(&mut self) {
+        self.device.reset();
+        self.config.reset();
+        self.interrupts.forget();
+    }
+}
+
+impl Host for Bus<'_> {
+    fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), Fault> {
+        if !self.config.bus_master() {
+            return Err(Fault);
+        }
+        self.dma.read(address, bytes).inspect_err(|_| {
+            debug!(address, bytes = bytes.len(), "nothing answers a read");
+        })
+    }
+
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), Fault> {
+        if !self.config.bus_master() {
+            return Err(Fault);
+        }
+        self.dma.write(address, bytes).inspect_err(|_| {
+            debug!(address, bytes = bytes.len(), "nothing answers a write");
+        })
+    }
+
+    /// A message is a write to memory: without bus master there is none. It is not remembered, because
+    /// a driver that takes bus master away expects nothing more.
+    fn interrupt(&mut self, vector: u16) {
+        if self.config.bus_master() && self.config.msix() {
+            self.interrupts.send(vector);
+        }
+    }
+
+    fn send(&mut self, frame: &[u8]) {
+        if let Some(wire) = self.wire.filter(|_| self.config.power() == Power::D0) {
+            wire.send(frame);
+        }
+    }
+}

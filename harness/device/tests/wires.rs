@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a device sends is what another one, or a socket, gets.
+
+mod common;
+
+use std::{fs, os::unix::net::UnixDatagram, time::Duration};
+
+use device::{dummy, pcap::Capture, wire};
+
+use common::Board;
+
+fn boards() -> [Board; 2] {
+    let mut boards = [Board::new(), Board::new()];
+    for board in &mut boards {
+        board.enable();
+        board.set_config(0x70, 0x8000_0000);
+        board.set_register(dummy::DESTINATION, 0x800);
+    }
+    boards
+}
+
+#[test]
+fn what_one_sends_the_other_gets_and_the_capture_has() {
+    let [mut one, mut other] = boards();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("wire.pcap");
+    let capture = Capture::create(&path, 16).unwrap();
+    wire::connect([&one.port, &other.port], Some(capture)).unwrap();
+    let event = other.event(1);
+    one.send(b"a frame of twenty-four b");
+    assert_eq!(common::wait(&event), 1);
+    assert_eq!(other.read_memory(0x800, 7), b"a frame");
+    let event = one.event(1);
+    other.send(b"an answer");
+    assert_eq!(common::wait(&event), 1);
+    assert_eq!(one.read_memory(0x800, 9), b"an answer");
+    // Each has its own only.
+    for board in [&mut one, &mut other] {
+        assert_eq!(board.register(dummy::RECEIVED), 1);
+    }
+    let bytes = fs::read(path).unwrap();
+    assert_eq!(bytes.len(), 24 + 16 + 16 + 16 + 9);
+    assert_eq!(&bytes[40..56], b"a frame of twent");
+    assert!(bytes.ends_with(b"an answer"));
+}
+
+#[test]
+fn devices_that_send_to_each_other_at_once_do_not_lock_up() {
+    let [mut one, mut other] = boards();
+    wire::connect([&one.port, &other.port], None).unwrap();
+    std::thread::scope(|scope| {
+        for board in [&mut one, &mut other] {
+            scope.spawn(move || {
+                for _ in 0..500 {
+                    board.send(b"frame");
+                    board.register(0);
+                }
+            });
+        }
+    });
+    for board in [&mut one, &mut other] {
+        board.until(dummy::RECEIVED, 500);
+    }
+}
+
+#[test]
+fn a_device_has_one_wire_with_two_ends() {
+    let [one, other] = [Board::new(), Board::new()];
+    assert!(wire::connect([&one.port, &one.port], None).is_err());
+    wire::connect([&one.port, &other.port], None).unwrap();
+    assert!(wire::connect([&other.port, &one.port], None).is_err());
+}
+
+#[test]
+fn frames_to_and_from_a_socket_are_datagrams() {
+    let [mut board, _] = boards();
+    let (near, far) = UnixDatagram::pair().unwrap();
+    far.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    wire::connect_socket(&board.port, near, None).unwrap();
+    board.send(b"to the socket");
+    let mut bytes = [0; 100];
+    let len = far.recv(&mut bytes).unwrap();
+    assert_eq!(&bytes[..len], b"to the socket");
+    let event = board.event(1);
+    far.send(b"").unwrap();
+    far.send(b"from the socket").unwrap();
+    assert_eq!(common::wait(&event), 1);
+    assert_eq!(board.read_memory(0x800, 15), b"from the socket");
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Our own NICs: a process that serves models of them to QEMU, over vfio-user.
+
+use std::{
+    env,
+    fs::{self, File},
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::net::{UnixListener, UnixStream},
+    },
+    path::PathBuf,
+    process::{self, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use serde_json::json;
+
+use crate::{End, Error, Images, Machine, Result, Wire, process::Process, run_dir::RunDir};
+
+/// What [`Machine::nic`] calls them.
+pub const OUR_NIC: &str = "nobounce";
+/// How a line begins that says what a driver did (harness/device/src/nic.rs).
+const VIOLATION: &str = "violation: ";
+
+/// The process, and where it listens.
+#[derive(Debug)]
+pub(crate) struct Devices {
+    process: Process,
+    sockets: Sockets,
+    log: PathBuf,
+    /// It ends when this is closed.
+    _lasts: UnixStream,
+}
+
+/// Sockets, in a folder whose name is short enough for QEMU. They are removed with this.
+#[derive(Debug)]
+struct Sockets(PathBuf);
+
+impl Sockets {
+    fn create() -> std::io::Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = env::temp_dir().join(format!("nobounce-nics-{}-{count}", process::id()));
+        fs::create_dir(&folder)?;
+        Ok(Self(folder))
+    }
+
+    fn of(&self, wire: Wire, end: End) -> PathBuf {
+        self.0.join(wire.nic(end))
+    }
+}
+
+impl Drop for Sockets {
+    fn drop(&mut self) {
+        // At worst, empty sockets stay behind.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Devices {
+    /// Whether the machine's NICs are ours.
+    pub(crate) fn wanted(machine: &Machine) -> bool {
+        machine.nic == OUR_NIC
+    }
+
+    /// Starts the process with a NIC at each end of each wire.
+    pub(crate) fn start(machine: &Machine, images: &Images, run: &RunDir) -> Result<Self> {
+        if machine.cables.is_some() {
+            let what = "NICs of ours have no wires to another machine yet";
+            return Err(Error::BadMachine(what.to_owned()));
+        }
+        let program = images.devices.as_ref().ok_or_else(|| {
+            Error::BadMachine("the manifest names no program with models of NICs".to_owned())
+        })?;
+        let unwritable = |error| Error::RunDirectory {
+            path: run.path().to_owned(),
+            error,
+        };
+        let sockets = Sockets::create().map_err(unwritable)?;
+        let mut command = Command::new(program);
+        let mut inherited = Vec::new();
+        for (count, wire) in machine.wires().enumerate() {
+            for end in End::BOTH {
+                let listener = UnixListener::bind(sockets.of(wire, end)).map_err(unwritable)?;
+                let (fd, mac) = (listener.as_raw_fd(), wire.mac(end));
+                command.arg("--device").arg(format!("mac={mac},fd={fd}"));
+                inherited.push(OwnedFd::from(listener));
+            }
+            let (one, other, snap) = (2 * count, 2 * count + 1, machine.snap_length);
+            let pcap = run
+                .file(&wire.pcap())
+                .display()
+                .to_string()
+                .replace(',', ",,");
+            let text = format!("ends={one}-{other},pcap={pcap},snap={snap}");
+            command.arg("--wire").arg(text);
+        }
+        let log = run.file("devices.log");
+        let output = File::create(&log).map_err(unwritable)?;
+        let (lasts, input) = UnixStream::pair().map_err(unwritable)?;
+        command.stdin(Stdio::from(OwnedFd::from(input)));
+        let process = Process::spawn(command, inherited, output).map_err(|error| {
+            Error::BadMachine(format!("can't run {}: {error}", program.display()))
+        })?;
+        Ok(Self {
+            process,
+            sockets,
+            log,
+            _lasts: lasts,
+        })
+    }
+
+    /// QEMU's device for a NIC, on this bus.
+    pub(crate) fn device(&self, wire: Wire, end: End, bus: &str) -> String {
+        json!({
+            "driver": "vfio-user-pci",
+            "id": wire.nic(end),
+            "bus": bus,
+            "rombar": 0,
+            "socket": { "type": "unix", "path": self.sockets.of(wire, end) },
+        })
+        .to_string()
+    }
+
+    /// Looks whether it runs, and whether a driver did what it must not do.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DevicesEnded`], [`Error::Violated`].
+    pub(crate) fn check(&self) -> Result<()> {
+        let output = fs::read_to_string(&self.log).unwrap_or_default();
+        let log = self.log.clone();
+        if self.process.wait(Duration::ZERO).is_some() {
+            return Err(Error::DevicesEnded { output, log });
+        }
+        let lines = output.lines().filter(|line| line.contains(VIOLATION));
+        let violations: Vec<_> = lines.map(str::to_owned).collect();
+        match violations.is_empty() {
+            true => Ok(()),
+            false => Err(Error::Violated { violations, log }),
+        }
+    }
+}
