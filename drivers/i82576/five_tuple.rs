@@ -4,8 +4,8 @@
 //! matches sends the packet to its queue, regardless of RSS.
 //!
 //! Each field is compared as a whole or not at all, addresses are those of IPv4, and no filter
-//! drops a packet. The sources don't document whether a filter without an address also matches
-//! IPv6.
+//! drops a packet. A filter without an address matches IPv6, too: the PTP filter of the kernel's
+//! `igb`, which is for messages over both, is one.
 //!
 //! QEMU's model has no filters, and its registers keep nothing: see [`exist`].
 //!

@@ -27,8 +27,11 @@ pub enum Addresses {
         /// The destination.
         destination: Masked<[u8; 4]>,
     },
-    /// Of IPv6, whatever they are.
-    V6,
+    /// Of IPv6.
+    V6 {
+        /// One of them is compared.
+        compared: bool,
+    },
 }
 
 /// What becomes of a packet.
@@ -68,7 +71,7 @@ pub struct Rule {
 /// Why the device cannot have a rule.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// The rule is for IPv6.
+    /// An address of IPv6 is compared.
     Ipv6,
     /// Part of an address is compared.
     PartOfAddress,
@@ -117,14 +120,15 @@ impl Refusal {
 impl TryFrom<&Rule> for Filter {
     type Error = Refusal;
 
-    /// The filter that implements the rule.
+    /// The filter that implements the rule. One without addresses is for both versions of IP.
     fn try_from(rule: &Rule) -> Result<Self, Refusal> {
-        let Addresses::V4 {
-            source,
-            destination,
-        } = rule.addresses
-        else {
-            return Err(Refusal::Ipv6);
+        let (source, destination) = match rule.addresses {
+            Addresses::V4 {
+                source,
+                destination,
+            } => (address(source)?, address(destination)?),
+            Addresses::V6 { compared: false } => (None, None),
+            Addresses::V6 { compared: true } => return Err(Refusal::Ipv6),
         };
         for (compared, refusal) in [
             (rule.tos, Refusal::Tos),
@@ -145,8 +149,8 @@ impl TryFrom<&Rule> for Filter {
 
         Ok(Self {
             protocol: rule.protocol,
-            source: address(source)?,
-            destination: address(destination)?,
+            source,
+            destination,
             source_port: port(rule.source_port)?,
             destination_port: port(rule.destination_port)?,
             // CAST: It is below 16.

@@ -22,15 +22,22 @@ pub enum Place {
 
 /// The filters. Of those that match the same packet, the first one counts.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Table([Option<Filter>; FIVE_TUPLE_FILTERS as usize]);
+pub struct Table {
+    filters: [Option<Filter>; FIVE_TUPLE_FILTERS as usize],
+    /// The places of rules that users made for IPv6, a bit each: the device doesn't know.
+    ipv6: u8,
+}
 
 impl Table {
     /// No filters.
-    pub const EMPTY: Self = Self([None; FIVE_TUPLE_FILTERS as usize]);
+    pub const EMPTY: Self = Self {
+        filters: [None; FIVE_TUPLE_FILTERS as usize],
+        ipv6: 0,
+    };
 
     /// The filter at place `n`.
     pub fn get(&self, n: u32) -> Option<&Filter> {
-        self.0.get(n as usize)?.as_ref()
+        self.filters.get(n as usize)?.as_ref()
     }
 
     /// Stores a filter at `place`, and returns its index.
@@ -40,7 +47,7 @@ impl Table {
     /// [`Refusal::NoSuchPlace`], and [`Refusal::Full`] unless the place is given; nothing is
     /// changed.
     pub fn insert(&mut self, place: Place, filter: Filter) -> Result<u16, Refusal> {
-        let slots = &mut self.0;
+        let slots = &mut self.filters;
         let index = match place {
             Place::At(index) => index as usize,
             Place::First => slots
@@ -57,9 +64,20 @@ impl Table {
         Ok(index as u16)
     }
 
+    /// Whether the user made the rule at place `n` for IPv6.
+    pub const fn is_ipv6(&self, n: u32) -> bool {
+        n < 8 && self.ipv6 >> n & 1 != 0
+    }
+
+    /// Notes whether the user made the rule at place `n` for IPv6.
+    pub const fn set_ipv6(&mut self, n: u16, ipv6: bool) {
+        let bit = 1 << (n & 7);
+        self.ipv6 = self.ipv6 & !bit | if ipv6 { bit } else { 0 };
+    }
+
     /// Takes the filter at place `n` out, if there is one.
     pub fn remove(&mut self, n: u32) -> Option<Filter> {
-        self.0.get_mut(n as usize)?.take()
+        self.filters.get_mut(n as usize)?.take()
     }
 
     /// The values of the registers at place `n`.

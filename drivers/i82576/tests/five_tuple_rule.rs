@@ -46,6 +46,23 @@ fn a_rule_becomes_the_filter_that_it_says() {
 }
 
 #[test]
+fn a_rule_for_ipv6_without_addresses_is_the_filter_of_its_ports() {
+    let rule = Rule {
+        addresses: Addresses::V6 { compared: false },
+        ..rule()
+    };
+    let filter = Filter::try_from(&rule).unwrap();
+    assert_eq!((filter.source, filter.destination), (None, None));
+    assert_eq!(filter.destination_port, Some(5201));
+    let mut table = Table::EMPTY;
+    let place = table.insert(Place::Last, filter).unwrap();
+    table.set_ipv6(place, true);
+    assert!(table.is_ipv6(7) && !table.is_ipv6(6) && !table.is_ipv6(8));
+    table.set_ipv6(place, false);
+    assert!(!table.is_ipv6(7));
+}
+
+#[test]
 fn what_the_device_cannot_do_is_refused_for_its_own_reason() {
     let addresses = |source, destination| Addresses::V4 {
         source: all([192, 0, 2, 2], source),
@@ -53,7 +70,10 @@ fn what_the_device_cannot_do_is_refused_for_its_own_reason() {
     };
     type Change<'a> = &'a dyn Fn(&mut Rule);
     let cases: [(Change<'_>, Refusal); 15] = [
-        (&|rule| rule.addresses = Addresses::V6, Refusal::Ipv6),
+        (
+            &|rule| rule.addresses = Addresses::V6 { compared: true },
+            Refusal::Ipv6,
+        ),
         (
             &|rule| rule.addresses = addresses([0xff, 0xff, 0xff, 0], [0; 4]),
             Refusal::PartOfAddress,
@@ -91,7 +111,7 @@ fn what_the_device_cannot_do_is_refused_for_its_own_reason() {
         ),
         (
             &|rule| {
-                rule.addresses = Addresses::V6;
+                rule.addresses = Addresses::V6 { compared: true };
                 rule.tos = true;
             },
             Refusal::Ipv6,

@@ -36,7 +36,11 @@ impl<'bound> FlowRules for Adapter<'bound> {
     const FLOW_PLACES: u32 = limits::FIVE_TUPLE_FILTERS as u32;
 
     fn flow_rule(control: &Control, place: u32) -> Option<FlowRule> {
-        control.five_tuples.as_ref()?.get(place).map(users_rule)
+        let table = control.five_tuples.as_ref()?;
+
+        table
+            .get(place)
+            .map(|filter| users_rule(filter, table.is_ipv6(place)))
     }
 
     fn insert_flow_rule(
@@ -60,6 +64,7 @@ impl<'bound> FlowRules for Adapter<'bound> {
                 dev_dbg!(adapter.parent, "rule refused: {}\n", refusal.reason());
                 errno(refusal)
             })?;
+        table.set_ipv6(place, matches!(rule.addresses, FlowAddresses::V6 { .. }));
         adapter.hw.set_five_tuple(table, place);
         Ok(place.into())
     }
@@ -100,7 +105,12 @@ fn device_rule(rule: &FlowRule) -> Rule {
                 source: device_field(source),
                 destination: device_field(destination),
             },
-            FlowAddresses::V6 { .. } => five_tuple::Addresses::V6,
+            FlowAddresses::V6 {
+                source,
+                destination,
+            } => five_tuple::Addresses::V6 {
+                compared: source.is_compared() || destination.is_compared(),
+            },
         },
         source_port: device_field(rule.source_port),
         destination_port: device_field(rule.destination_port),
@@ -123,17 +133,24 @@ fn device_field<T>(field: Masked<T>) -> five_tuple::Masked<T> {
     }
 }
 
-/// A filter, as users see it.
-fn users_rule(filter: &Filter) -> FlowRule {
+/// A filter, as users see it: the rule was for IPv6, or it is for IPv4.
+fn users_rule(filter: &Filter, ipv6: bool) -> FlowRule {
     FlowRule {
         protocol: match filter.protocol {
             Protocol::Tcp => Transport::Tcp,
             Protocol::Udp => Transport::Udp,
             Protocol::Sctp => Transport::Sctp,
         },
-        addresses: FlowAddresses::V4 {
-            source: users_field(filter.source, [u8::MAX; 4]),
-            destination: users_field(filter.destination, [u8::MAX; 4]),
+        addresses: if ipv6 {
+            FlowAddresses::V6 {
+                source: Masked::default(),
+                destination: Masked::default(),
+            }
+        } else {
+            FlowAddresses::V4 {
+                source: users_field(filter.source, [u8::MAX; 4]),
+                destination: users_field(filter.destination, [u8::MAX; 4]),
+            }
         },
         source_port: users_field(filter.source_port, u16::MAX),
         destination_port: users_field(filter.destination_port, u16::MAX),

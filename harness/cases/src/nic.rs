@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn the_drivers_of_the_tree_are_described() {
-        for driver in [Driver::Rigb, Driver::Igb, Driver::Rwire] {
+        for driver in [Driver::Rigb, Driver::RigbModel, Driver::Igb, Driver::Rwire] {
             assert_eq!(driver.nic().name, driver.name());
         }
     }

@@ -20,6 +20,8 @@ use crate::{
 pub enum Driver {
     /// Ours.
     Rigb,
+    /// Ours, on our model of its NIC.
+    RigbModel,
     /// The kernel's, in C.
     Igb,
     /// Ours, without the machine's NICs: a pair of software NICs.
@@ -36,17 +38,19 @@ impl Driver {
     pub fn nic(self) -> Nic {
         let text = match self {
             Self::Rigb => include_str!("../../nics/rigb.toml"),
+            Self::RigbModel => include_str!("../../nics/rigb-model.toml"),
             Self::Igb => include_str!("../../nics/igb.toml"),
             Self::Rwire => include_str!("../../nics/rwire.toml"),
         };
         Nic::parse(text).expect("the description of a driver of the tree is right")
     }
 
-    /// The module's name.
+    /// What reports call it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Rigb => "rigb",
+            Self::RigbModel => "rigb-model",
             Self::Igb => "igb",
             Self::Rwire => "rwire",
         }

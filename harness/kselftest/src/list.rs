@@ -17,6 +17,9 @@ pub struct Test {
     pub required: bool,
     /// Processors, and so queue pairs that the NIC can have.
     pub(crate) cpus: u32,
+    /// Whether it is told of IPv4 addresses alone: it steers by address, and filters of the 82576 compare
+    /// addresses of IPv4 only.
+    pub(crate) ipv4: bool,
     /// How many queue pairs the NIC under test has in use, where it matters.
     pub(crate) channels: Option<u32>,
 }
@@ -51,6 +54,7 @@ const fn required(folder: &'static str, name: &'static str) -> Test {
         language: Language::Python,
         required: true,
         cpus: CPUS,
+        ipv4: false,
         channels: None,
     }
 }
@@ -59,6 +63,13 @@ const fn more(folder: &'static str, name: &'static str) -> Test {
     Test {
         required: false,
         ..required(folder, name)
+    }
+}
+
+const fn steers(folder: &'static str, name: &'static str) -> Test {
+    Test {
+        ipv4: true,
+        ..more(folder, name)
     }
 }
 
@@ -105,7 +116,7 @@ const TESTS: &[Test] = &[
     more(HW, "rss_flow_label"),
     more(HW, "rss_ctx"),
     more(HW, "ntuple"),
-    more(HW, "devmem"),
+    steers(HW, "devmem"),
     more(HW, "iou-zcrx"),
     more(HW, "nk_devmem"),
     more(HW, "nk_netns"),

@@ -154,7 +154,9 @@ fn add_route(bed: &Testbed) -> cases::Result<()> {
     let via = bed.local.address(Family::V6);
     let words = format!("/usr/sbin/ip -netns {PEER} -6 route add {PREFIX} via {via}");
     let command = words.split(' ').map(str::to_owned).collect();
-    let mut job = bed.guest.start(program_in(bed, "/".to_owned(), command))?;
+    let mut job = bed
+        .guest
+        .start(program_in(bed, "/".to_owned(), command, false))?;
     let mut output = String::new();
     while !job.ended() {
         if let Some(Event::Output { bytes, .. }) = job.next_event(Duration::from_secs(1))? {
@@ -168,13 +170,13 @@ fn add_route(bed: &Testbed) -> cases::Result<()> {
 }
 
 /// A program of the image.
-fn program_in(bed: &Testbed, directory: String, command: Vec<String>) -> Program {
+fn program_in(bed: &Testbed, directory: String, command: Vec<String>, ipv4: bool) -> Program {
     Program {
         ns: Ns::Local,
         root: ROOT.to_owned(),
         directory,
         command,
-        environment: environment(bed),
+        environment: environment(bed, ipv4),
         user: None,
         streams: Streams::Merged,
     }
@@ -218,7 +220,9 @@ fn program(
     let (interpreter, suffix) = test.language.interpreter();
     let folder = format!("{SOURCE}/{SELFTESTS}/{}", test.folder);
     let command = vec![interpreter.to_owned(), format!("./{}{suffix}", test.name)];
-    let mut job = bed.guest.start(program_in(bed, folder, command))?;
+    let mut job = bed
+        .guest
+        .start(program_in(bed, folder, command, test.ipv4))?;
     let mut lines = Lines::default();
     let start = Instant::now();
     let mut heard = start;
@@ -259,9 +263,9 @@ fn program(
 }
 
 /// What drivers/net/README.rst of the selftests wants, and what a shell would have.
-fn environment(bed: &Testbed) -> BTreeMap<String, String> {
+fn environment(bed: &Testbed, ipv4: bool) -> BTreeMap<String, String> {
     let address = |station: cases::Station, family| station.address(family).to_string();
-    [
+    let mut environment: BTreeMap<_, _> = [
         ("NETIF", bed.local.name()),
         ("LOCAL_V4", address(bed.local, Family::V4)),
         ("LOCAL_V6", address(bed.local, Family::V6)),
@@ -275,7 +279,11 @@ fn environment(bed: &Testbed) -> BTreeMap<String, String> {
         ("LC_ALL", "C.UTF-8".to_owned()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
-    .into()
+    .into();
+    if ipv4 {
+        environment.retain(|name, _| !name.ends_with("_V6"));
+    }
+    environment
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The selftests that `rigb` is required to pass, each in a guest of its own: what passed when
+//! The selftests that `rigb` is required to pass, each in a guest of its own, and on our model of its NIC
+//! those that want what QEMU's does not have: what passed when
 //! `Documentation/selftests.json` was written has to pass.
 
 use std::env;
@@ -16,7 +17,7 @@ fn committed() -> PathBuf {
     Path::new(&package).join("../../Documentation/selftests.json")
 }
 
-fn passes(name: &str) -> Result {
+fn passes(driver: Driver, name: &str) -> Result {
     let test = kselftest::named(name)?;
     let manifest = env::var_os(ENV).ok_or_else(|| {
         CaseError::new(format!(
@@ -24,7 +25,7 @@ fn passes(name: &str) -> Result {
         ))
     })?;
     let images = Images::load(Path::new(&manifest))?;
-    let report = kselftest::run(&images, Driver::Rigb, test, &mut |line| println!("{line}"));
+    let report = kselftest::run(&images, driver, test, &mut |line| println!("{line}"));
     if let Some(logs) = report.logs {
         println!("logs: {}", logs.display());
     }
@@ -41,7 +42,7 @@ macro_rules! cases {
             $(
                 #[test]
                 fn $name() -> cases::Result {
-                    super::passes(stringify!($name))
+                    super::passes(cases::Driver::Rigb, stringify!($name))
                 }
             )*
         }
@@ -59,4 +60,28 @@ macro_rules! cases {
 cases! {
     ping hds queues stats ring_reconfig napi_id napi_threaded irq csum tso gro rss_api rss_drv
     rss_input_xfrm toeplitz pp_alloc_fail xdp xdp_metadata xsk_reconfig nic_timestamp
+}
+
+/// A case for each test on our model, `model::<name>`.
+macro_rules! on_model {
+    ($($case:ident: $name:literal),* $(,)?) => {
+        mod model {
+            $(
+                #[test]
+                fn $case() -> cases::Result {
+                    super::passes(cases::Driver::RigbModel, $name)
+                }
+            )*
+        }
+    };
+}
+
+on_model! {
+    devmem: "devmem",
+    iou_zcrx: "iou-zcrx",
+    nk_devmem: "nk_devmem",
+    nk_qlease: "nk_qlease",
+    ntuple: "ntuple",
+    userns_devmem: "userns_devmem",
+    uso: "uso",
 }

@@ -14,6 +14,7 @@ use clap::{Args, ValueEnum};
 use kselftest::{Outcome, Test, read};
 use vm::Images;
 
+use crate::devices;
 use crate::document;
 use crate::guest;
 use crate::project::{Locked, Project};
@@ -22,7 +23,7 @@ use crate::ui::Step;
 /// What to run and where to write it.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The driver of both NICs
+    /// The driver of both NICs; rigb-model is rigb on our model of its NIC
     #[arg(long, value_enum, default_value_t = DriverName::Rigb, conflicts_with = "document")]
     driver: DriverName,
     /// Run tests, too, that need what the emulated NIC does not have
@@ -31,7 +32,7 @@ pub(crate) struct Options {
     /// Write the results as JSON: test, case, result, reason, driver
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Run all tests with both drivers, and write their results to Documentation/
+    /// Run all tests with all drivers, and write their results to Documentation/
     /// anew; with tests named, only theirs
     #[arg(long)]
     document: bool,
@@ -46,6 +47,7 @@ pub(crate) struct Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum DriverName {
     Rigb,
+    RigbModel,
     Igb,
 }
 
@@ -53,6 +55,7 @@ impl From<DriverName> for Driver {
     fn from(name: DriverName) -> Self {
         match name {
             DriverName::Rigb => Self::Rigb,
+            DriverName::RigbModel => Self::RigbModel,
             DriverName::Igb => Self::Igb,
         }
     }
@@ -67,11 +70,12 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     let tests = kselftest::choose(&options.tests, options.all || options.document)?;
     // Before its results make the tree a changed one.
     let commit = document::commit(project);
-    let images = guest::prepare(project)?;
+    let mut images = guest::prepare(project)?;
+    images.devices = Some(devices::build(project)?);
     // The guests only read what is in the cache.
     drop(lock);
     let drivers = match options.document {
-        true => vec![Driver::Rigb, Driver::Igb],
+        true => vec![Driver::Rigb, Driver::RigbModel, Driver::Igb],
         false => vec![options.driver.into()],
     };
     let mut outcomes = Vec::new();

@@ -5,7 +5,7 @@
 use kselftest::{Outcome, Verdict};
 
 /// Drivers, in the order of columns.
-const DRIVERS: [&str; 2] = ["rigb", "igb"];
+const DRIVERS: [&str; 3] = ["rigb", "rigb-model", "igb"];
 /// Longest reason that is shown, in characters.
 const LONGEST: usize = 160;
 
@@ -36,20 +36,19 @@ pub(super) fn counts<'a>(outcomes: impl Iterator<Item = &'a Outcome> + Clone) ->
 pub(super) fn tables(outcomes: &[Outcome]) -> String {
     let mut tests: Vec<&str> = outcomes.iter().map(|o| o.test.as_str()).collect();
     tests.dedup();
-    let mut text = "| test | rigb | igb |\n|---|---|---|\n".to_owned();
+    let columns = DRIVERS.join(" | ");
+    let rule = "|---".repeat(DRIVERS.len());
+    let mut text = format!("| test | {columns} |\n|---{rule}|\n");
     for test in &tests {
-        let [rigb, igb] = DRIVERS.map(|driver| {
-            counts(
-                outcomes
-                    .iter()
-                    .filter(|o| o.test == *test && o.driver == driver),
-            )
+        let counts = DRIVERS.map(|driver| {
+            let of = |o: &&Outcome| o.test == *test && o.driver == driver;
+            counts(outcomes.iter().filter(of))
         });
-        text.push_str(&format!("| {test} | {rigb} | {igb} |\n"));
+        text.push_str(&format!("| {test} | {} |\n", counts.join(" | ")));
     }
     for test in &tests {
         text.push_str(&format!(
-            "\n### {test}\n\n| case | rigb | igb | reason |\n|---|---|---|---|\n"
+            "\n### {test}\n\n| case | {columns} | reason |\n|---{rule}|---|\n"
         ));
         let of_test: Vec<&Outcome> = outcomes.iter().filter(|o| o.test == *test).collect();
         let mut seen = Vec::new();
@@ -69,17 +68,24 @@ fn line(case: &str, of_test: &[&Outcome]) -> String {
             .iter()
             .find(|o| o.case == case && o.driver == driver)
     });
-    let [rigb, igb] = found.map(|outcome| outcome.map_or("–", |o| word(o.result)));
-    let [ours, theirs] = found.map(|outcome| outcome.map_or("", |o| o.reason.as_str()));
-    let reason = match (ours.is_empty(), theirs.is_empty() || ours == theirs) {
-        (true, true) => String::new(),
-        (false, true) => cell(ours),
-        (true, false) => format!("igb: {}", cell(theirs)),
-        (false, false) => format!("{}; igb: {}", cell(ours), cell(theirs)),
-    };
+    let results = found.map(|outcome| outcome.map_or("–", |o| word(o.result)));
+    // What several say is said once, by the first of them.
+    let mut reasons: Vec<(&str, &str)> = Vec::new();
+    for (driver, outcome) in DRIVERS.into_iter().zip(found) {
+        let reason = outcome.map_or("", |o| o.reason.as_str());
+        if !reason.is_empty() && reasons.iter().all(|(_, said)| *said != reason) {
+            reasons.push((driver, reason));
+        }
+    }
+    let reasons = reasons.into_iter().map(|(driver, reason)| match driver {
+        driver if driver == DRIVERS[0] => cell(reason),
+        driver => format!("{driver}: {}", cell(reason)),
+    });
     format!(
-        "| `{}` | {rigb} | {igb} | {reason} |\n",
-        case.replace('|', "\\|")
+        "| `{}` | {} | {} |\n",
+        case.replace('|', "\\|"),
+        results.join(" | "),
+        reasons.collect::<Vec<_>>().join("; ")
     )
 }
 
@@ -122,24 +128,24 @@ mod tests {
     }
 
     #[test]
-    fn a_sub_case_is_one_line_with_both_drivers() {
+    fn a_sub_case_is_one_line_with_all_drivers() {
         let text = tables(&[
             outcome("rigb", Verdict::Pass, ""),
             outcome("igb", Verdict::Fail, "Check failed"),
         ]);
-        assert!(text.contains("| irq | 1 pass | 1 fail |"), "{text}");
+        assert!(text.contains("| irq | 1 pass | – | 1 fail |"), "{text}");
         assert!(
-            text.contains("| `move\\|it` | pass | **fail** | igb: Check failed |"),
+            text.contains("| `move\\|it` | pass | – | **fail** | igb: Check failed |"),
             "{text}"
         );
     }
 
     #[test]
-    fn a_reason_that_both_have_is_shown_once() {
+    fn a_reason_that_several_have_is_shown_once() {
         let text = tables(&[
             outcome("rigb", Verdict::Skip, "no steering"),
             outcome("igb", Verdict::Skip, "no steering"),
         ]);
-        assert!(text.contains("| skip | skip | no steering |"), "{text}");
+        assert!(text.contains("| skip | – | skip | no steering |"), "{text}");
     }
 }

@@ -18,7 +18,7 @@ use clap::Args;
 
 use crate::kernel::{self, Flavour, KernelArgs};
 use crate::project::{Locked, Project};
-use crate::{guest, packages, tools, ui};
+use crate::{devices, guest, packages, tools, ui};
 
 use self::retries::Retries;
 use self::skipped::Skipped;
@@ -249,8 +249,11 @@ fn selftests(project: &Project, filters: &[String]) -> Result<Option<PathBuf>> {
         ..project.kernel.clone()
     })?;
     packages::install_missing_of_tests(&project)?;
-    guest::prepare(&project)?;
-    Ok(Some(guest::manifest_path(&project)))
+    let mut images = guest::prepare(&project)?;
+    images.devices = Some(devices::build(&project)?);
+    let manifest = guest::manifest_path(&project);
+    guest::write_manifest(&manifest, &images)?;
+    Ok(Some(manifest))
 }
 
 #[cfg(test)]

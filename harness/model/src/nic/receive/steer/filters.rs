@@ -91,8 +91,8 @@ pub(super) struct ByFiveTuple {
 /// Matches the five-tuple filters. Of those that match and have a queue, the one with the highest
 /// priority counts, and of these the first.
 ///
-/// They are for IPv4: the datasheet doesn't say whether one without an address matches IPv6, and the
-/// model has it not do so.
+/// Addresses are those of IPv4. One without an address matches IPv6, too: the PTP filter of Linux's `igb`,
+/// which is for messages over both, is one.
 pub(super) fn five_tuple(packet: &Packet, registers: &Registers) -> ByFiveTuple {
     let mut found = ByFiveTuple::default();
     let Some(ip) = &packet.ip else { return found };
@@ -113,12 +113,15 @@ pub(super) fn five_tuple(packet: &Packet, registers: &Registers) -> ByFiveTuple 
 }
 
 fn filter_matches(n: u16, packet: &Packet, ip: &Ip, registers: &Registers) -> bool {
-    let Addresses::V4 {
-        source,
-        destination,
-    } = ip.addresses
-    else {
-        return false;
+    let (source, destination) = match ip.addresses {
+        Addresses::V4 {
+            source,
+            destination,
+        } => (Some(source), Some(destination)),
+        Addresses::V6 { .. } => (None, None),
+    };
+    let is = |reg, address: Option<[u8; 4]>| {
+        address.is_some_and(|address| registers.get(reg) == u32::from_le_bytes(address))
     };
     let tuple = registers.get(regs::ftqf(n));
     let more = registers.get(regs::imir(n));
@@ -136,10 +139,8 @@ fn filter_matches(n: u16, packet: &Packet, ip: &Ip, registers: &Registers) -> bo
 
     (tuple & ftqf::VF_BP != 0 || tuple >> FTQF_VF_SHIFT & FTQF_VF_MASK == 0)
         && (tuple & ftqf::PROTOCOL_BP != 0 || ip.protocol == Some(protocol))
-        && (tuple & ftqf::SOURCE_BP != 0
-            || registers.get(regs::saqf(n)) == u32::from_le_bytes(source))
-        && (tuple & ftqf::DESTINATION_BP != 0
-            || registers.get(regs::daqf(n)) == u32::from_le_bytes(destination))
+        && (tuple & ftqf::SOURCE_BP != 0 || is(regs::saqf(n), source))
+        && (tuple & ftqf::DESTINATION_BP != 0 || is(regs::daqf(n), destination))
         && (tuple & ftqf::SOURCE_PORT_BP != 0
             || transport.is_some_and(|transport| transport.source_port == source_port))
         && (more & imir::PORT_BP != 0

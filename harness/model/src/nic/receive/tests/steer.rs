@@ -114,7 +114,13 @@ fn every_field_of_a_filter_is_compared() {
     let mut registers = registers();
     add(&mut registers, 0, any);
     assert_eq!(to(&suite4(false), &registers).queue, 3);
-    assert_eq!(to(&tcp6(&[]), &registers).queue, 0, "it is for IPv4");
+    assert_eq!(to(&tcp6(&[]), &registers).queue, 3);
+    let source = Filter {
+        source: filter(3).source,
+        ..any
+    };
+    add(&mut registers, 0, source);
+    assert_eq!(to(&tcp6(&[]), &registers).queue, 0, "an address of IPv4");
 }
 
 #[test]
