@@ -130,6 +130,7 @@ fn take(project: &Project, images: Images, top: &Path) -> Result<Images> {
             .collect::<Result<_>>()?,
         config: optional(&images.config)?,
         counter: optional(&images.counter)?,
+        devices: optional(&images.devices)?,
         symbols: optional(&images.symbols)?,
         snapshots: Some(Path::new(HERE).join("snapshots")),
         logs: Path::new(HERE).join("logs"),

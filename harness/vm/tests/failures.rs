@@ -85,3 +85,22 @@ fn a_guest_that_does_not_answer_is_a_timeout_that_names_the_call_and_keeps_the_r
     assert_eq!(registers.matches("RIP=").count(), 2, "{registers}");
     assert!(error.to_string().contains("\nRIP="), "{error}");
 }
+
+#[test]
+fn nics_of_ours_want_their_program_and_its_end_is_called_one() {
+    let machine = Machine::new().nic(vm::OUR_NIC);
+    let images = vm::Images {
+        devices: None,
+        ..images()
+    };
+    let error = machine.boot(&images, "no-devices").unwrap_err();
+    assert!(error.to_string().contains("models of NICs"), "{error}");
+    // One that ends at once: QEMU has nobody to connect to.
+    let images = vm::Images {
+        devices: Some("/bin/true".into()),
+        ..images
+    };
+    let error = machine.boot(&images, "devices-end").unwrap_err();
+    assert!(matches!(error, Error::QemuEnded { .. }), "{error}");
+    assert!(error.to_string().contains("vfio-user"), "{error}");
+}
