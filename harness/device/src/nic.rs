@@ -27,7 +27,7 @@ impl Device for Nic {
     fn elapse(&mut self, now: u64, host: &mut dyn Host) -> Option<u64> {
         self.set_time(now);
         for violation in self.violations() {
-            error!("violation: {violation:?}");
+            error!("violation: {violation}");
         }
         Self::elapse(self, host)
     }

@@ -109,6 +109,7 @@ impl Nic {
     pub fn write(&mut self, offset: u32, value: u32, host: &mut dyn Host) {
         self.settle(host);
         let reg = canonical(offset);
+        self.record.write(reg, value);
         if let Some((what, queue)) = of_queue(reg) {
             self.write_of_queue(what, queue, reg, value, host);
         } else {

@@ -56,7 +56,7 @@ impl Clock {
     }
 
     /// Takes the timestamp of a frame that is sent, unless the last one was not read.
-    pub(crate) fn stamp_sent(&mut self, registers: &mut Registers, now: u64) {
+    pub(crate) fn timestamp_sent(&mut self, registers: &mut Registers, now: u64) {
         let control = registers.get(TSYNCTXCTL);
         if control & (tsynctxctl::ENABLE | tsynctxctl::VALID) != tsynctxctl::ENABLE {
             return;
@@ -69,7 +69,7 @@ impl Clock {
 
     /// Takes the timestamp of a frame that was received, unless the last one was not read. Says whether
     /// it was taken.
-    pub(crate) fn stamp_received(&mut self, registers: &mut Registers, now: u64) -> bool {
+    pub(crate) fn timestamp_received(&mut self, registers: &mut Registers, now: u64) -> bool {
         let control = registers.get(TSYNCRXCTL);
         if control & (tsyncrxctl::ENABLE | tsyncrxctl::VALID) != tsyncrxctl::ENABLE {
             return false;
@@ -115,10 +115,10 @@ mod tests {
         let (mut clock, mut registers) = (Clock::default(), Registers::default());
         clock.set_rate(&mut registers, timinca::NANOSECONDS, 0);
         registers.set(TSYNCRXCTL, tsyncrxctl::ENABLE);
-        assert!(clock.stamp_received(&mut registers, 16));
-        assert!(!clock.stamp_received(&mut registers, 32));
+        assert!(clock.timestamp_received(&mut registers, 16));
+        assert!(!clock.timestamp_received(&mut registers, 32));
         assert_eq!(registers.get(RXSTMPL), 16 << timinca::FRACTION);
         Clock::release_received(&mut registers);
-        assert!(clock.stamp_received(&mut registers, 48));
+        assert!(clock.timestamp_received(&mut registers, 48));
     }
 }

@@ -26,7 +26,10 @@ use std::collections::VecDeque;
 use i82576::limits::{MAX_RX_QUEUES, MAX_TX_QUEUES};
 
 pub use self::violation::{Violation, What};
-use self::{clock::Clock, interrupts::Interrupts, nvm::Nvm, phy::Phy, registers::Registers};
+use self::{
+    clock::Clock, interrupts::Interrupts, nvm::Nvm, phy::Phy, registers::Registers,
+    violation::Record,
+};
 
 /// A port of an 82576.
 #[derive(Debug)]
@@ -50,5 +53,5 @@ pub struct Nic {
     /// The packet buffer: frames that wait for a descriptor.
     waiting: VecDeque<Vec<u8>>,
     now: u64,
-    violations: Vec<Violation>,
+    record: Record,
 }

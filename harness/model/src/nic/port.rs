@@ -14,7 +14,7 @@ use i82576::{
 
 use super::{
     Nic, Violation, clock::Clock, interrupts::Interrupts, nvm::Nvm, phy, phy::Phy,
-    registers::Registers,
+    registers::Registers, violation::Record,
 };
 use crate::Host;
 
@@ -43,7 +43,7 @@ impl Nic {
             paused: None,
             waiting: VecDeque::new(),
             now: 0,
-            violations: Vec::new(),
+            record: Record::default(),
         };
         this.reset_port();
         this
@@ -140,7 +140,7 @@ impl Nic {
 
     /// What the driver did that it must not do, since this was last asked.
     pub fn violations(&mut self) -> Vec<Violation> {
-        std::mem::take(&mut self.violations)
+        self.record.take()
     }
 
     /// Whether frames can pass.

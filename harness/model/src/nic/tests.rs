@@ -326,7 +326,16 @@ fn an_address_that_nothing_answers_is_a_violation() {
     };
     port.put(TX_RING, &data.encode());
     port.write(regs::tdt(1), 1);
-    let found: Vec<_> = port.nic.violations().iter().map(|v| v.what).collect();
-    assert_eq!(found, [What::Unreachable]);
+    let found = port.nic.violations();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].what, What::Unreachable);
+    assert_eq!(found[0].writes.last(), Some(&(regs::tdt(1).0, 1)));
+    let text = found[0].to_string();
+    assert!(
+        text.starts_with("Unreachable at transmit queue 1, after")
+            && text.ends_with(" 0x0e058=0x1"),
+        "{text}"
+    );
+    assert!(port.nic.violations().is_empty());
     assert!(port.host.frames.is_empty());
 }

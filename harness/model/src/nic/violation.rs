@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a driver must not do.
+//! What a driver must not do, and what it wrote before.
+
+use std::{collections::VecDeque, fmt};
+
+use i82576::regs::Reg;
+
+/// Writes to registers that are remembered.
+const WRITES: usize = 32;
 
 /// What was wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +23,7 @@ pub enum What {
 }
 
 /// Something that a driver must not do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// What was wrong.
     pub what: What,
@@ -24,4 +31,52 @@ pub struct Violation {
     pub transmit: bool,
     /// Its number.
     pub queue: u16,
+    /// The registers that were written last, by their offsets, and their values; the latest comes last.
+    pub writes: Vec<(u32, u32)>,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let direction = if self.transmit { "transmit" } else { "receive" };
+        write!(
+            f,
+            "{:?} at {direction} queue {}, after",
+            self.what, self.queue
+        )?;
+        let mut writes = self.writes.iter();
+        writes.try_for_each(|(offset, value)| write!(f, " {offset:#07x}={value:#x}"))
+    }
+}
+
+/// What a driver did.
+#[derive(Debug, Default)]
+pub(crate) struct Record {
+    writes: VecDeque<(u32, u32)>,
+    violations: Vec<Violation>,
+}
+
+impl Record {
+    /// A register is written.
+    pub(crate) fn write(&mut self, reg: Reg, value: u32) {
+        if self.writes.len() == WRITES {
+            self.writes.pop_front();
+        }
+        self.writes.push_back((reg.0, value));
+    }
+
+    /// Something was wrong with a queue.
+    pub(crate) fn violated(&mut self, what: What, transmit: bool, queue: u16) {
+        let writes = self.writes.iter().copied().collect();
+        self.violations.push(Violation {
+            what,
+            transmit,
+            queue,
+            writes,
+        });
+    }
+
+    /// What was wrong since this was last asked.
+    pub(crate) fn take(&mut self) -> Vec<Violation> {
+        std::mem::take(&mut self.violations)
+    }
 }

@@ -26,7 +26,7 @@ use self::{
     steer::steer,
     write_back::{Received, write_back},
 };
-use super::{Nic, Violation, What, interrupts::Interrupts, registers::Registers, statistics};
+use super::{Nic, What, interrupts::Interrupts, registers::Registers, statistics};
 use crate::Host;
 
 /// TSYNCRXCTL: which messages; and those values that drivers here don't use.
@@ -135,7 +135,7 @@ impl Nic {
                     frame.get(packet.payload..).unwrap_or_default(),
                     &self.registers,
                 )
-                && self.clock.stamp_received(&mut self.registers, self.now),
+                && self.clock.timestamp_received(&mut self.registers, self.now),
         };
         let (registers, rx) = (&self.registers, &mut self.rx[usize::from(queue)]);
         let describe = |piece| write_back(&received, piece, registers);
@@ -211,11 +211,7 @@ impl Nic {
 
     fn note(&mut self, queue: u16, done: Result<(), What>) {
         if let Err(what) = done {
-            self.violations.push(Violation {
-                what,
-                transmit: false,
-                queue,
-            });
+            self.record.violated(what, false, queue);
         }
     }
 }

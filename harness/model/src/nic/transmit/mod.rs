@@ -16,7 +16,7 @@ use i82576::{
 
 use self::queue::Packet;
 pub(super) use self::queue::Queue;
-use super::{Nic, Violation, What, interrupts::Interrupts, statistics};
+use super::{Nic, What, interrupts::Interrupts, statistics};
 use crate::Host;
 
 /// How long a queue takes to come to rest, in nanoseconds.
@@ -66,7 +66,7 @@ impl Nic {
                 Err(what) => return self.violated(queue, what),
             };
             if packet.first.timestamp {
-                self.clock.stamp_sent(&mut self.registers, self.now);
+                self.clock.timestamp_sent(&mut self.registers, self.now);
             }
             if let Err(what) = self.send(packet, host) {
                 self.violated(queue, what);
@@ -98,10 +98,6 @@ impl Nic {
     }
 
     fn violated(&mut self, queue: u16, what: What) {
-        self.violations.push(Violation {
-            what,
-            transmit: true,
-            queue,
-        });
+        self.record.violated(what, true, queue);
     }
 }
