@@ -75,14 +75,10 @@ impl Prepared {
 
     /// Has `nextest` run the cases on the NIC, or those that `filters` choose.
     pub(super) fn command(&self, nextest: Cmd, filters: &[String]) -> Result<(Skipped, Cmd)> {
+        let (set, rest) = within(&format!("({CASES}) & ({})", self.cases), filters);
         let command = nextest
-            .args([
-                "-p",
-                "cases",
-                "-E",
-                &format!("({CASES}) & ({})", self.cases),
-            ])
-            .args(filters)
+            .args(["-p", "cases", "-E", &set])
+            .args(rest)
             .env(vm::ENV, &self.manifest)
             .env(cases::NIC_ENV, &self.file);
         Skipped::of(command, &self.out)
@@ -103,5 +99,37 @@ impl Prepared {
             cases(counts.skipped)
         ));
         Ok(ran)
+    }
+}
+
+/// A set of tests that is also in one of the user's, and the user's other words: nextest runs what any
+/// of the sets has that it is given.
+fn within(set: &str, words: &[String]) -> (String, Vec<String>) {
+    let (mut users, mut rest) = (Vec::new(), Vec::new());
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "-E" | "--filterset" | "--filter-expr" => users.extend(words.next().cloned()),
+            _ => rest.push(word.clone()),
+        }
+    }
+    match users.is_empty() {
+        true => (set.to_owned(), rest),
+        false => (format!("{set} & (({}))", users.join(") + (")), rest),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_of_the_users_is_within_the_cases() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let (set, rest) = within("all()", &words("-E test(a) --retries 0 -E test(b)"));
+        assert_eq!(set, "all() & ((test(a)) + (test(b)))");
+        assert_eq!(rest, words("--retries 0"));
+        let (set, rest) = within("all()", &words("name"));
+        assert_eq!((set.as_str(), rest), ("all()", words("name")));
     }
 }
