@@ -6,7 +6,7 @@ use protocol::{
     ethtool::{SetFeatures, TestSelf},
     link::{SetMtu, SetReceiveMode, SetUp},
     rings::{RingChange, SetRings, TcpDataSplit},
-    rss::{Indirection, RssChange, SetRss},
+    rss::{Indirection, RssChange},
 };
 
 use crate::{CaseError, Result, Station, Testbed};
@@ -91,14 +91,11 @@ impl Testbed {
     pub fn steer(&self, station: Station, queues: &[u32]) -> Result {
         let entries = self.rss(station)?.indirection.len();
         let table = queues.iter().copied().cycle().take(entries).collect();
-        Ok(self.guest.call(SetRss {
-            ns: station.ns,
-            interface: station.name(),
-            change: RssChange {
-                indirection: Some(Indirection::Queues(table)),
-                ..RssChange::default()
-            },
-        })?)
+        let change = RssChange {
+            indirection: Some(Indirection::Queues(table)),
+            ..RssChange::default()
+        };
+        Ok(self.set_rss(station, change)?)
     }
 
     /// Runs the self-tests that interrupt traffic; all of them must pass.

@@ -10,7 +10,6 @@ use protocol::{
     kernel::{ReadFile, WriteFile},
     netdev::{GetInterfaceQueueStats, ListNapis, ListQueues, Queue, QueueKind},
     rings::{Channels, GetChannels, SetChannels, TcpDataSplit},
-    rss::GetRss,
 };
 
 const MIB: u64 = 1 << 20;
@@ -36,11 +35,7 @@ fn channels(bed: &Testbed) -> Result<Channels> {
 }
 
 fn table(bed: &Testbed) -> Result<Vec<u32>> {
-    let rss = bed.guest.call(GetRss {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-    })?;
-    Ok(rss.indirection)
+    Ok(bed.rss(bed.local)?.indirection)
 }
 
 fn queues(bed: &Testbed) -> Result<Vec<Queue>> {

@@ -9,7 +9,7 @@ use protocol::{
     ethtool::{Coalesce, SetCoalesce},
     kernel::WriteFile,
     rings::{RingChange, SetChannels, SetRings, TcpDataSplit},
-    rss::{RssChange, SetRss},
+    rss::RssChange,
     xdp::{AttachXdp, DetachXdp},
 };
 
@@ -159,14 +159,11 @@ fn datagrams_are_sent_while_the_rss_table_changes() -> Result {
     let set = |bed: &Testbed, queues: &[u32], byte: u8| -> Result {
         bed.steer(bed.local, queues)?;
         let key = bed.rss(bed.local)?.key;
-        Ok(bed.guest.call(SetRss {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            change: RssChange {
-                key: Some(vec![byte; key.len()]),
-                ..RssChange::default()
-            },
-        })?)
+        let change = RssChange {
+            key: Some(vec![byte; key.len()]),
+            ..RssChange::default()
+        };
+        Ok(bed.set_rss(bed.local, change)?)
     };
     all_are_sent(
         "lossless-rss",

@@ -95,9 +95,9 @@ pub(crate) fn take(fd: RawFd) -> Result<OwnedFd> {
         bail!("descriptor {fd} is no socket, or is in use");
     }
     taken.push(fd);
-    // SAFETY: It is open, and whoever started the program gave it for this use. Nobody else in the process
-    // owns it: it was not taken before, and what the process itself has opened so far is either no socket
-    // or got a number that was free, which an inherited one is not.
+    // SAFETY: It is open, and was inherited for this use. Nothing else in the process owns it: it was not
+    // taken before, and what the process itself has opened so far is either no socket or got a number that
+    // was free, which an inherited one is not.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! MSI-X interrupts: the events that QEMU wants to be told by.
+//! MSI-X interrupts: the eventfds that QEMU waits on.
 //!
-//! Masks are QEMU's: it has the table and the function's mask, and keeps what it is told while a vector is
-//! masked. Reads of the pending bits it passes on: they show what waits here, and not what waits there.
+//! Masks are QEMU's: it has the table and the function's mask, and keeps an interrupt pending while its
+//! vector is masked. Reads of the pending bits it passes on: they show what waits here, and not what waits there.
 //!
 //! A vector without an event is what it has not set up yet: one that was never
 //! unmasked, or any of them for a moment, because QEMU takes all events back when MSI-X is enabled and when

@@ -10,7 +10,6 @@
 mod alarm;
 pub mod config;
 pub mod dma;
-pub mod dummy;
 pub mod interrupts;
 mod nic;
 pub mod pcap;
@@ -27,7 +26,7 @@ pub use port::Port;
 
 /// A model of a device.
 ///
-/// Before each of the other calls [`Self::elapse`] tells it the time, and asks for the deadline after it.
+/// [`Self::elapse`] is called before each of the others, with the time, and after it, for the deadline.
 pub trait Device: Send {
     /// Reads a register, by its offset in the first BAR, a multiple of four.
     fn read_register(&mut self, offset: u32, host: &mut dyn Host) -> u32;

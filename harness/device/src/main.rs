@@ -118,8 +118,8 @@ fn log(verbose: u8) {
         .init();
 }
 
-/// A device without its thread would leave its guest hanging. Without the program the guest still reads ones,
-/// but whoever started it notices.
+/// A device without its thread would leave its guest hanging. Without the program the guest reads ones, and
+/// its parent sees that it has exited.
 fn end_on_panic() {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

@@ -8,8 +8,8 @@ use tracing::error;
 use crate::Device;
 
 impl Device for Nic {
-    fn read_register(&mut self, offset: u32, host: &mut dyn Host) -> u32 {
-        self.read(offset, host)
+    fn read_register(&mut self, offset: u32, _: &mut dyn Host) -> u32 {
+        self.read(offset)
     }
 
     fn write_register(&mut self, offset: u32, value: u32, host: &mut dyn Host) {
@@ -25,10 +25,9 @@ impl Device for Nic {
     }
 
     fn elapse(&mut self, now: u64, host: &mut dyn Host) -> Option<u64> {
-        self.set_time(now);
         for violation in self.violations() {
             error!("violation: {violation}");
         }
-        Self::elapse(self, host)
+        Self::elapse(self, now, host)
     }
 }

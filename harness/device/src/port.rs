@@ -165,8 +165,8 @@ impl Port {
         act(&mut lock(&self.slot))
     }
 
-    /// Does something with the device. It is told the time before, so that it knows it, and asked for its
-    /// deadline after; then what it has sent is delivered.
+    /// Does something with the device: before, what is due by now; after, the alarm is set to its next
+    /// deadline and what it has sent is delivered.
     fn with<T>(&self, act: impl FnOnce(&mut Slot, Option<&End>) -> T) -> T {
         let wire = self.wire.get();
         let mut slot = lock(&self.slot);
@@ -244,7 +244,7 @@ impl Host for Bus<'_> {
         }
     }
 
-    fn send(&mut self, frame: &[u8]) {
+    fn send(&mut self, frame: Vec<u8>) {
         if let Some(wire) = self.wire.filter(|_| self.config.power() == Power::D0) {
             wire.send(frame);
         }

@@ -3,7 +3,7 @@
 //! Wires: from a device to another one of this process, or to a socket.
 //!
 //! A device sends while it is locked, and its frames are queued. They are delivered after it has been
-//! unlocked, by whoever did that, so that no thread has locks of two devices. At most one thread delivers
+//! unlocked, by the thread that unlocked it, so that no thread holds locks of two devices. At most one thread delivers
 //! what a device has sent: frames stay in order, and of two devices that answer each other neither is
 //! entered again by its own delivery.
 
@@ -72,8 +72,8 @@ impl End {
     }
 
     /// Takes a frame from the device, which is locked.
-    pub(crate) fn send(&self, frame: &[u8]) {
-        lock(&self.queue).frames.push_back(frame.to_vec());
+    pub(crate) fn send(&self, frame: Vec<u8>) {
+        lock(&self.queue).frames.push_back(frame);
     }
 
     /// Delivers what the device has sent, which must not be locked.

@@ -6,9 +6,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use device::dummy;
-
-use common::{Board, PAGE};
+use common::{Board, PAGE, dummy};
 
 #[test]
 fn configuration_space_is_an_82576s() {

@@ -6,9 +6,9 @@ mod common;
 
 use std::{fs, os::unix::net::UnixDatagram, time::Duration};
 
-use device::{dummy, pcap::Capture, wire};
+use device::{pcap::Capture, wire};
 
-use common::Board;
+use common::{Board, dummy};
 
 fn boards() -> [Board; 2] {
     let mut boards = [Board::new(), Board::new()];

@@ -26,5 +26,5 @@ pub trait Host {
     fn interrupt(&mut self, vector: u16);
 
     /// Puts a frame on the wire, without the frame check sequence.
-    fn send(&mut self, frame: &[u8]);
+    fn send(&mut self, frame: Vec<u8>);
 }

@@ -4,10 +4,14 @@
 
 use std::{
     env,
-    fs::{self, File},
+    fs::{self, DirBuilder, File},
+    io,
     os::{
         fd::{AsRawFd, OwnedFd},
-        unix::net::{UnixListener, UnixStream},
+        unix::{
+            fs::DirBuilderExt,
+            net::{UnixListener, UnixStream},
+        },
     },
     path::PathBuf,
     process::{self, Command, Stdio},
@@ -39,12 +43,17 @@ pub(crate) struct Devices {
 struct Sockets(PathBuf);
 
 impl Sockets {
-    fn create() -> std::io::Result<Self> {
+    fn create() -> io::Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let folder = env::temp_dir().join(format!("nobounce-nics-{}-{count}", process::id()));
-        fs::create_dir(&folder)?;
-        Ok(Self(folder))
+        loop {
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let folder = env::temp_dir().join(format!("nobounce-nics-{}-{count}", process::id()));
+            match DirBuilder::new().mode(0o700).create(&folder) {
+                // Of a process that was killed, and had the same number.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                created => return created.map(|()| Self(folder)),
+            }
+        }
     }
 
     fn of(&self, wire: Wire, end: End) -> PathBuf {

@@ -80,7 +80,7 @@ fn what_is_read_only_stays() {
 }
 
 #[test]
-fn bus_master_is_told() {
+fn a_change_of_bus_master_is_reported() {
     let mut config = Config::default();
     assert!(!config.bus_master() && !config.memory());
     let changes = config.write(4, &[0x06, 0]);
@@ -91,7 +91,7 @@ fn bus_master_is_told() {
 }
 
 #[test]
-fn msix_is_told() {
+fn a_change_of_msix_is_reported() {
     let mut config = Config::default();
     assert_eq!(config.write(0x72, &[0x00, 0xc0]).msix, Some(true));
     assert_eq!(config.write(0x73, &[0x80]), Changes::default());

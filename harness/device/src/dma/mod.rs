@@ -2,8 +2,8 @@
 
 //! The memory that a device reaches: what QEMU has mapped for it, by address.
 //!
-//! QEMU takes regions away and gives them back at any time, all RAM several times at boot, so that each
-//! access looks its regions up and no pointer outlives it. A region without a descriptor, such as a ROM or
+//! QEMU unmaps and maps regions at any time, all RAM several times at boot, so each access looks its
+//! regions up and no pointer outlives it. A region without a descriptor, such as a ROM or
 //! another device's BAR, is known but can't be accessed.
 
 #[cfg(test)]

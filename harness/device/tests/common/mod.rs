@@ -4,6 +4,8 @@
 
 #![allow(dead_code, reason = "each test file needs a part")]
 
+pub(crate) mod dummy;
+
 use std::{
     fs::File,
     io::Read,
@@ -15,9 +17,9 @@ use std::{
 
 use device::{
     Port,
-    dummy::{self, Dummy},
     server::{self, Socket},
 };
+use dummy::Dummy;
 use rustix::{
     event::{EventfdFlags, eventfd},
     fs::{MemfdFlags, ftruncate, memfd_create},

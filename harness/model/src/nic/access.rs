@@ -2,10 +2,7 @@
 
 //! What reading and writing registers does, beside reading and writing their values.
 
-use i82576::{
-    limits::{MAX_RX_QUEUES, MAX_TX_QUEUES},
-    regs::{self, Reg, ctrl, eecd, swsm},
-};
+use i82576::regs::{self, Reg, ctrl, eecd, swsm};
 
 use super::{Nic, clock::Clock, interrupts::Interrupts, statistics};
 use crate::Host;
@@ -23,6 +20,7 @@ const OLD_QUEUES: u32 = 4;
 const RX: u32 = 0xc000;
 const TX: u32 = 0xe000;
 const STRIDE: u32 = 0x40;
+const QUEUES: u32 = 16;
 
 /// A register of a queue that does something when it is written.
 enum OfQueue {
@@ -44,31 +42,28 @@ fn canonical(offset: u32) -> Reg {
     Reg(offset & (regs::BAR_SIZE as u32 - 4))
 }
 
+/// The queue whose register it is, if it is one of a queue's.
+fn queue(reg: Reg) -> u16 {
+    // CAST: It is below 16.
+    (reg.0 / STRIDE % QUEUES) as u16
+}
+
 /// Which queue's register it is, if it does something.
 fn of_queue(reg: Reg) -> Option<(OfQueue, u16)> {
-    let receive = (0..MAX_RX_QUEUES).find_map(|queue| match reg {
-        reg if reg == regs::rdt(queue) => Some((OfQueue::ReceiveTail, queue)),
-        reg if reg == regs::rxdctl(queue) => Some((OfQueue::ReceiveControl, queue)),
-        _ => None,
-    });
-    let transmit = || {
-        (0..MAX_TX_QUEUES).find_map(|queue| match reg {
-            reg if reg == regs::tdt(queue) => Some((OfQueue::TransmitTail, queue)),
-            reg if reg == regs::txdctl(queue) => Some((OfQueue::TransmitControl, queue)),
-            _ => None,
-        })
+    let queue = queue(reg);
+    let what = match reg {
+        reg if reg == regs::rdt(queue) => OfQueue::ReceiveTail,
+        reg if reg == regs::rxdctl(queue) => OfQueue::ReceiveControl,
+        reg if reg == regs::tdt(queue) => OfQueue::TransmitTail,
+        reg if reg == regs::txdctl(queue) => OfQueue::TransmitControl,
+        _ => return None,
     };
-    match reg.0 & !0xfff {
-        RX => receive,
-        TX => transmit(),
-        _ => None,
-    }
+    Some((what, queue))
 }
 
 impl Nic {
     /// Reads a register, by its offset in the first BAR.
-    pub fn read(&mut self, offset: u32, host: &mut dyn Host) -> u32 {
-        self.settle(host);
+    pub fn read(&mut self, offset: u32) -> u32 {
         let reg = canonical(offset);
         match reg {
             regs::STATUS => self.status(),
@@ -93,7 +88,7 @@ impl Nic {
                 value
             }
             _ if statistics::is_counter(reg) => self.take(reg),
-            _ if (0..MAX_RX_QUEUES).any(|queue| reg == regs::rqdpc(queue)) => self.take(reg),
+            _ if reg == regs::rqdpc(queue(reg)) => self.take(reg),
             _ => self.registers.get(reg),
         }
     }
@@ -107,7 +102,6 @@ impl Nic {
 
     /// Writes a register, by its offset in the first BAR.
     pub fn write(&mut self, offset: u32, value: u32, host: &mut dyn Host) {
-        self.settle(host);
         let reg = canonical(offset);
         self.record.write(reg, value);
         if let Some((what, queue)) = of_queue(reg) {

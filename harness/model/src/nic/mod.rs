@@ -7,6 +7,7 @@
 //! `port` has what concerns the port as a whole, `receive` and `transmit` the way of frames.
 
 mod access;
+mod checksum;
 mod clock;
 mod interrupts;
 mod nvm;
@@ -37,7 +38,7 @@ pub struct Nic {
     registers: Registers,
     nvm: Nvm,
     phy: Phy,
-    /// What the driver was told of the link.
+    /// The link as it was last reported to the driver.
     had_link: bool,
     clock: Clock,
     interrupts: Interrupts,

@@ -85,13 +85,10 @@ impl Nic {
         }
     }
 
-    /// Tells the time, in nanoseconds since any moment. It must not go backwards.
-    pub fn set_time(&mut self, now: u64) {
+    /// Does what is due at a time, in nanoseconds since any moment, which must not go backwards; call it
+    /// before any of the others. Returns when to call it again at the latest.
+    pub fn elapse(&mut self, now: u64, host: &mut dyn Host) -> Option<u64> {
         self.now = self.now.max(now);
-    }
-
-    /// Does what is due at the time that was told. Returns when it is to be called again at the latest.
-    pub fn elapse(&mut self, host: &mut dyn Host) -> Option<u64> {
         self.settle(host);
         let rests = self.rx_rests.iter().chain(&self.tx_rests);
         let times = rests.copied().flatten();
@@ -101,8 +98,7 @@ impl Nic {
         times.min()
     }
 
-    /// Does what is due, before anything else changes.
-    pub(super) fn settle(&mut self, host: &mut dyn Host) {
+    fn settle(&mut self, host: &mut dyn Host) {
         if self.phy.elapse(self.now) {
             self.follow_link();
         }
@@ -158,7 +154,7 @@ impl Nic {
         !self.registers.has(CTRL, ctrl::GIO_MASTER_DISABLE)
     }
 
-    /// Tells the driver of the link, if it has changed.
+    /// Reports the link to the driver, if it has changed.
     pub(super) fn follow_link(&mut self) {
         if self.had_link != self.link_is_up() {
             self.had_link = !self.had_link;

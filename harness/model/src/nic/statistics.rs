@@ -43,35 +43,58 @@ fn by_length(bytes: u32, counters: [Reg; 6]) -> Reg {
     counters[at.unwrap_or(5)]
 }
 
+/// The counters of a direction.
+struct Counters {
+    all: Reg,
+    good: Reg,
+    bytes: [Reg; 2],
+    good_bytes: [Reg; 2],
+    by_length: [Reg; 6],
+    broadcast: Reg,
+    multicast: Reg,
+}
+
+const RECEIVED: Counters = Counters {
+    all: TPR,
+    good: GPRC,
+    bytes: [TORL, TORH],
+    good_bytes: [GORCL, GORCH],
+    by_length: [PRC64, PRC127, PRC255, PRC511, PRC1023, PRC1522],
+    broadcast: BPRC,
+    multicast: MPRC,
+};
+
+const SENT: Counters = Counters {
+    all: TPT,
+    good: GPTC,
+    bytes: [TOTL, TOTH],
+    good_bytes: [GOTCL, GOTCH],
+    by_length: [PTC64, PTC127, PTC255, PTC511, PTC1023, PTC1522],
+    broadcast: BPTC,
+    multicast: MPTC,
+};
+
 /// A frame has been received from the wire, and let in.
 pub(super) fn received(registers: &mut Registers, frame: &[u8]) {
-    let bytes = frame.len() as u32 + FRAME_CHECK;
-    count(registers, TPR, 1);
-    count(registers, GPRC, 1);
-    count_bytes(registers, [TORL, TORH], bytes);
-    count_bytes(registers, [GORCL, GORCH], bytes);
-    let counters = [PRC64, PRC127, PRC255, PRC511, PRC1023, PRC1522];
-    count(registers, by_length(bytes, counters), 1);
-    by_address(registers, frame, BPRC, MPRC);
+    count_frame(registers, frame, &RECEIVED);
 }
 
 /// A frame has been sent.
 pub(super) fn sent(registers: &mut Registers, frame: &[u8]) {
-    let bytes = frame.len() as u32 + FRAME_CHECK;
-    count(registers, TPT, 1);
-    count(registers, GPTC, 1);
-    count_bytes(registers, [TOTL, TOTH], bytes);
-    count_bytes(registers, [GOTCL, GOTCH], bytes);
-    let counters = [PTC64, PTC127, PTC255, PTC511, PTC1023, PTC1522];
-    count(registers, by_length(bytes, counters), 1);
-    by_address(registers, frame, BPTC, MPTC);
+    count_frame(registers, frame, &SENT);
 }
 
-fn by_address(registers: &mut Registers, frame: &[u8], broadcast: Reg, multicast: Reg) {
+fn count_frame(registers: &mut Registers, frame: &[u8], counters: &Counters) {
+    let bytes = frame.len() as u32 + FRAME_CHECK;
+    count(registers, counters.all, 1);
+    count(registers, counters.good, 1);
+    count_bytes(registers, counters.bytes, bytes);
+    count_bytes(registers, counters.good_bytes, bytes);
+    count(registers, by_length(bytes, counters.by_length), 1);
     if frame.starts_with(&[0xff; 6]) {
-        count(registers, broadcast, 1);
+        count(registers, counters.broadcast, 1);
     } else if frame.first().is_some_and(|byte| byte & 1 != 0) {
-        count(registers, multicast, 1);
+        count(registers, counters.multicast, 1);
     }
 }
 

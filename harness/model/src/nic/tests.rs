@@ -41,8 +41,8 @@ impl Host for Recorder {
         self.interrupts.push(vector);
     }
 
-    fn send(&mut self, frame: &[u8]) {
-        self.frames.push(frame.to_vec());
+    fn send(&mut self, frame: Vec<u8>) {
+        self.frames.push(frame);
     }
 }
 
@@ -113,7 +113,7 @@ impl Port {
     }
 
     fn read(&mut self, reg: Reg) -> u32 {
-        self.nic.read(reg.0, &mut self.host)
+        self.nic.read(reg.0)
     }
 
     fn write(&mut self, reg: Reg, value: u32) {
@@ -123,8 +123,7 @@ impl Port {
     /// Lets time pass.
     fn later(&mut self, nanoseconds: u64) {
         self.now += nanoseconds;
-        self.nic.set_time(self.now);
-        self.nic.elapse(&mut self.host);
+        self.nic.elapse(self.now, &mut self.host);
     }
 
     fn put(&mut self, address: u64, values: &[u64]) {
@@ -338,4 +337,35 @@ fn an_address_that_nothing_answers_is_a_violation() {
     );
     assert!(port.nic.violations().is_empty());
     assert!(port.host.frames.is_empty());
+}
+
+#[test]
+fn a_message_that_waits_for_a_descriptor_keeps_its_timestamp() {
+    let port = &mut Port::new();
+    let keep = port.read(regs::srrctl(0)) & !srrctl::DROP_EN;
+    port.write(regs::srrctl(0), keep);
+    port.write(regs::rdbal(0), RX_RING as u32);
+    port.write(regs::rdlen(0), 64 * 16);
+    port.write(regs::rxdctl(0), rxdctl::ENABLE | regs::thresholds(8, 1, 1));
+    port.write(regs::TIMINCA, regs::timinca::NANOSECONDS);
+    let timestamping = i82576::timestamping::Timestamping {
+        tx: false,
+        rx: i82576::timestamping::Messages::Sync,
+    };
+    port.write(
+        regs::etqf(i82576::timestamping::FILTER),
+        timestamping.etqf(),
+    );
+    port.write(regs::TSYNCRXCFG, timestamping.tsyncrxcfg());
+    port.write(regs::TSYNCRXCTL, timestamping.tsyncrxctl());
+    let mut message = [MAC, [2; 6]].concat();
+    message.extend([0x88, 0xf7, 0]);
+    message.resize(60, 0);
+    port.nic.receive(&message, &mut port.host);
+    let raw = rx::rx_read(PAYLOAD, HEADERS);
+    port.put(RX_RING, &raw);
+    port.write(regs::rdt(0), 1);
+    let high = port.get(RX_RING + 8);
+    assert!(rx::is_done(high));
+    assert!(WriteBack::from_raw(port.get(RX_RING), high).has_timestamp());
 }

@@ -14,8 +14,8 @@ mod write_back;
 use i82576::{
     limits::MAX_RX_QUEUES,
     regs::{
-        self, MPC, RCTL, TSYNCRXCFG, TSYNCRXCTL, XOFFRXC, XONRXC, ivar_rx, rctl, rxdctl, srrctl,
-        tsyncrxcfg, tsyncrxctl,
+        self, MPC, TSYNCRXCFG, TSYNCRXCTL, XOFFRXC, XONRXC, ivar_rx, rxdctl, srrctl, tsyncrxcfg,
+        tsyncrxctl,
     },
 };
 
@@ -41,7 +41,6 @@ const GATHER: u64 = 50_000;
 impl Nic {
     /// Receives a frame from the wire, without its frame check sequence.
     pub fn receive(&mut self, frame: &[u8], host: &mut dyn Host) {
-        self.settle(host);
         if self.link_is_up() && !self.loops_back() {
             self.receive_frame(frame, host);
         }
@@ -89,7 +88,7 @@ impl Nic {
 
     /// Receives a frame, or keeps it in the packet buffer until there is a descriptor.
     pub(super) fn receive_frame(&mut self, frame: &[u8], host: &mut dyn Host) {
-        if !self.registers.has(RCTL, rctl::EN) || !self.is_master() {
+        if !self.is_master() || !self.admits(frame) {
             return;
         }
         if self.waiting.is_empty() && self.place(frame, host) {
@@ -104,18 +103,24 @@ impl Nic {
         }
     }
 
-    /// Puts a frame where it belongs, or drops it. False if it must wait for a descriptor.
-    fn place(&mut self, frame: &[u8], host: &mut dyn Host) -> bool {
+    /// Whether a frame is let in. Takes notice of a pause, and counts what is refused.
+    fn admits(&mut self, frame: &[u8]) -> bool {
         let packet = Packet::parse(frame, &self.registers);
         if let Some(time) = pause(&packet, frame, &self.registers) {
             self.pause(time);
         }
-        if let Err(refusal) = admits(&packet, frame, &self.registers) {
-            for counter in refusal.counters() {
-                statistics::count(&mut self.registers, *counter, 1);
-            }
+        let Err(refusal) = admits(&packet, frame, &self.registers) else {
             return true;
+        };
+        for counter in refusal.counters() {
+            statistics::count(&mut self.registers, *counter, 1);
         }
+        false
+    }
+
+    /// Puts a frame that is let in where it belongs, or drops it. False if it must wait for a descriptor.
+    fn place(&mut self, frame: &[u8], host: &mut dyn Host) -> bool {
+        let packet = Packet::parse(frame, &self.registers);
         let destination = steer(&packet, &self.registers);
         let queue = u16::from(destination.queue) % MAX_RX_QUEUES;
         if !self.receives(queue) {
@@ -124,40 +129,37 @@ impl Nic {
         let (bytes, vlan) = packet.strip(frame, &self.registers);
         let header = split::header_len(&packet, queue, &self.registers);
         let control = self.registers.get(regs::srrctl(queue));
+        let layout = split::layout(header, bytes.len(), control);
+        let pieces = (&*bytes, layout.header);
+        let (registers, rx) = (&self.registers, &mut self.rx[usize::from(queue)]);
+        match rx.has_room(pieces, queue, registers, host) {
+            Ok(true) => {}
+            Ok(false) => return self.drops(queue),
+            Err(what) => {
+                self.note(queue, Err(what));
+                return true;
+            }
+        }
+        let message = frame.get(packet.payload..).unwrap_or_default();
         let received = Received {
             packet: &packet,
             bytes: &bytes,
             destination: &destination,
-            layout: split::layout(header, bytes.len(), control),
+            layout,
             vlan,
             timestamp: destination.timestamp
-                && is_timestamped(
-                    frame.get(packet.payload..).unwrap_or_default(),
-                    &self.registers,
-                )
+                && is_timestamped(message, &self.registers)
                 && self.clock.timestamp_received(&mut self.registers, self.now),
         };
         let (registers, rx) = (&self.registers, &mut self.rx[usize::from(queue)]);
         let describe = |piece| write_back(&received, piece, registers);
-        let filled = rx.fill(
-            (&bytes, received.layout.header),
-            queue,
-            registers,
-            host,
-            describe,
-        );
-        match filled {
-            Ok(true) => {
-                statistics::received(&mut self.registers, frame);
-                self.filled(queue, host);
-                true
-            }
-            Ok(false) => self.drops(queue),
-            Err(what) => {
-                self.note(queue, Err(what));
-                true
-            }
+        let filled = rx.fill(pieces, queue, registers, host, describe);
+        if filled.is_ok() {
+            statistics::received(&mut self.registers, frame);
+            self.filled(queue, host);
         }
+        self.note(queue, filled);
+        true
     }
 
     /// The other side wants silence, for so many times 512 bits.

@@ -179,27 +179,3 @@ fn word(bytes: &[u8], at: usize) -> Option<u16> {
 fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk().copied()
 }
-
-/// The sum of 16-bit numbers in ones' complement (RFC 1071), not inverted. An odd byte counts as if a
-/// zero followed it.
-pub(crate) fn ones_sum(bytes: &[u8]) -> u16 {
-    fold(sum(bytes))
-}
-
-fn sum(bytes: &[u8]) -> u64 {
-    let pair = |pair: &[u8]| match *pair {
-        [high, low] => u64::from(u16::from_be_bytes([high, low])),
-        [high] => u64::from(high) << 8,
-        _ => 0,
-    };
-    bytes.chunks(2).map(pair).sum()
-}
-
-fn fold(sum: u64) -> u16 {
-    // Adding 2^16 is adding 1 in ones' complement, so only zero of all numbers becomes zero.
-    match sum % 0xffff {
-        0 if sum != 0 => 0xffff,
-        // CAST: It is below 2^16.
-        rest => rest as u16,
-    }
-}

@@ -92,8 +92,27 @@ impl Queue {
         Ok(())
     }
 
-    /// Puts a packet into buffers: `header` bytes into the header buffer, the rest into payload
-    /// buffers; `describe` makes what is written back for each. Says whether there were enough.
+    /// Whether there are descriptors for a packet, of which so many bytes go to the header buffer; they
+    /// are fetched.
+    pub(crate) fn has_room(
+        &mut self,
+        packet: (&[u8], usize),
+        number: u16,
+        registers: &Registers,
+        host: &mut dyn Host,
+    ) -> Result<bool, What> {
+        let count = pieces(packet, number, registers).count;
+        self.fetch(
+            u32::try_from(count).unwrap_or(u32::MAX),
+            number,
+            registers,
+            host,
+        )?;
+        Ok(self.fetched.len() >= count)
+    }
+
+    /// Puts a packet for which there [is room](Self::has_room) into buffers; `describe` makes what is
+    /// written back for each.
     pub(crate) fn fill(
         &mut self,
         packet: (&[u8], usize),
@@ -101,18 +120,16 @@ impl Queue {
         registers: &Registers,
         host: &mut dyn Host,
         describe: impl Fn(Piece) -> [u64; 2],
-    ) -> Result<bool, What> {
-        let (bytes, header) = packet;
-        let (headers, payload) = bytes.split_at(header.min(bytes.len()));
-        let size = payload_buffer(registers.get(srrctl(number)));
-        let count = payload.len().div_ceil(size).max(1);
-        self.fetch(count.min(u32::MAX as usize) as u32, number, registers, host)?;
-        if self.fetched.len() < count {
-            return Ok(false);
-        }
+    ) -> Result<(), What> {
+        let Pieces {
+            headers,
+            payload,
+            size,
+            count,
+        } = pieces(packet, number, registers);
         for nth in 0..count {
             let Some((index, [buffer, header_buffer])) = self.fetched.pop_front() else {
-                return Ok(false);
+                return Ok(());
             };
             let piece = payload.chunks(size).nth(nth).unwrap_or_default();
             let mut written = Ok(());
@@ -130,7 +147,7 @@ impl Queue {
             });
             self.done.push((index, described));
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Whether enough are filled to be written back.
@@ -158,6 +175,27 @@ impl Queue {
             registers.set(rdh(number), ring.next(index));
         }
         Ok(())
+    }
+}
+
+/// How a packet is cut.
+struct Pieces<'a> {
+    headers: &'a [u8],
+    payload: &'a [u8],
+    /// Bytes of a payload buffer, and how many are taken: one at least.
+    size: usize,
+    count: usize,
+}
+
+fn pieces<'a>(packet: (&'a [u8], usize), number: u16, registers: &Registers) -> Pieces<'a> {
+    let (bytes, header) = packet;
+    let (headers, payload) = bytes.split_at(header.min(bytes.len()));
+    let size = payload_buffer(registers.get(srrctl(number)));
+    Pieces {
+        headers,
+        payload,
+        size,
+        count: payload.len().div_ceil(size).max(1),
     }
 }
 
@@ -217,8 +255,10 @@ mod tests {
     fn headers_and_payload_go_to_their_buffers_and_payload_goes_on_in_the_next() {
         let (mut queue, mut registers, mut host) = posted(4);
         let packet: Vec<u8> = (0..2500u32).map(|n| n as u8).collect();
+        let room = queue.has_room((&packet, 54), 1, &registers, &mut host);
+        assert_eq!(room, Ok(true));
         let filled = queue.fill((&packet, 54), 1, &registers, &mut host, describe);
-        assert_eq!(filled, Ok(true));
+        assert_eq!(filled, Ok(()));
         assert!(queue.is_due(1, &registers));
         queue.write_back(1, &mut registers, &mut host).unwrap();
         assert_eq!(host.memory[0x8000..0x8036], packet[..54]);
@@ -233,12 +273,12 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_without_enough_buffers_takes_none() {
+    fn a_packet_has_room_only_with_enough_buffers() {
         let (mut queue, registers, mut host) = posted(2);
-        let filled = queue.fill((&[0; 3000], 0), 1, &registers, &mut host, describe);
-        assert_eq!((filled, queue.has_done()), (Ok(false), false));
-        let filled = queue.fill((&[0; 2000], 0), 1, &registers, &mut host, describe);
-        assert_eq!(filled, Ok(true));
+        let room = queue.has_room((&[0; 3000], 0), 1, &registers, &mut host);
+        assert_eq!(room, Ok(false));
+        let room = queue.has_room((&[0; 2000], 0), 1, &registers, &mut host);
+        assert_eq!(room, Ok(true));
     }
 
     #[test]

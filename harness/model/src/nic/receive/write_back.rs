@@ -13,12 +13,15 @@ use i82576::{
 };
 
 use super::{
-    packet::{Addresses, Packet, ones_sum},
+    packet::{Addresses, Packet},
     queue::Piece,
     split::Layout,
     steer::Destination,
 };
-use crate::nic::registers::Registers;
+use crate::nic::{
+    checksum::{fold, sum},
+    registers::Registers,
+};
 
 /// First quadword.
 const PACKET_TYPE_SHIFT: u32 = 4;
@@ -54,7 +57,7 @@ const UDP: u8 = 17;
 /// Where UDP has its checksum.
 const UDP_CHECKSUM: usize = 6;
 
-/// What is to be told of a packet.
+/// What is reported of a packet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Received<'a> {
     pub(crate) packet: &'a Packet,
@@ -118,7 +121,7 @@ fn hash_or_checksum(received: &Received<'_>, registers: &Registers) -> (u8, u32)
         received.bytes.get(start..).unwrap_or_default()
     });
     let id = received.packet.ip.as_ref().map_or(0, |ip| ip.id);
-    let value = u32::from(ones_sum(checksum)) << 16 | u32::from(id);
+    let value = u32::from(fold(sum(checksum))) << 16 | u32::from(id);
     (kind, value)
 }
 

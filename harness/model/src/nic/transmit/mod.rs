@@ -2,7 +2,6 @@
 
 //! The way of a frame from memory to the wire.
 
-mod checksum;
 mod offload;
 mod queue;
 mod segment;
@@ -91,7 +90,7 @@ impl Nic {
             if self.loops_back() {
                 self.receive_frame(&frame, host);
             } else {
-                host.send(&frame);
+                host.send(frame);
             }
         }
         Ok(())

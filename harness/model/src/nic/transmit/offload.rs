@@ -16,8 +16,8 @@ use i82576::{
     tx::{Context, Data, IpVersion, L4},
 };
 
-use super::{checksum::fill, segment};
-use crate::nic::{registers::Registers, violation::What};
+use super::segment;
+use crate::nic::{checksum::fill, registers::Registers, violation::What};
 
 /// Bytes of both Ethernet addresses, which a tag follows.
 const ADDRESSES: usize = 12;

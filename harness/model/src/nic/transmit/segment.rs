@@ -8,8 +8,8 @@ use i82576::{
     tx::{Context, Data, IpVersion, L4},
 };
 
-use super::{checksum::add, offload::Headers};
-use crate::nic::violation::What;
+use super::offload::Headers;
+use crate::nic::{checksum::fold, violation::What};
 
 /// Where the device writes in an IPv4 header: total length, identification.
 const IPV4_LENGTH: usize = 2;
@@ -113,7 +113,8 @@ fn write_headers(segment: &mut [u8], headers: &Headers, place: Place) -> Option<
         }
     };
     // What the pseudo header's sum lacks.
-    put(l4_bytes, checksum, add(word(l4_bytes, checksum)?, l4_len))
+    let seed = u64::from(word(l4_bytes, checksum)?);
+    put(l4_bytes, checksum, fold(seed + u64::from(l4_len)))
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u16> {

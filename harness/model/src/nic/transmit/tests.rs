@@ -16,8 +16,12 @@ use i82576::{
 };
 use proptest::{collection::vec, prelude::*};
 
-use super::{checksum, offload::frames};
-use crate::nic::{registers::Registers, violation::What};
+use super::offload::frames;
+use crate::nic::{
+    checksum::{fold, sum},
+    registers::Registers,
+    violation::What,
+};
 
 const ETHERNET: usize = 14;
 
@@ -75,12 +79,12 @@ fn packet(version: IpVersion, l4: L4, payload: &[u8], segmented: bool) -> (Vec<u
         IpVersion::V4 => bytes[ETHERNET + 12..at].to_vec(),
         IpVersion::V6 => bytes[ETHERNET + 8..at].to_vec(),
     };
-    let mut pseudo = checksum::sum(&addresses);
-    pseudo = checksum::add(pseudo, bytes[ETHERNET + protocol].into());
+    let mut pseudo = sum(&addresses);
+    pseudo += u64::from(bytes[ETHERNET + protocol]);
     if !segmented {
-        pseudo = checksum::add(pseudo, (bytes.len() - at) as u16);
+        pseudo += (bytes.len() - at) as u64;
     }
-    bytes[at + field..at + field + 2].copy_from_slice(&pseudo.to_be_bytes());
+    bytes[at + field..at + field + 2].copy_from_slice(&fold(pseudo).to_be_bytes());
     if version == IpVersion::V4 {
         // The checksum is the device's to fill in, and where it segments, so is the length.
         bytes[ETHERNET + 10..ETHERNET + 12].fill(0);

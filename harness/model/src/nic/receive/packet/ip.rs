@@ -4,8 +4,11 @@
 
 use i82576::regs::{RFCTL, rfctl};
 
-use super::{array, ones_sum, word};
-use crate::nic::registers::Registers;
+use super::{array, word};
+use crate::nic::{
+    checksum::{fold, sum},
+    registers::Registers,
+};
 
 const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
@@ -97,7 +100,7 @@ impl Ip {
             later_fragment: fragment & (FRAGMENT >> 1) != 0,
             protocol: header.get(9).copied(),
             id: word(header, 4)?,
-            checksum: Some(ones_sum(header) == 0xffff),
+            checksum: Some(fold(sum(header)) == 0xffff),
             rerouted: false,
         })
     }

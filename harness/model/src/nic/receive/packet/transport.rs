@@ -7,8 +7,11 @@ use i82576::{
     regs::{RFCTL, rfctl},
 };
 
-use super::{Addresses, Ip, array, fold, sum, word};
-use crate::nic::registers::Registers;
+use super::{Addresses, Ip, array, word};
+use crate::nic::{
+    checksum::{crc32c, fold, sum},
+    registers::Registers,
+};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -116,31 +119,4 @@ fn sctp_checksum(segment: &[u8]) -> Option<bool> {
     let behind = segment.get(SCTP_CHECKSUM + 4..)?;
     let bytes = before.iter().chain(&[0; 4]).chain(behind);
     Some(crc32c(bytes) == wanted)
-}
-
-/// CRC32c, by its reflected polynomial.
-fn crc32c<'a>(bytes: impl Iterator<Item = &'a u8>) -> u32 {
-    const POLYNOMIAL: u32 = 0x82f6_3b78;
-    let mut crc = u32::MAX;
-    for &byte in bytes {
-        crc ^= u32::from(byte);
-        for _ in 0..8 {
-            let carry = crc & 1 != 0;
-            crc >>= 1;
-            if carry {
-                crc ^= POLYNOMIAL;
-            }
-        }
-    }
-    !crc
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn crc32c_of_the_digits_is_its_check_value() {
-        assert_eq!(crc32c(b"123456789".iter()), 0xe306_9283);
-    }
 }

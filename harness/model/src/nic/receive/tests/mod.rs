@@ -111,6 +111,6 @@ pub(super) fn segment6(payload: &[u8]) -> Vec<u8> {
 pub(super) fn fix_ipv4(frame: &mut [u8]) {
     let end = 14 + usize::from(frame[14] & 0xf) * 4;
     frame[24..26].fill(0);
-    let sum = super::packet::ones_sum(&frame[14..end]);
+    let sum = crate::nic::checksum::fold(crate::nic::checksum::sum(&frame[14..end]));
     frame[24..26].copy_from_slice(&(!sum).to_be_bytes());
 }

@@ -124,7 +124,7 @@ fn packet_types_are_the_headers_of_the_packet() {
 }
 
 #[test]
-fn checksums_are_told_as_far_as_rxcsum_has_them_checked() {
+fn checksums_are_reported_as_far_as_rxcsum_has_them_checked() {
     let both = rxcsum::IPOFL | rxcsum::TUOFL;
     let mut frame = tcp4(&[3; 40]);
     assert_eq!(decoded(&frame, both).checksum(), Checksum::Verified);
@@ -141,7 +141,7 @@ fn checksums_are_told_as_far_as_rxcsum_has_them_checked() {
 }
 
 #[test]
-fn udp_is_told_by_two_bits_and_without_a_checksum_by_none() {
+fn udp_is_reported_by_two_bits_and_without_a_checksum_by_none() {
     let mut registers = registers();
     registers.set(RXCSUM, rxcsum::TUOFL);
     let mut frame = udp4((1, 2), &[3; 40]);
@@ -151,7 +151,7 @@ fn udp_is_told_by_two_bits_and_without_a_checksum_by_none() {
 }
 
 #[test]
-fn checksums_over_ipv6_are_not_told_when_that_is_off() {
+fn checksums_over_ipv6_are_not_reported_when_that_is_off() {
     let mut registers = registers();
     registers.set(RXCSUM, rxcsum::TUOFL | rxcsum::IPOFL);
     let frame = tcp6(&[3; 40]);
@@ -169,7 +169,7 @@ fn without_a_hash_there_are_a_checksum_and_the_identification() {
     registers.set(RXCSUM, 14);
     let [lo, _] = raw(&frame, &registers);
     assert_eq!(lo >> 32 & 0xffff, 0x1234);
-    let sum = crate::nic::receive::packet::ones_sum(&frame[14..]);
+    let sum = crate::nic::checksum::fold(crate::nic::checksum::sum(&frame[14..]));
     assert_eq!(lo >> 48, u64::from(sum));
 }
 
@@ -181,7 +181,7 @@ fn a_fragment_of_udp_has_the_checksum_of_its_payload() {
     frame[20] = 0x20;
     fix_ipv4(&mut frame);
     let [lo, hi] = raw(&frame, &registers);
-    let sum = crate::nic::receive::packet::ones_sum(&frame[34..]);
+    let sum = crate::nic::checksum::fold(crate::nic::checksum::sum(&frame[34..]));
     assert_eq!((lo >> 48, hi & 0x430), (u64::from(sum), 0x410));
     frame[21] = 1;
     fix_ipv4(&mut frame);

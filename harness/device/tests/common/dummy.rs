@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A device that does what it is told to, one thing at a time: it stands in for a model, and tests use it.
+//! A device for tests: it does one thing at a time, by its registers.
 
 use i82576::regs::BAR_SIZE;
 use model::{Fault, Host};
 
-use crate::Device;
+use device::Device;
 
 /// An address to read from. All addresses are two registers, the low half first.
-pub const SOURCE: u32 = 0x00;
+pub(crate) const SOURCE: u32 = 0x00;
 /// An address to write to.
-pub const DESTINATION: u32 = 0x08;
+pub(crate) const DESTINATION: u32 = 0x08;
 /// How many bytes, at most [`MOST`].
-pub const LENGTH: u32 = 0x10;
+pub(crate) const LENGTH: u32 = 0x10;
 /// Writing [`COPY`] or [`SEND`] does it.
-pub const COMMAND: u32 = 0x14;
+pub(crate) const COMMAND: u32 = 0x14;
 /// Writing a vector sends its interrupt.
-pub const INTERRUPT: u32 = 0x18;
+pub(crate) const INTERRUPT: u32 = 0x18;
 /// Writing nanoseconds sends interrupt 0 after them.
-pub const TIMER: u32 = 0x1c;
+pub(crate) const TIMER: u32 = 0x1c;
 /// How many accesses nothing has answered.
-pub const FAULTS: u32 = 0x20;
+pub(crate) const FAULTS: u32 = 0x20;
 /// How many frames have come. Each is written to [`DESTINATION`], and sends interrupt 1.
-pub const RECEIVED: u32 = 0x24;
+pub(crate) const RECEIVED: u32 = 0x24;
 /// How often it has been reset.
-pub const RESETS: u32 = 0x28;
+pub(crate) const RESETS: u32 = 0x28;
 /// Its Ethernet address, in two registers.
-pub const MAC: u32 = 0x30;
+pub(crate) const MAC: u32 = 0x30;
 
 /// Copies from [`SOURCE`] to [`DESTINATION`].
-pub const COPY: u32 = 1;
+pub(crate) const COPY: u32 = 1;
 /// Sends what is at [`SOURCE`] as a frame.
-pub const SEND: u32 = 2;
+pub(crate) const SEND: u32 = 2;
 
 /// Most bytes of a command.
-pub const MOST: u32 = 64 * 1024;
+pub(crate) const MOST: u32 = 64 * 1024;
 
 /// The device. All other registers hold what is written to them.
 #[derive(Debug)]
-pub struct Dummy {
+pub(crate) struct Dummy {
     registers: Vec<u32>,
     mac: [u8; 6],
     resets: u32,
@@ -49,7 +49,7 @@ pub struct Dummy {
 impl Dummy {
     /// A device with this Ethernet address.
     #[must_use]
-    pub fn new(mac: [u8; 6]) -> Self {
+    pub(crate) fn new(mac: [u8; 6]) -> Self {
         let mut this = Self {
             registers: Vec::new(),
             mac,
@@ -94,7 +94,7 @@ impl Dummy {
         host.read(self.address(SOURCE), &mut bytes)?;
         match command {
             COPY => host.write(self.address(DESTINATION), &bytes)?,
-            SEND => host.send(&bytes),
+            SEND => host.send(bytes),
             _ => {}
         }
         Ok(())
