@@ -70,9 +70,17 @@ impl Testbed {
         }
     }
 
-    /// Datagrams that sockets of a namespace have read.
+    /// Datagrams that sockets of a namespace have read, over IPv4 and IPv6.
     pub fn datagrams_read(&self, ns: Ns) -> Result<u64> {
-        self.counter(ns, "Udp", "InDatagrams")
+        const IPV6: &str = "Udp6InDatagrams";
+        let text = self.guest.call(ReadFile {
+            ns,
+            path: "/proc/thread-self/net/snmp6".to_owned(),
+        })?;
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix(IPV6));
+        let ipv6 = lines.next().and_then(|value| value.trim().parse().ok());
+        let ipv6: u64 = ipv6.ok_or_else(|| CaseError::new(format!("no {IPV6} in {text}")))?;
+        Ok(self.counter(ns, "Udp", "InDatagrams")? + ipv6)
     }
 
     /// One of the driver's own statistics.
