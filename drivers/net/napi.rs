@@ -249,13 +249,13 @@ impl<P: Poll> Instance<P> {
 
     /// Ends a poll that has received `work` packets.
     fn complete(&self, work: u32, starved: bool) {
-        if starved {
-            // Before the NAPI is not ours any more: disabling it cancels the timer.
-            schedule::retry(self.as_raw());
-        }
         // SAFETY: Called by the poll. After this the state is not ours any more. CAST: Less than
         // the budget, which is small.
         if unsafe { bindings::napi_complete_done(self.as_raw(), work as c_int) } {
+            // Not before: a timer that expires while the NAPI still counts as scheduled is lost.
+            if starved {
+                schedule::retry(self.as_raw());
+            }
             self.interrupt.unmask();
         }
     }

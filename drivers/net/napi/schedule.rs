@@ -69,7 +69,8 @@ pub(super) fn schedule(napi: *mut bindings::napi_struct) {
 /// Polls again after a while. Uses the core's own timer of the NAPI, whose function schedules it:
 /// no function of a module is called.
 pub(super) fn retry(napi: *mut bindings::napi_struct) {
-    // SAFETY: Called by the NAPI's poll: it is listed, so that the timer is set up.
+    // SAFETY: Called by the NAPI's poll: the timer is set up, as deleting the NAPI, which cancels it,
+    // waits for polls.
     unsafe {
         bindings::hrtimer_start_range_ns(
             &raw mut (*napi).timer,
