@@ -37,6 +37,10 @@ pub(crate) struct Arguments {
     )]
     pub(crate) cables: Vec<CableArgument>,
 
+    /// An inherited stream socket from which plans come that devices lie by.
+    #[arg(long, value_name = "FD")]
+    pub(crate) control: Option<RawFd>,
+
     /// Say more on standard error, twice for all that QEMU asks for.
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,

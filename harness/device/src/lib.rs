@@ -5,10 +5,11 @@
 //!
 //! A [`Port`] is a [`Device`] with all that it shares with QEMU, behind one lock: its configuration space
 //! ([`config`]), the memory it reaches ([`dma`]) and its interrupts ([`interrupts`]). [`server`] is QEMU's
-//! end of it and [`wire`] the network's; `alarm` gives it the time. Each has threads of its own.
+//! end of it and [`wire`] the network's; `alarm` gives it the time, and [`control`] tells it to lie. Each has threads of its own.
 
 mod alarm;
 pub mod config;
+pub mod control;
 pub mod dma;
 pub mod interrupts;
 mod nic;
@@ -20,7 +21,7 @@ pub mod wire;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use model::Host;
+use model::{Host, nic::Plan};
 
 pub use port::Port;
 
@@ -39,6 +40,9 @@ pub trait Device: Send {
 
     /// Takes a frame from the wire, without the frame check sequence.
     fn receive(&mut self, frame: &[u8], host: &mut dyn Host);
+
+    /// Lies from now on as this plan says. Returns how often each lie of the last plan was told.
+    fn lie(&mut self, plan: &Plan) -> Vec<u32>;
 
     /// Does what is due at a time, in nanoseconds since any moment, which never goes backwards. Returns
     /// when to call it again at the latest.

@@ -16,7 +16,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use device::{
-    Device, Port,
+    Device, Port, control,
     pcap::Capture,
     server::{self, Socket},
     wire,
@@ -73,6 +73,9 @@ fn main() -> Result<()> {
     }
     for (port, (server, name)) in ports.iter().zip(servers) {
         server::serve(Arc::clone(port), server, name)?;
+    }
+    if let Some(fd) = arguments.control {
+        control::serve(arguments::take(fd)?.into(), ports.clone())?;
     }
     let mut output = io::stdout();
     writeln!(output, "ready")?;

@@ -2,7 +2,10 @@
 
 //! The model of the 82576 in its slot.
 
-use model::{Host, nic::Nic};
+use model::{
+    Host,
+    nic::{Nic, Plan},
+};
 use tracing::error;
 
 use crate::Device;
@@ -22,6 +25,10 @@ impl Device for Nic {
 
     fn receive(&mut self, frame: &[u8], host: &mut dyn Host) {
         Self::receive(self, frame, host);
+    }
+
+    fn lie(&mut self, plan: &Plan) -> Vec<u32> {
+        Self::lie(self, plan)
     }
 
     fn elapse(&mut self, now: u64, host: &mut dyn Host) -> Option<u64> {

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock},
 };
 
-use model::{Fault, Host};
+use model::{Fault, Host, nic::Plan};
 use tracing::{debug, info};
 
 use crate::{
@@ -84,6 +84,11 @@ impl Port {
                 device.receive(frame, &mut bus);
             }
         });
+    }
+
+    /// Has the device lie from now on. Returns how often each lie of the last plan was told.
+    pub fn lie(&self, plan: &Plan) -> Vec<u32> {
+        self.with(|slot, _| slot.device.lie(plan))
     }
 
     /// Reads registers. All bits are ones where the device doesn't answer.

@@ -5,7 +5,7 @@
 use std::{
     env,
     fs::{self, DirBuilder, File},
-    io,
+    io::{self, BufRead, BufReader, Write},
     os::{
         fd::{AsRawFd, OwnedFd},
         unix::{
@@ -15,11 +15,14 @@ use std::{
     },
     path::PathBuf,
     process::{self, Command, Stdio},
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{End, Error, Images, Machine, Result, Wire, process::Process, run_dir::RunDir};
 
@@ -34,6 +37,9 @@ pub(crate) struct Devices {
     process: Process,
     sockets: Sockets,
     log: PathBuf,
+    control: Mutex<BufReader<UnixStream>>,
+    /// The NICs, in the order in which they are counted.
+    nics: Vec<String>,
     /// It ends when this is closed.
     _lasts: UnixStream,
 }
@@ -89,13 +95,17 @@ impl Devices {
         };
         let sockets = Sockets::create().map_err(unwritable)?;
         let mut command = Command::new(program);
-        let mut inherited = Vec::new();
+        let (control, far) = UnixStream::pair().map_err(unwritable)?;
+        command.arg("--control").arg(far.as_raw_fd().to_string());
+        let mut inherited = vec![OwnedFd::from(far)];
+        let mut nics = Vec::new();
         for (count, wire) in machine.wires().enumerate() {
             for end in End::BOTH {
                 let listener = UnixListener::bind(sockets.of(wire, end)).map_err(unwritable)?;
                 let (fd, mac) = (listener.as_raw_fd(), wire.mac(end));
                 command.arg("--device").arg(format!("mac={mac},fd={fd}"));
                 inherited.push(OwnedFd::from(listener));
+                nics.push(wire.nic(end));
             }
             let (one, other, snap) = (2 * count, 2 * count + 1, machine.snap_length);
             let pcap = run
@@ -117,6 +127,8 @@ impl Devices {
             process,
             sockets,
             log,
+            control: Mutex::new(BufReader::new(control)),
+            nics,
             _lasts: lasts,
         })
     }
@@ -133,6 +145,39 @@ impl Devices {
         .to_string()
     }
 
+    /// Has a NIC lie by a plan. Returns how often each lie of the last plan was told.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DevicesEnded`], and [`Error::BadMachine`] for a plan that it does not understand.
+    pub(crate) fn lie(&self, wire: Wire, end: End, plan: &Value) -> Result<Vec<u32>> {
+        let nic = wire.nic(end);
+        let device = self.nics.iter().position(|other| *other == nic);
+        let ask = || {
+            let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+            let request = json!({ "device": device, "plan": plan });
+            writeln!(control.get_mut(), "{request}")?;
+            let mut line = String::new();
+            control.read_line(&mut line)?;
+            io::Result::Ok(line)
+        };
+        let answer = ask().unwrap_or_default();
+        if answer.is_empty() {
+            return Err(self.ended());
+        }
+        serde_json::from_str(&answer)
+            .ok()
+            .and_then(|answer: Value| serde_json::from_value(answer.get("told")?.clone()).ok())
+            .ok_or_else(|| Error::BadMachine(format!("{nic} refuses its plan: {}", answer.trim())))
+    }
+
+    fn ended(&self) -> Error {
+        Error::DevicesEnded {
+            output: fs::read_to_string(&self.log).unwrap_or_default(),
+            log: self.log.clone(),
+        }
+    }
+
     /// Looks whether it runs, and whether a driver did what it must not do.
     ///
     /// # Errors
@@ -142,7 +187,7 @@ impl Devices {
         let output = fs::read_to_string(&self.log).unwrap_or_default();
         let log = self.log.clone();
         if self.process.wait(Duration::ZERO).is_some() {
-            return Err(Error::DevicesEnded { output, log });
+            return Err(self.ended());
         }
         let lines = output.lines().filter(|line| line.contains(VIOLATION));
         let violations: Vec<_> = lines.map(str::to_owned).collect();

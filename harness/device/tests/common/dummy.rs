@@ -3,7 +3,7 @@
 //! A device for tests: it does one thing at a time, by its registers.
 
 use i82576::regs::BAR_SIZE;
-use model::{Fault, Host};
+use model::{Fault, Host, nic::Plan};
 
 use device::Device;
 
@@ -130,6 +130,10 @@ impl Device for Dummy {
             self.count(FAULTS);
         }
         host.interrupt(1);
+    }
+
+    fn lie(&mut self, _: &Plan) -> Vec<u32> {
+        Vec::new()
     }
 
     fn elapse(&mut self, now: u64, host: &mut dyn Host) -> Option<u64> {

@@ -4,7 +4,7 @@
 
 use i82576::regs::{self, Reg, ctrl, eecd, swsm};
 
-use super::{Nic, clock::Clock, interrupts::Interrupts, statistics};
+use super::{Kind, Nic, clock::Clock, interrupts::Interrupts, statistics};
 use crate::Host;
 
 /// EECD: software asks for the NVM, and has it.
@@ -61,10 +61,33 @@ fn of_queue(reg: Reg) -> Option<(OfQueue, u16)> {
     Some((what, queue))
 }
 
+/// Whether a write may be lost without the device accessing other memory than the driver expects.
+fn may_be_lost(reg: Reg) -> bool {
+    let tail = of_queue(reg)
+        .is_some_and(|(what, _)| matches!(what, OfQueue::ReceiveTail | OfQueue::TransmitTail));
+    tail || [
+        regs::EIMS,
+        regs::EIMC,
+        regs::EICS,
+        regs::EICR,
+        regs::IMS,
+        regs::IMC,
+    ]
+    .contains(&reg)
+}
+
 impl Nic {
     /// Reads a register, by its offset in the first BAR.
     pub fn read(&mut self, offset: u32) -> u32 {
-        let reg = canonical(offset);
+        let value = self.read_register(canonical(offset));
+        if self.lies.tells(Kind::Ones) {
+            return u32::MAX;
+        }
+        // CAST: Any bits will do.
+        value ^ self.lies.tell(Kind::Garbage).unwrap_or(0) as u32
+    }
+
+    fn read_register(&mut self, reg: Reg) -> u32 {
         match reg {
             regs::STATUS => self.status(),
             regs::ICR => Interrupts::read_icr(&mut self.registers),
@@ -104,12 +127,15 @@ impl Nic {
     pub fn write(&mut self, offset: u32, value: u32, host: &mut dyn Host) {
         let reg = canonical(offset);
         self.record.write(reg, value);
+        if may_be_lost(reg) && self.lies.tells(Kind::LostWrite) {
+            return;
+        }
         if let Some((what, queue)) = of_queue(reg) {
             self.write_of_queue(what, queue, reg, value, host);
         } else {
             self.write_port(reg, value, host);
         }
-        self.interrupts.send(&mut self.registers, self.now, host);
+        self.send_interrupts(host);
     }
 
     fn write_port(&mut self, reg: Reg, value: u32, host: &mut dyn Host) {

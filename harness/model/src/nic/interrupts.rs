@@ -11,7 +11,7 @@ use i82576::{
     },
 };
 
-use super::registers::Registers;
+use super::{Kind, lies::Lies, registers::Registers};
 use crate::Host;
 
 /// EITR: the interval, in microseconds.
@@ -61,14 +61,22 @@ impl Interrupts {
     }
 
     /// Sends the messages of all vectors that have a cause, are not masked and may send now.
-    pub(crate) fn send(&mut self, registers: &mut Registers, now: u64, host: &mut dyn Host) {
+    pub(crate) fn send(
+        &mut self,
+        registers: &mut Registers,
+        now: u64,
+        lies: &mut Lies,
+        host: &mut dyn Host,
+    ) {
         self.sent &= waiting(registers);
         for (vector, not_before) in (0..).zip(&mut self.not_before) {
             let bit = 1 << vector;
             if waiting(registers) & !self.sent & bit == 0 || now < *not_before {
                 continue;
             }
-            host.interrupt(vector);
+            if !lies.tells(Kind::LostInterrupt) {
+                host.interrupt(vector);
+            }
             *not_before = now + interval(registers, vector);
             registers.modify(EICR, registers.get(EIAC) & bit, 0);
             if registers.has(GPIE, gpie::EIAME) {
@@ -129,11 +137,11 @@ mod tests {
         let (mut registers, mut host) = (registers(), Recorder::default());
         let mut interrupts = Interrupts::default();
         Interrupts::raise_queue(&mut registers, ivar_rx(1));
-        interrupts.send(&mut registers, 0, &mut host);
+        interrupts.send(&mut registers, 0, &mut Lies::default(), &mut host);
         assert_eq!(host.interrupts, []);
         registers.set(EIMS, 0xff);
-        interrupts.send(&mut registers, 0, &mut host);
-        interrupts.send(&mut registers, 0, &mut host);
+        interrupts.send(&mut registers, 0, &mut Lies::default(), &mut host);
+        interrupts.send(&mut registers, 0, &mut Lies::default(), &mut host);
         assert_eq!(host.interrupts, [3], "it cleared itself");
     }
 
@@ -145,13 +153,13 @@ mod tests {
         registers.set(EIAC, 0);
         for _ in 0..3 {
             Interrupts::raise_queue(&mut registers, ivar_rx(1));
-            interrupts.send(&mut registers, 0, &mut host);
+            interrupts.send(&mut registers, 0, &mut Lies::default(), &mut host);
         }
         assert_eq!((host.interrupts.len(), registers.get(EICR)), (1, 1 << 3));
         registers.set(EICR, 0);
-        interrupts.send(&mut registers, 0, &mut host);
+        interrupts.send(&mut registers, 0, &mut Lies::default(), &mut host);
         Interrupts::raise_queue(&mut registers, ivar_rx(1));
-        interrupts.send(&mut registers, 0, &mut host);
+        interrupts.send(&mut registers, 0, &mut Lies::default(), &mut host);
         assert_eq!(host.interrupts.len(), 2);
     }
 
@@ -164,7 +172,7 @@ mod tests {
         registers.set(EIAM, 1 << 3);
         for _ in 0..2 {
             Interrupts::raise_queue(&mut registers, ivar_rx(1));
-            interrupts.send(&mut registers, 0, &mut host);
+            interrupts.send(&mut registers, 0, &mut Lies::default(), &mut host);
         }
         assert_eq!((host.interrupts, registers.get(EIMS)), (vec![3], 0xf7));
     }
@@ -177,11 +185,11 @@ mod tests {
         registers.set(regs::eitr(3), eitr::interval(50) | eitr::CNT_IGNR);
         for now in [0, 20_000, 49_999] {
             Interrupts::raise_queue(&mut registers, ivar_rx(1));
-            interrupts.send(&mut registers, now, &mut host);
+            interrupts.send(&mut registers, now, &mut Lies::default(), &mut host);
         }
         assert_eq!(host.interrupts, [3]);
         assert_eq!(interrupts.deadline(&registers), Some(50_000));
-        interrupts.send(&mut registers, 50_000, &mut host);
+        interrupts.send(&mut registers, 50_000, &mut Lies::default(), &mut host);
         assert_eq!(host.interrupts, [3, 3]);
     }
 
@@ -195,7 +203,7 @@ mod tests {
         assert_eq!(registers.get(ICR), icr::LSC, "none is enabled");
         registers.set(IMS, icr::LSC);
         Interrupts::raise_others(&mut registers);
-        Interrupts::default().send(&mut registers, 0, &mut host);
+        Interrupts::default().send(&mut registers, 0, &mut Lies::default(), &mut host);
         assert_eq!(host.interrupts, [5]);
         assert_eq!(Interrupts::read_icr(&mut registers), icr::LSC);
         assert_eq!(registers.get(ICR), 0);

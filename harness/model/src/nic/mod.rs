@@ -10,6 +10,7 @@ mod access;
 mod checksum;
 mod clock;
 mod interrupts;
+mod lies;
 mod nvm;
 mod phy;
 mod port;
@@ -26,10 +27,13 @@ use std::collections::VecDeque;
 
 use i82576::limits::{MAX_RX_QUEUES, MAX_TX_QUEUES};
 
-pub use self::violation::{Violation, What};
 use self::{
-    clock::Clock, interrupts::Interrupts, nvm::Nvm, phy::Phy, registers::Registers,
+    clock::Clock, interrupts::Interrupts, lies::Lies, nvm::Nvm, phy::Phy, registers::Registers,
     violation::Record,
+};
+pub use self::{
+    lies::{Kind, Lie, Plan},
+    violation::{Violation, What},
 };
 
 /// A port of an 82576.
@@ -55,4 +59,7 @@ pub struct Nic {
     waiting: VecDeque<Vec<u8>>,
     now: u64,
     record: Record,
+    lies: Lies,
+    /// When a cable that a lie has pulled out is plugged in again.
+    replug: Option<u64>,
 }

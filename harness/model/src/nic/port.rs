@@ -13,8 +13,8 @@ use i82576::{
 };
 
 use super::{
-    Nic, Violation, clock::Clock, interrupts::Interrupts, nvm::Nvm, phy, phy::Phy,
-    registers::Registers, violation::Record,
+    Kind, Nic, Plan, Violation, clock::Clock, interrupts::Interrupts, lies::Lies, nvm::Nvm, phy,
+    phy::Phy, registers::Registers, violation::Record,
 };
 use crate::Host;
 
@@ -23,6 +23,8 @@ const TAGS: u32 = 0x8100_8100;
 /// The sizes of the packet buffers after a reset, in KiB.
 const RX_BUFFER: u32 = 64;
 const TX_BUFFER: u32 = 40;
+/// When a queue that is stuck has come to rest.
+const NEVER: u64 = u64::MAX;
 
 impl Nic {
     /// A port with this Ethernet address, as it is when power comes.
@@ -44,6 +46,8 @@ impl Nic {
             waiting: VecDeque::new(),
             now: 0,
             record: Record::default(),
+            lies: Lies::default(),
+            replug: None,
         };
         this.reset_port();
         this
@@ -93,12 +97,20 @@ impl Nic {
         let rests = self.rx_rests.iter().chain(&self.tx_rests);
         let times = rests.copied().flatten();
         let times = times.chain(self.phy.deadline()).chain(self.write_back);
-        let times = times.chain(self.paused);
+        let times = times.chain(self.paused).chain(self.replug);
         let times = times.chain(self.interrupts.deadline(&self.registers));
         times.min()
     }
 
+    /// Lies from now on as this plan says. Returns how often each lie of the last plan was told.
+    pub fn lie(&mut self, plan: &Plan) -> Vec<u32> {
+        self.lies.begin(plan)
+    }
+
     fn settle(&mut self, host: &mut dyn Host) {
+        if self.replug.take_if(|time| *time <= self.now).is_some() {
+            self.phy.plug(true, self.now);
+        }
         if self.phy.elapse(self.now) {
             self.follow_link();
         }
@@ -108,6 +120,10 @@ impl Nic {
         for queue in 0..MAX_RX_QUEUES {
             let rests = &mut self.rx_rests[usize::from(queue)];
             if rests.take_if(|time| *time <= self.now).is_some() {
+                if self.lies.tells(Kind::Stuck) {
+                    *rests = Some(NEVER);
+                    continue;
+                }
                 self.write_back(queue, host);
                 let control = regs::rxdctl(queue);
                 self.registers.modify(control, rxdctl::ENABLE, 0);
@@ -116,6 +132,10 @@ impl Nic {
         for queue in 0..MAX_TX_QUEUES {
             let rests = &mut self.tx_rests[usize::from(queue)];
             if rests.take_if(|time| *time <= self.now).is_some() {
+                if self.lies.tells(Kind::Stuck) {
+                    *rests = Some(NEVER);
+                    continue;
+                }
                 let control = regs::txdctl(queue);
                 self.registers.modify(control, txdctl::ENABLE, 0);
             }
@@ -123,7 +143,13 @@ impl Nic {
         if self.paused.take_if(|time| *time <= self.now).is_some() {
             self.transmit_all(host);
         }
-        self.interrupts.send(&mut self.registers, self.now, host);
+        self.send_interrupts(host);
+    }
+
+    /// Sends the messages that are due.
+    pub(super) fn send_interrupts(&mut self, host: &mut dyn Host) {
+        let (registers, lies) = (&mut self.registers, &mut self.lies);
+        self.interrupts.send(registers, self.now, lies, host);
     }
 
     /// Plugs the cable in, or out.

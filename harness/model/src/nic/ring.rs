@@ -45,6 +45,14 @@ impl Ring {
         }
     }
 
+    /// Any descriptor, by `value`, that is not between `head` and `tail`.
+    pub(crate) fn unposted(self, head: u32, tail: u32, value: u64) -> Option<u32> {
+        let count = self.len.checked_sub(self.available(head, tail))?;
+        // CAST: It is less than the ring has.
+        let nth = value.checked_rem(u64::from(count))? as u32;
+        Some((tail + nth) % self.len)
+    }
+
     /// Reads a descriptor.
     pub(crate) fn read(self, index: u32, host: &mut dyn Host) -> Result<[u64; 2], Fault> {
         let mut bytes = [0; SIZE];

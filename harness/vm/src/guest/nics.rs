@@ -2,7 +2,7 @@
 
 //! What is done to NICs from outside.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Guest;
 use crate::{End, Result, Wire};
@@ -34,6 +34,22 @@ impl Guest {
                 command: line,
                 message: text.unwrap_or_default().trim().to_owned(),
             }),
+        }
+    }
+
+    /// Has our model of a NIC lie by a plan, as harness/model has them in JSON. Returns how often each lie
+    /// of the last plan was told.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::BadMachine`] if the NIC is none of ours, or refuses the plan, and
+    /// [`crate::Error::DevicesEnded`].
+    pub fn lie(&self, wire: Wire, end: End, plan: &Value) -> Result<Vec<u32>> {
+        match &self.devices {
+            Some(devices) => devices.lie(wire, end, plan),
+            None => Err(crate::Error::BadMachine(
+                "QEMU's NICs tell no lies".to_owned(),
+            )),
         }
     }
 

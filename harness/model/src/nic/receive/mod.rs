@@ -12,7 +12,7 @@ mod tests;
 mod write_back;
 
 use i82576::{
-    limits::MAX_RX_QUEUES,
+    limits::{MAX_RX_QUEUES, MAX_VECTORS},
     regs::{
         self, MPC, TSYNCRXCFG, TSYNCRXCTL, XOFFRXC, XONRXC, ivar_rx, rxdctl, srrctl, tsyncrxcfg,
         tsyncrxctl,
@@ -26,8 +26,8 @@ use self::{
     steer::steer,
     write_back::{Received, write_back},
 };
-use super::{Nic, What, interrupts::Interrupts, registers::Registers, statistics};
-use crate::Host;
+use super::{Kind, Nic, What, interrupts::Interrupts, registers::Registers, statistics};
+use crate::{Fault, Host};
 
 /// TSYNCRXCTL: which messages; and those values that drivers here don't use.
 const TYPE: u32 = 7 << 1;
@@ -37,6 +37,8 @@ const TYPE_ALL: u32 = 4 << 1;
 const REST: u64 = 20_000;
 /// How long what is filled waits for more to be written back with, in nanoseconds.
 const GATHER: u64 = 50_000;
+/// How long a cable is out, in nanoseconds.
+const FLAP: u64 = 1_000_000;
 
 impl Nic {
     /// Receives a frame from the wire, without its frame check sequence.
@@ -44,7 +46,8 @@ impl Nic {
         if self.link_is_up() && !self.loops_back() {
             self.receive_frame(frame, host);
         }
-        self.interrupts.send(&mut self.registers, self.now, host);
+        self.lie_by_the_way(host);
+        self.send_interrupts(host);
     }
 
     /// Enables a queue, or disables it: it says so once it has come to rest.
@@ -123,13 +126,17 @@ impl Nic {
         let packet = Packet::parse(frame, &self.registers);
         let destination = steer(&packet, &self.registers);
         let queue = u16::from(destination.queue) % MAX_RX_QUEUES;
-        if !self.receives(queue) {
+        if !self.receives(queue) || self.lies.tells(Kind::Lost) {
             return true;
         }
-        let (bytes, vlan) = packet.strip(frame, &self.registers);
+        let (mut bytes, vlan) = packet.strip(frame, &self.registers);
         let header = split::header_len(&packet, queue, &self.registers);
+        let header = header.filter(|_| !self.lies.tells(Kind::Unsplit));
         let control = self.registers.get(regs::srrctl(queue));
         let layout = split::layout(header, bytes.len(), control);
+        if let Some(value) = self.lies.tell(Kind::Corrupt) {
+            corrupt(bytes.to_mut(), layout.header, value);
+        }
         let pieces = (&*bytes, layout.header);
         let (registers, rx) = (&self.registers, &mut self.rx[usize::from(queue)]);
         match rx.has_room(pieces, queue, registers, host) {
@@ -153,7 +160,11 @@ impl Nic {
         };
         let (registers, rx) = (&self.registers, &mut self.rx[usize::from(queue)]);
         let describe = |piece| write_back(&received, piece, registers);
-        let filled = rx.fill(pieces, queue, registers, host, describe);
+        let filled = if self.lies.tells(Kind::NoData) {
+            rx.fill(pieces, queue, registers, &mut Unwritten(host), describe)
+        } else {
+            rx.fill(pieces, queue, registers, host, describe)
+        };
         if filled.is_ok() {
             statistics::received(&mut self.registers, frame);
             self.filled(queue, host);
@@ -182,7 +193,7 @@ impl Nic {
     pub(super) fn write_back(&mut self, queue: u16, host: &mut dyn Host) {
         let at = usize::from(queue);
         if self.rx[at].has_done() {
-            let written = self.rx[at].write_back(queue, &mut self.registers, host);
+            let written = self.rx[at].write_back(queue, &mut self.registers, &mut self.lies, host);
             self.note(queue, written);
             Interrupts::raise_queue(&mut self.registers, ivar_rx(queue));
         }
@@ -202,6 +213,22 @@ impl Nic {
         }
     }
 
+    /// Tells lies that are about no packet. They come with one.
+    fn lie_by_the_way(&mut self, host: &mut dyn Host) {
+        if let Some(value) = self.lies.tell(Kind::SpuriousInterrupt) {
+            // CAST: It is small.
+            host.interrupt((value % u64::from(MAX_VECTORS)) as u16);
+        }
+        if let Some(value) = self.lies.tell(Kind::SpuriousCause) {
+            // CAST: Any bits will do.
+            Interrupts::raise(&mut self.registers, value as u32);
+        }
+        if self.lies.tells(Kind::LinkFlap) {
+            self.replug = Some(self.now + FLAP);
+            self.plug(false, host);
+        }
+    }
+
     /// A packet found no descriptor: says whether it is dropped, and counts it.
     fn drops(&mut self, queue: u16) -> bool {
         let drops = self.registers.has(regs::srrctl(queue), srrctl::DROP_EN);
@@ -215,6 +242,39 @@ impl Nic {
         if let Err(what) = done {
             self.record.violated(what, false, queue);
         }
+    }
+}
+
+/// Memory that is not written.
+struct Unwritten<'a>(&'a mut dyn Host);
+
+impl Host for Unwritten<'_> {
+    fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), Fault> {
+        self.0.read(address, bytes)
+    }
+
+    fn write(&mut self, _: u64, _: &[u8]) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn interrupt(&mut self, vector: u16) {
+        self.0.interrupt(vector);
+    }
+
+    fn send(&mut self, frame: Vec<u8>) {
+        self.0.send(frame);
+    }
+}
+
+/// Flips a bit of the payload, if there is any.
+fn corrupt(bytes: &mut [u8], header: usize, value: u64) {
+    let payload = bytes.get_mut(header..).unwrap_or_default();
+    let count = payload.len() as u64;
+    // CAST: It is less than the payload has.
+    if let Some(at) = value.checked_rem(count)
+        && let Some(byte) = payload.get_mut(at as usize)
+    {
+        *byte ^= 1;
     }
 }
 

@@ -10,13 +10,16 @@ use i82576::{
     regs::{rdbah, rdbal, rdh, rdlen, rdt, rxdctl, srrctl},
 };
 
-use crate::nic::{registers::Registers, ring::Ring, violation::What};
+use crate::nic::{Kind, lies::Lies, registers::Registers, ring::Ring, violation::What};
 use crate::{Fault, Host};
 
 /// Descriptors that the device can hold for a queue.
 const ON_CHIP: u32 = 64;
 /// The payload buffer's size where SRRCTL doesn't say one, in bytes.
 const DEFAULT_BUFFER: usize = 2048;
+
+/// A packet of 60 bytes that was never received: DD, EOP, PKT_LEN.
+const MADE_UP: [u64; 2] = [0, 60 << 32 | 3];
 
 /// RXDCTL: the thresholds.
 const PREFETCH: u32 = 0x1f;
@@ -45,6 +48,8 @@ pub(crate) struct Queue {
     next: u32,
     /// Filled, and not written back.
     done: Vec<(u32, [u64; 2])>,
+    /// To be written back after what is written back next.
+    late: Vec<(u32, [u64; 2])>,
 }
 
 impl Queue {
@@ -166,15 +171,37 @@ impl Queue {
         &mut self,
         number: u16,
         registers: &mut Registers,
+        lies: &mut Lies,
         host: &mut dyn Host,
     ) -> Result<(), What> {
         let ring = ring(number, registers);
+        let late = std::mem::take(&mut self.late);
         for (index, raw) in self.done.drain(..) {
+            registers.set(rdh(number), ring.next(index));
+            if lies.tells(Kind::Missing) {
+                continue;
+            }
+            if lies.tells(Kind::Late) {
+                self.late.push((index, raw));
+                continue;
+            }
+            ring.write(index, lies.distort(raw), host)
+                .map_err(|Fault| What::Unreachable)?;
+        }
+        for (index, raw) in late.into_iter().chain(self.premature(lies)) {
             ring.write(index, raw, host)
                 .map_err(|Fault| What::Unreachable)?;
-            registers.set(rdh(number), ring.next(index));
         }
         Ok(())
+    }
+
+    /// Makes up a packet in a descriptor that is on chip, so that it is not read again.
+    fn premature(&self, lies: &mut Lies) -> Option<(u32, [u64; 2])> {
+        let value = lies.tell(Kind::Premature)?;
+        let nth = value.checked_rem(self.fetched.len() as u64)?;
+        // CAST: It is less than there are.
+        let (index, _) = self.fetched.get(nth as usize)?;
+        Some((*index, lies.distort(MADE_UP)))
     }
 }
 
@@ -260,7 +287,9 @@ mod tests {
         let filled = queue.fill((&packet, 54), 1, &registers, &mut host, describe);
         assert_eq!(filled, Ok(()));
         assert!(queue.is_due(1, &registers));
-        queue.write_back(1, &mut registers, &mut host).unwrap();
+        queue
+            .write_back(1, &mut registers, &mut Lies::default(), &mut host)
+            .unwrap();
         assert_eq!(host.memory[0x8000..0x8036], packet[..54]);
         for (n, piece) in packet[54..].chunks(1024).enumerate() {
             let at = 0x10000 + n * 0x1000;

@@ -15,7 +15,7 @@ use i82576::{
 
 use self::queue::Packet;
 pub(super) use self::queue::Queue;
-use super::{Nic, What, interrupts::Interrupts, statistics};
+use super::{Kind, Nic, What, interrupts::Interrupts, statistics};
 use crate::Host;
 
 /// How long a queue takes to come to rest, in nanoseconds.
@@ -55,7 +55,7 @@ impl Nic {
             && self.paused.is_none()
             && self.is_master()
             && (self.link_is_up() || self.loops_back());
-        if !can {
+        if !can || self.lies.tells(Kind::Hang) {
             return;
         }
         loop {
@@ -67,10 +67,13 @@ impl Nic {
             if packet.first.timestamp {
                 self.clock.timestamp_sent(&mut self.registers, self.now);
             }
+            if let Some(value) = self.lies.tell(Kind::Clock) {
+                self.clock.lie(&mut self.registers, value);
+            }
             if let Err(what) = self.send(packet, host) {
                 self.violated(queue, what);
             }
-            match self.tx[at].report(queue, &self.registers, host) {
+            match self.tx[at].report(queue, &self.registers, &mut self.lies, host) {
                 Ok(true) => Interrupts::raise_queue(&mut self.registers, ivar_tx(queue)),
                 Ok(false) => {}
                 Err(what) => return self.violated(queue, what),
@@ -84,6 +87,9 @@ impl Nic {
             first,
             context,
         } = packet;
+        if self.lies.tells(Kind::Unsent) {
+            return Ok(());
+        }
         let frames = offload::frames(&bytes, &first, context.as_ref(), &self.registers)?;
         for frame in frames {
             statistics::sent(&mut self.registers, &frame);

@@ -9,7 +9,7 @@ use i82576::{
     tx::{self, Context, Data},
 };
 
-use crate::nic::{registers::Registers, ring::Ring, violation::What};
+use crate::nic::{Kind, lies::Lies, registers::Registers, ring::Ring, violation::What};
 use crate::{Fault, Host};
 
 /// The most bytes of a packet in memory.
@@ -110,6 +110,7 @@ impl Queue {
         &mut self,
         number: u16,
         registers: &Registers,
+        lies: &mut Lies,
         host: &mut dyn Host,
     ) -> Result<bool, What> {
         let ring = Ring::new(registers, tdbal(number), tdbah(number), tdlen(number));
@@ -118,11 +119,29 @@ impl Queue {
             self.reports.clear();
             let low = registers.get(tdwbal(number)) & !3;
             let address = u64::from(registers.get(tdwbah(number))) << 32 | u64::from(low);
-            let head = registers.get(tdh(number));
+            let head = match lies.tell(Kind::StrayReport) {
+                // CAST: Any number will do.
+                Some(value) => value as u32,
+                None => registers.get(tdh(number)),
+            };
+            if lies.tells(Kind::NoReport) {
+                return Ok(any);
+            }
             let written = host.write(address, &head.to_le_bytes());
             return written.map(|()| any).map_err(|Fault| What::Unreachable);
         }
+        if let Some(value) = lies.tell(Kind::StrayReport) {
+            let stray = ring.unposted(
+                registers.get(tdh(number)),
+                registers.get(tdt(number)),
+                value,
+            );
+            self.reports.extend(stray);
+        }
         for index in self.reports.drain(..) {
+            if lies.tells(Kind::NoReport) {
+                continue;
+            }
             ring.write_high(index, tx::write_back(), host)
                 .map_err(|Fault| What::Unreachable)?;
         }

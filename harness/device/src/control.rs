@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Whoever started the program tells devices to lie: a line of JSON for each plan, and a line of JSON for
+//! each answer.
+
+use std::{
+    io::{self, BufRead, BufReader, Write},
+    os::unix::net::UnixStream,
+    sync::Arc,
+    thread::{self, JoinHandle},
+};
+
+use model::nic::Plan;
+use serde::{Deserialize, Serialize};
+
+use crate::Port;
+
+/// Has a device lie from now on.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Which, counted from 0.
+    pub device: usize,
+    /// What it lies about; a plan without lies ends them.
+    pub plan: Plan,
+}
+
+/// What becomes of a [`Request`].
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// It is done. How often each lie of the plan before was told.
+    Told(Vec<u32>),
+    /// It makes no sense.
+    Error(String),
+}
+
+/// Answers requests, in a thread, until the other end is closed.
+///
+/// # Errors
+///
+/// When there is no thread.
+pub fn serve(socket: UnixStream, ports: Vec<Arc<Port>>) -> io::Result<JoinHandle<()>> {
+    let mut output = socket.try_clone()?;
+    let builder = thread::Builder::new().name("control".to_owned());
+    builder.spawn(move || {
+        for line in BufReader::new(socket).lines().map_while(Result::ok) {
+            let answer = match answer(&line, &ports) {
+                Ok(told) => Answer::Told(told),
+                Err(error) => Answer::Error(error),
+            };
+            // It always can be JSON, and who is gone needs none.
+            let text = serde_json::to_string(&answer).unwrap_or_default();
+            if writeln!(output, "{text}").is_err() {
+                return;
+            }
+        }
+    })
+}
+
+fn answer(line: &str, ports: &[Arc<Port>]) -> Result<Vec<u32>, String> {
+    let Request { device, plan } = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let port = ports.get(device);
+    let port = port.ok_or_else(|| format!("there is no device {device}"))?;
+    Ok(port.lie(&plan))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::nic::{Kind, Lie, Nic};
+
+    use super::*;
+
+    #[test]
+    fn plans_are_taken_and_nonsense_is_refused() {
+        let port = Port::new(Box::new(Nic::new([2; 6]))).unwrap();
+        let (here, there) = UnixStream::pair().unwrap();
+        serve(there, vec![port]).unwrap();
+        let mut answers = BufReader::new(here.try_clone().unwrap()).lines();
+        let mut ask = |text: &str| {
+            writeln!(&here, "{text}").unwrap();
+            let answer = answers.next().unwrap().unwrap();
+            serde_json::from_str::<Answer>(&answer).unwrap()
+        };
+        let lie = Lie {
+            kind: Kind::HeaderLength,
+            after: 1,
+            times: 2,
+            value: 3,
+        };
+        let plan = Plan { lies: vec![lie] };
+        let request = serde_json::to_string(&Request { device: 0, plan }).unwrap();
+        assert!(request.contains("\"header-length\""), "{request}");
+        assert_eq!(ask(&request), Answer::Told(vec![]));
+        assert_eq!(ask(&request), Answer::Told(vec![0]));
+        let refused = ask("{\"device\":1,\"plan\":{\"lies\":[]}}");
+        assert_eq!(refused, Answer::Error("there is no device 1".to_owned()));
+        assert!(matches!(ask("nonsense"), Answer::Error(_)));
+    }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a device is to lie about, and when: made from a seed, or written down.
+
+use std::fmt;
+
+use rand_pcg::{Pcg64Mcg, rand_core::Rng};
+use serde::{Deserialize, Serialize};
+
+/// Most lies of a plan that a seed makes.
+const MOST: u64 = 3;
+/// How often a lie is told, and how many occasions pass before, at most.
+const TIMES: [u32; 6] = [1, 1, 2, 10, 100, u32::MAX];
+const AFTER: u64 = 40;
+
+/// What a lie is about, which is also the occasion to tell it. The text is what it is called in plans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A packet whose headers could be split off is not split.
+    Unsplit,
+    /// PKT_LEN of a receive descriptor: 0, more than the buffer has, or anything.
+    Length,
+    /// HDR_LEN, up to more than the header buffer has.
+    HeaderLength,
+    /// SPH, or HBO.
+    SplitFlag,
+    /// Status and error bits but DD and EOP, also those that no datasheet allows.
+    Status,
+    /// The packet type, and the RSS type.
+    PacketType,
+    /// The hash.
+    Hash,
+    /// The tag, beyond what a VLAN's number can be, of a packet that has none.
+    Vlan,
+    /// EOP: a packet goes on that doesn't, or ends early.
+    EndOfPacket,
+    /// A timestamp that was never taken.
+    Timestamp,
+    /// A bit of the payload differs, and the checksum is said to be right.
+    Corrupt,
+    /// A descriptor is done, and its buffers were not written.
+    NoData,
+    /// A descriptor is never written back.
+    Missing,
+    /// A descriptor is written back after those that were filled later.
+    Late,
+    /// A descriptor is done that nothing was received for yet.
+    Premature,
+    /// A received packet vanishes.
+    Lost,
+    /// A transmit queue does not go on.
+    Hang,
+    /// A transmit descriptor that asked for a report gets none.
+    NoReport,
+    /// A transmit descriptor is reported that is not posted: once more, or before it ever was.
+    StrayReport,
+    /// A packet is reported, and not sent.
+    Unsent,
+    /// An interrupt does not come.
+    LostInterrupt,
+    /// An interrupt comes without a cause, of any vector.
+    SpuriousInterrupt,
+    /// ICR has causes that did not occur.
+    SpuriousCause,
+    /// A register reads as all ones, as that of a device that is gone.
+    Ones,
+    /// A register reads as anything.
+    Garbage,
+    /// A write to a tail or to an interrupt's mask is lost.
+    LostWrite,
+    /// A queue that was disabled never says that it has come to rest.
+    Stuck,
+    /// The link goes down for a moment.
+    LinkFlap,
+    /// A timestamp of a sent packet is there that nobody asked for, and the clock jumps.
+    Clock,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 29] = [
+        Self::Unsplit,
+        Self::Length,
+        Self::HeaderLength,
+        Self::SplitFlag,
+        Self::Status,
+        Self::PacketType,
+        Self::Hash,
+        Self::Vlan,
+        Self::EndOfPacket,
+        Self::Timestamp,
+        Self::Corrupt,
+        Self::NoData,
+        Self::Missing,
+        Self::Late,
+        Self::Premature,
+        Self::Lost,
+        Self::Hang,
+        Self::NoReport,
+        Self::StrayReport,
+        Self::Unsent,
+        Self::LostInterrupt,
+        Self::SpuriousInterrupt,
+        Self::SpuriousCause,
+        Self::Ones,
+        Self::Garbage,
+        Self::LostWrite,
+        Self::Stuck,
+        Self::LinkFlap,
+        Self::Clock,
+    ];
+
+    /// Whether it can make wrong bytes look right to any driver: the device says that it has verified
+    /// or written what it hasn't, or where headers end that it alone has looked at.
+    #[must_use]
+    pub const fn is_believed(self) -> bool {
+        matches!(
+            self,
+            Self::Corrupt
+                | Self::NoData
+                | Self::Premature
+                | Self::HeaderLength
+                | Self::Length
+                | Self::SplitFlag
+                | Self::EndOfPacket
+                | Self::Status
+        )
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// A lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lie {
+    /// What it is about.
+    pub kind: Kind,
+    /// On how many occasions the truth is told before.
+    pub after: u32,
+    /// How often it is told.
+    pub times: u32,
+    /// What is said: each kind takes of it what it needs.
+    pub value: u64,
+}
+
+/// The lies that a device tells.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Plan {
+    /// All of them, each with its own count.
+    pub lies: Vec<Lie>,
+}
+
+impl Plan {
+    /// The plan of a seed: always the same, of up to three lies.
+    #[must_use]
+    pub fn from_seed(seed: u64) -> Self {
+        // Neighbouring seeds are far apart.
+        let mut random =
+            Pcg64Mcg::new(u128::from(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) << 1 | 1);
+        random.advance(u128::from(seed) << 64 | 0x10);
+        let mut below = |count: u64| random.next_u64() % count;
+        let lies = (0..=below(MOST)).map(|_| Lie {
+            // CAST: Both are small.
+            kind: Kind::ALL[below(Kind::ALL.len() as u64) as usize],
+            after: below(AFTER) as u32,
+            times: TIMES[below(TIMES.len() as u64) as usize],
+            value: below(u64::MAX),
+        });
+        Self {
+            lies: lies.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_always_makes_the_same_plan_and_seeds_make_all_kinds() {
+        assert_eq!(Plan::from_seed(7), Plan::from_seed(7));
+        let lies = (0..1000).flat_map(|seed| Plan::from_seed(seed).lies);
+        let mut kinds: Vec<_> = lies.map(|lie| lie.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        assert_eq!(kinds.len(), Kind::ALL.len());
+    }
+}
