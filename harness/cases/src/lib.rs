@@ -12,6 +12,7 @@ mod counts;
 mod error;
 mod exchange;
 mod frame;
+pub mod hostile;
 mod kernel_fault;
 mod nic;
 mod options;

@@ -53,6 +53,17 @@ impl Guest {
         }
     }
 
+    /// Looks whether the driver of one of our models did what it must not do, so far.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::Violated`], [`crate::Error::DevicesEnded`].
+    pub fn check_nics(&self) -> Result<()> {
+        self.devices
+            .as_ref()
+            .map_or(Ok(()), |devices| devices.check())
+    }
+
     /// Unplugs the NIC at one end of a wire: QEMU asks the guest to release it.
     ///
     /// # Errors

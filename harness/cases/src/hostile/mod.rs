@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A NIC that lies, and what the driver makes of it. Our model of the 82576 lies by plans; see
+//! `Documentation/reliability.md`.
+
+mod attack;
+mod campaign;
+mod outcome;
+
+pub use self::{
+    campaign::{Failure, Tally, campaign},
+    outcome::{Harm, Outcome},
+};

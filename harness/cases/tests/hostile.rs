@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A NIC that lies: each kind of lie on its own, and plans of several.
+
+use cases::{
+    Result, Testbed,
+    hostile::{Outcome, campaign},
+};
+use model::nic::{Kind, Lie, Plan};
+
+/// How often each kind is told, and after how many occasions.
+const OFTEN: [(u32, u32); 3] = [(0, 1), (5, 3), (20, u32::MAX)];
+/// Values that differ in what they change.
+const VALUES: [u64; 2] = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];
+
+/// Carries out plans of one kind, and returns those that the driver did not come through by itself.
+fn survives(kinds: &[Kind]) -> Result<Vec<(Plan, Outcome)>> {
+    let bed = Testbed::hostile("hostile-kind")?;
+    let mut hard = Vec::new();
+    for kind in kinds {
+        for (after, times) in OFTEN {
+            for value in VALUES {
+                let lie = Lie {
+                    kind: *kind,
+                    after,
+                    times,
+                    value,
+                };
+                let plan = Plan { lies: vec![lie] };
+                match bed.attack(&plan) {
+                    Ok((outcome, told)) => {
+                        println!("{kind} {after} {times} {value:#x}: {outcome:?}, told {told:?}");
+                        if matches!(outcome, Outcome::Restarted | Outcome::Detached) {
+                            hard.push((plan, outcome));
+                        }
+                    }
+                    Err(harm) => panic!(
+                        "{plan:?}: {harm}; logs are in {}",
+                        bed.guest.directory().display()
+                    ),
+                }
+            }
+        }
+    }
+    bed.finish()?;
+    Ok(hard)
+}
+
+/// A case for each.
+macro_rules! kinds {
+    ($($name:ident: $($kind:ident),*;)*) => { $(
+        #[test]
+        fn $name() -> Result {
+            assert_eq!(survives(&[$(Kind::$kind),*])?, []);
+            Ok(())
+        }
+    )* };
+}
+
+kinds! {
+    lengths_that_are_wrong_do_no_harm: Length, HeaderLength, SplitFlag, EndOfPacket;
+    words_about_packets_that_are_wrong_do_no_harm: Status, PacketType, Hash, Vlan, Timestamp;
+    packets_that_are_not_split_or_not_there_do_no_harm: Unsplit, Corrupt, NoData, Lost;
+    descriptors_out_of_order_do_no_harm: Missing, Late, Premature;
+    a_transmitter_that_hangs_or_lies_does_no_harm: Hang, NoReport, StrayReport, Unsent;
+    interrupts_that_are_lost_or_come_from_nowhere_do_no_harm: LostInterrupt, SpuriousInterrupt, SpuriousCause;
+    registers_that_read_as_anything_do_no_harm: Ones, Garbage, LostWrite;
+    queues_and_links_that_misbehave_do_no_harm: Stuck, LinkFlap, Clock;
+}
+
+#[test]
+fn plans_of_several_lies_do_no_harm() -> Result {
+    let tally = campaign(0, 30, |_| ())?;
+    assert!(tally.is_clean(), "{tally:#?}");
+    Ok(())
+}
