@@ -3,14 +3,19 @@
 //! The command line. Options are lists of `key=value`, as QEMU's are: two commas are one in a value.
 
 use std::{
+    num::NonZeroU64,
     os::fd::{FromRawFd, OwnedFd, RawFd},
     path::PathBuf,
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use device::pcap;
+use device::{
+    link::{Chance, Link},
+    pcap,
+};
 
 /// Serves NICs to QEMU's vfio-user-pci, until its standard input ends.
 #[derive(Debug, Parser)]
@@ -25,8 +30,14 @@ pub(crate) struct Arguments {
     )]
     pub(crate) devices: Vec<DeviceArgument>,
 
-    /// A wire between two devices, which are counted from 0.
-    #[arg(long = "wire", value_name = "ends=A-B[,pcap=FILE[,snap=BYTES]]", value_parser = wire)]
+    /// A wire between two devices, which are counted from 0. LINK is any of rate (in bits per second),
+    /// delay-us, loss-ppm, reorder-ppm, duplicate-ppm and corrupt-ppm (in parts per million of the frames),
+    /// and the seed that says which frames.
+    #[arg(
+        long = "wire",
+        value_name = "ends=A-B[,pcap=FILE[,snap=BYTES]][,LINK=N]...",
+        value_parser = wire
+    )]
     pub(crate) wires: Vec<WireArgument>,
 
     /// A wire from a device to an inherited datagram socket, of QEMU's `-netdev dgram` for example.
@@ -72,6 +83,7 @@ impl DeviceArgument {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WireArgument {
     pub(crate) ends: [usize; 2],
+    pub(crate) link: Link,
     pub(crate) captured: Option<Captured>,
 }
 
@@ -122,8 +134,12 @@ fn wire(text: &str) -> Result<WireArgument, String> {
     let pair = ends.split_once('-');
     let pair = pair.and_then(|(one, other)| Some([one.parse().ok()?, other.parse().ok()?]));
     let ends = pair.ok_or_else(|| format!("`{ends}` are no two devices"))?;
-    let captured = list.captured()?;
-    list.end(WireArgument { ends, captured })
+    let (link, captured) = (list.link()?, list.captured()?);
+    list.end(WireArgument {
+        ends,
+        link,
+        captured,
+    })
 }
 
 fn cable(text: &str) -> Result<CableArgument, String> {
@@ -189,6 +205,24 @@ impl List {
         }))
     }
 
+    fn link(&mut self) -> Result<Link, String> {
+        let delay: Option<u32> = self.number("delay-us")?;
+        Ok(Link {
+            rate: self.number::<NonZeroU64>("rate")?,
+            delay: Duration::from_micros(delay.unwrap_or(0).into()),
+            loss: self.chance("loss-ppm")?,
+            reorder: self.chance("reorder-ppm")?,
+            duplicate: self.chance("duplicate-ppm")?,
+            corrupt: self.chance("corrupt-ppm")?,
+            seed: self.number("seed")?.unwrap_or(0),
+        })
+    }
+
+    fn chance(&mut self, key: &str) -> Result<Chance, String> {
+        let parts = self.number(key)?.unwrap_or(0);
+        Chance::per_million(parts).ok_or_else(|| format!("`{key}={parts}` is more than a million"))
+    }
+
     /// Returns the result, if nothing is left.
     fn end<T>(self, result: T) -> Result<T, String> {
         match self.0.first() {
@@ -234,6 +268,40 @@ mod tests {
         let parsed = cable("device=1,fd=9,pcap=b").unwrap();
         assert_eq!((parsed.device, parsed.fd), (1, 9));
         assert!(cable("device=1").is_err());
+    }
+
+    #[test]
+    fn a_wire_has_a_link_which_is_plain_unless_something_is_said() {
+        assert!(wire("ends=0-1,seed=7").unwrap().link.is_plain());
+        let parsed = wire(
+            "ends=0-1,rate=1000000000,delay-us=500,loss-ppm=1000,reorder-ppm=2,duplicate-ppm=3,\
+             corrupt-ppm=1000000,seed=7",
+        );
+        let chance = |parts| Chance::per_million(parts).unwrap();
+        let link = Link {
+            rate: NonZeroU64::new(1_000_000_000),
+            delay: Duration::from_micros(500),
+            loss: chance(1000),
+            reorder: chance(2),
+            duplicate: chance(3),
+            corrupt: chance(1_000_000),
+            seed: 7,
+        };
+        assert_eq!(parsed.unwrap().link, link);
+        for (wrong, says) in [
+            ("rate=0", "`rate=0` is no number that it can be"),
+            ("delay-us=-1", "`delay-us=-1` is no number that it can be"),
+            ("loss-ppm=0.1", "`loss-ppm=0.1` is no number that it can be"),
+            (
+                "corrupt-ppm=1000001",
+                "`corrupt-ppm=1000001` is more than a million",
+            ),
+            ("seed=x", "`seed=x` is no number that it can be"),
+            ("loss=1", "`loss` is not known, or is there twice"),
+        ] {
+            assert_eq!(wire(&format!("ends=0-1,{wrong}")).unwrap_err(), says);
+        }
+        assert!(cable("device=1,fd=9,loss-ppm=1").is_err());
     }
 
     #[test]

@@ -5,18 +5,21 @@
 //!
 //! A [`Port`] is a [`Device`] with all that it shares with QEMU, behind one lock: its configuration space
 //! ([`config`]), the memory it reaches ([`dma`]) and its interrupts ([`interrupts`]). [`server`] is QEMU's
-//! end of it and [`wire`] the network's; `alarm` gives it the time, and [`control`] tells it to lie. Each has threads of its own.
+//! end of it and [`wire`] the network's; `alarm` gives it the time, and [`control`] tells it to lie. Each
+//! has threads of its own. A wire that is not a plain one has a [`link`], and its frames are in `transit`.
 
 mod alarm;
 pub mod config;
 pub mod control;
 pub mod dma;
 pub mod interrupts;
+pub mod link;
 mod nic;
 pub mod pcap;
 pub mod port;
 mod registers;
 pub mod server;
+mod transit;
 pub mod wire;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -43,6 +46,9 @@ pub trait Device: Send {
 
     /// Lies from now on as this plan says. Returns how often each lie of the last plan was told.
     fn lie(&mut self, plan: &Plan) -> Vec<u32>;
+
+    /// Takes a frame whose frame check sequence does not fit it.
+    fn receive_damaged(&mut self, frame: &[u8], host: &mut dyn Host);
 
     /// Does what is due at a time, in nanoseconds since any moment, which never goes backwards. Returns
     /// when to call it again at the latest.

@@ -62,7 +62,7 @@ fn main() -> Result<()> {
     for argument in arguments.wires {
         let [one, other] = argument.ends;
         let capture = capture(argument.captured.as_ref())?;
-        wire::connect([port(one)?, port(other)?], capture)
+        wire::connect([port(one)?, port(other)?], &argument.link, capture)
             .with_context(|| format!("no wire between the devices {one} and {other}"))?;
     }
     for argument in arguments.cables {

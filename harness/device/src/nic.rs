@@ -31,6 +31,10 @@ impl Device for Nic {
         Self::lie(self, plan)
     }
 
+    fn receive_damaged(&mut self, frame: &[u8], _: &mut dyn Host) {
+        Self::receive_damaged(self, frame);
+    }
+
     fn elapse(&mut self, now: u64, host: &mut dyn Host) -> Option<u64> {
         for violation in self.violations() {
             error!("violation: {violation}");

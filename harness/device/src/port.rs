@@ -24,7 +24,7 @@ use crate::{
 pub struct Port {
     slot: Mutex<Slot>,
     alarm: Arc<Alarm>,
-    wire: OnceLock<End>,
+    wire: OnceLock<Arc<End>>,
 }
 
 /// What the lock is for.
@@ -67,7 +67,7 @@ impl Port {
     }
 
     /// Plugs the end of a wire in.
-    pub(crate) fn plug(&self, end: End) -> Result<(), WireError> {
+    pub(crate) fn plug(&self, end: Arc<End>) -> Result<(), WireError> {
         self.wire.set(end).map_err(|_| WireError::Taken)
     }
 
@@ -78,12 +78,12 @@ impl Port {
 
     /// A frame comes. A device without power takes none: nothing wakes it.
     pub(crate) fn receive(&self, frame: &[u8]) {
-        self.with(|slot, wire| {
-            if slot.config.power() == Power::D0 {
-                let (device, mut bus) = slot.parts(wire);
-                device.receive(frame, &mut bus);
-            }
-        });
+        self.with_power(|device, bus| device.receive(frame, bus));
+    }
+
+    /// A frame comes whose check sequence is wrong.
+    pub(crate) fn receive_damaged(&self, frame: &[u8]) {
+        self.with_power(|device, bus| device.receive_damaged(frame, bus));
     }
 
     /// Has the device lie from now on. Returns how often each lie of the last plan was told.
@@ -170,10 +170,20 @@ impl Port {
         act(&mut lock(&self.slot))
     }
 
+    /// Does something with the device, if it has power.
+    fn with_power(&self, act: impl FnOnce(&mut dyn Device, &mut Bus<'_>)) {
+        self.with(|slot, wire| {
+            if slot.config.power() == Power::D0 {
+                let (device, mut bus) = slot.parts(wire);
+                act(device, &mut bus);
+            }
+        });
+    }
+
     /// Does something with the device: before, what is due by now; after, the alarm is set to its next
     /// deadline and what it has sent is delivered.
     fn with<T>(&self, act: impl FnOnce(&mut Slot, Option<&End>) -> T) -> T {
-        let wire = self.wire.get();
+        let wire = self.wire.get().map(Arc::as_ref);
         let mut slot = lock(&self.slot);
         let now = alarm::now();
         slot.elapse(now, wire);
@@ -190,6 +200,9 @@ impl Port {
 impl Drop for Port {
     fn drop(&mut self) {
         self.alarm.end();
+        if let Some(wire) = self.wire.get() {
+            wire.end();
+        }
     }
 }
 

@@ -6,19 +6,27 @@
 //! unlocked, by the thread that unlocked it, so that no thread holds locks of two devices. At most one thread delivers
 //! what a device has sent: frames stay in order, and of two devices that answer each other neither is
 //! entered again by its own delivery.
+//!
+//! On a link, what has to wait is delivered by a thread of the wire's end, in the same way.
 
 use std::{
     collections::VecDeque,
     io,
     os::unix::net::UnixDatagram,
-    sync::{Arc, Mutex, Weak},
+    sync::{Arc, Condvar, Mutex, PoisonError, Weak},
     thread,
     time::{Duration, SystemTime},
 };
 
 use tracing::{debug, warn};
 
-use crate::{Port, lock, pcap::Capture};
+use crate::{
+    Port, alarm,
+    link::Link,
+    lock,
+    pcap::Capture,
+    transit::{Arrival, Transit},
+};
 
 /// Longer than any frame that QEMU sends.
 const LONGEST: usize = 4096 + 65536;
@@ -39,6 +47,10 @@ pub enum WireError {
     /// There is no thread, or the socket can't be set up.
     #[error("the wire's socket can't be used: {0}")]
     Socket(#[from] io::Error),
+
+    /// What arrives later would never be delivered.
+    #[error("the wire has no thread: {0}")]
+    Thread(io::Error),
 }
 
 /// Where a wire leads to.
@@ -48,24 +60,69 @@ enum Far {
     Socket(UnixDatagram),
 }
 
-#[derive(Debug, Default)]
+/// What a device has sent, and what is still to be delivered of it.
+#[derive(Debug)]
+enum Sent {
+    /// On a plain wire: all of it, now.
+    Plain(VecDeque<Vec<u8>>),
+    /// On a link: what has arrived.
+    Link(Box<Transit>),
+}
+
+impl Sent {
+    fn push(&mut self, frame: Vec<u8>) {
+        match self {
+            Self::Plain(frames) => frames.push_back(frame),
+            Self::Link(transit) => transit.send(frame, alarm::now()),
+        }
+    }
+
+    fn pop(&mut self) -> Option<Arrival> {
+        match self {
+            Self::Plain(frames) => frames.pop_front().map(Arrival::whole),
+            Self::Link(transit) => transit.arrive(alarm::now()),
+        }
+    }
+
+    /// When the wire's thread delivers something. A plain wire has none.
+    fn deadline(&self) -> Option<u64> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Link(transit) => transit.deadline(),
+        }
+    }
+}
+
+#[derive(Debug)]
 struct Queue {
-    frames: VecDeque<Vec<u8>>,
+    sent: Sent,
     delivering: bool,
+    /// When the wire's thread looks again by itself.
+    wakes: Option<u64>,
+    ended: bool,
 }
 
 /// A device's end of a wire: what it has sent, and where that goes.
 #[derive(Debug)]
 pub(crate) struct End {
     queue: Mutex<Queue>,
+    /// Tells the wire's thread to look again.
+    earlier: Condvar,
     far: Far,
     capture: Option<Arc<Mutex<Capture>>>,
 }
 
 impl End {
-    fn new(far: Far, capture: Option<Arc<Mutex<Capture>>>) -> Self {
+    fn new(sent: Sent, far: Far, capture: Option<Arc<Mutex<Capture>>>) -> Self {
+        let queue = Queue {
+            sent,
+            delivering: false,
+            wakes: None,
+            ended: false,
+        };
         Self {
-            queue: Mutex::default(),
+            queue: Mutex::new(queue),
+            earlier: Condvar::new(),
             far,
             capture,
         }
@@ -73,10 +130,10 @@ impl End {
 
     /// Takes a frame from the device, which is locked.
     pub(crate) fn send(&self, frame: Vec<u8>) {
-        lock(&self.queue).frames.push_back(frame);
+        lock(&self.queue).sent.push(frame);
     }
 
-    /// Delivers what the device has sent, which must not be locked.
+    /// Delivers what the device has sent and has arrived. The device must not be locked.
     pub(crate) fn deliver(&self) {
         let mut delivers = false;
         loop {
@@ -84,25 +141,81 @@ impl End {
             if queue.delivering && !delivers {
                 return;
             }
-            let frame = queue.frames.pop_front();
-            delivers = frame.is_some();
+            let arrival = queue.sent.pop();
+            delivers = arrival.is_some();
             queue.delivering = delivers;
+            let Some(arrival) = arrival else {
+                return self.leave_rest(&queue);
+            };
             drop(queue);
-            match frame {
-                Some(frame) => self.carry(&frame),
-                None => return,
-            }
+            self.carry(&arrival);
         }
     }
 
-    fn carry(&self, frame: &[u8]) {
+    /// Leaves what has not arrived yet to the wire's thread.
+    fn leave_rest(&self, queue: &Queue) {
+        let is_earlier = |deadline| queue.wakes.is_none_or(|wakes| deadline < wakes);
+        if queue.sent.deadline().is_some_and(is_earlier) {
+            self.earlier.notify_one();
+        }
+    }
+
+    /// Starts the thread that delivers what arrives later.
+    fn start(self: Arc<Self>) -> io::Result<()> {
+        let builder = thread::Builder::new().name("wire".to_owned());
+        builder.spawn(move || {
+            while self.wait() {
+                self.deliver();
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Ends the thread.
+    pub(crate) fn end(&self) {
+        lock(&self.queue).ended = true;
+        self.earlier.notify_one();
+    }
+
+    /// Waits until something arrives that no other thread delivers. Returns `false` at the end.
+    fn wait(&self) -> bool {
+        let mut queue = lock(&self.queue);
+        while !queue.ended {
+            let deadline = match queue.delivering {
+                true => None,
+                false => queue.sent.deadline(),
+            };
+            let left = deadline.map(|deadline| deadline.saturating_sub(alarm::now()));
+            queue.wakes = deadline;
+            queue = match left {
+                Some(0) => {
+                    // Awake: it looks before it waits again.
+                    queue.wakes = Some(0);
+                    return true;
+                }
+                Some(left) => {
+                    let left = Duration::from_nanos(left);
+                    let waited = self.earlier.wait_timeout(queue, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => {
+                    let waited = self.earlier.wait(queue);
+                    waited.unwrap_or_else(PoisonError::into_inner)
+                }
+            };
+        }
+        false
+    }
+
+    fn carry(&self, arrival: &Arrival) {
+        let Arrival { frame, damaged } = arrival;
         capture(self.capture.as_deref(), frame);
         match &self.far {
-            Far::Port(port) => {
-                if let Some(port) = port.upgrade() {
-                    port.receive(frame);
-                }
-            }
+            Far::Port(port) => match (port.upgrade(), damaged) {
+                (Some(port), false) => port.receive(frame),
+                (Some(port), true) => port.receive_damaged(frame),
+                (None, _) => {}
+            },
             Far::Socket(socket) => {
                 if let Err(error) = socket.send(frame) {
                     warn!(%error, bytes = frame.len(), "a frame is lost");
@@ -112,19 +225,32 @@ impl End {
     }
 }
 
-/// Connects two devices, back to back.
+/// Connects two devices, back to back, by a link. What is captured is what arrives.
 ///
 /// # Errors
 ///
-/// [`WireError`], if there is another wire.
-pub fn connect(ends: [&Arc<Port>; 2], capture: Option<Capture>) -> Result<(), WireError> {
+/// [`WireError`], if there is another wire or no thread.
+pub fn connect(
+    ends: [&Arc<Port>; 2],
+    link: &Link,
+    capture: Option<Capture>,
+) -> Result<(), WireError> {
     let [one, other] = ends;
     if Arc::ptr_eq(one, other) {
         return Err(WireError::Loop);
     }
     let capture = capture.map(|capture| Arc::new(Mutex::new(capture)));
-    for (from, to) in [(one, other), (other, one)] {
-        from.plug(End::new(Far::Port(Arc::downgrade(to)), capture.clone()))?;
+    for ((from, to), fates) in [(one, other), (other, one)].into_iter().zip(link.fates()) {
+        let sent = match link.is_plain() {
+            true => Sent::Plain(VecDeque::new()),
+            false => Sent::Link(Box::new(Transit::new(*link, fates))),
+        };
+        let far = Far::Port(Arc::downgrade(to));
+        let end = Arc::new(End::new(sent, far, capture.clone()));
+        from.plug(Arc::clone(&end))?;
+        if !link.is_plain() {
+            end.start().map_err(WireError::Thread)?;
+        }
     }
     Ok(())
 }
@@ -143,7 +269,8 @@ pub fn connect_socket(
     socket.set_write_timeout(Some(PATIENCE))?;
     let capture = capture.map(|capture| Arc::new(Mutex::new(capture)));
     let far = Far::Socket(socket.try_clone()?);
-    port.plug(End::new(far, capture.clone()))?;
+    let sent = Sent::Plain(VecDeque::new());
+    port.plug(Arc::new(End::new(sent, far, capture.clone())))?;
     let port = Arc::downgrade(port);
     let builder = thread::Builder::new().name("cable".to_owned());
     builder.spawn(move || listen(&socket, &port, capture.as_deref()))?;

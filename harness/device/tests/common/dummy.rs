@@ -25,6 +25,8 @@ pub(crate) const FAULTS: u32 = 0x20;
 pub(crate) const RECEIVED: u32 = 0x24;
 /// How often it has been reset.
 pub(crate) const RESETS: u32 = 0x28;
+/// How many damaged frames have come.
+pub(crate) const DAMAGED: u32 = 0x2c;
 /// Its Ethernet address, in two registers.
 pub(crate) const MAC: u32 = 0x30;
 
@@ -134,6 +136,10 @@ impl Device for Dummy {
 
     fn lie(&mut self, _: &Plan) -> Vec<u32> {
         Vec::new()
+    }
+
+    fn receive_damaged(&mut self, _: &[u8], _: &mut dyn Host) {
+        self.count(DAMAGED);
     }
 
     fn elapse(&mut self, now: u64, host: &mut dyn Host) -> Option<u64> {

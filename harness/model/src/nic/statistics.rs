@@ -4,11 +4,11 @@
 //! Registers Descriptions"). Bytes count with the frame check sequence.
 
 use i82576::{
-    limits::FRAME_CHECK,
+    limits::{FRAME_CHECK, MIN_FRAME},
     regs::{
-        BPRC, BPTC, GORCH, GORCL, GOTCH, GOTCL, GPRC, GPTC, MPRC, MPTC, PRC64, PRC127, PRC255,
-        PRC511, PRC1023, PRC1522, PTC64, PTC127, PTC255, PTC511, PTC1023, PTC1522, Reg, TORH, TORL,
-        TOTH, TOTL, TPR, TPT,
+        BPRC, BPTC, CRCERRS, GORCH, GORCL, GOTCH, GOTCL, GPRC, GPTC, MPRC, MPTC, PRC64, PRC127,
+        PRC255, PRC511, PRC1023, PRC1522, PTC64, PTC127, PTC255, PTC511, PTC1023, PTC1522, RFC,
+        Reg, TORH, TORL, TOTH, TOTL, TPR, TPT,
     },
 };
 
@@ -79,6 +79,17 @@ pub(super) fn received(registers: &mut Registers, frame: &[u8]) {
     count_frame(registers, frame, &RECEIVED);
 }
 
+/// A frame has come whose check sequence is wrong: CRCERRS is for those that are long enough, RFC for
+/// fragments.
+pub(super) fn damaged(registers: &mut Registers, frame: &[u8]) {
+    let bytes = frame.len() as u32 + FRAME_CHECK;
+    let is_fragment = bytes < MIN_FRAME + FRAME_CHECK;
+    let counter = if is_fragment { RFC } else { CRCERRS };
+    count(registers, counter, 1);
+    count(registers, TPR, 1);
+    count_bytes(registers, [TORL, TORH], bytes);
+}
+
 /// A frame has been sent.
 pub(super) fn sent(registers: &mut Registers, frame: &[u8]) {
     count_frame(registers, frame, &SENT);
@@ -112,6 +123,15 @@ mod tests {
         assert_eq!(values, [1, 1, 1, 1, 64 + 1518, 2]);
         let values = [PTC255, PTC127, BPTC, MPTC, GOTCL].map(|reg| registers.get(reg));
         assert_eq!(values, [1, 0, 0, 0, 128]);
+    }
+
+    #[test]
+    fn damaged_frames_are_none_of_the_good_ones() {
+        let mut registers = Registers::default();
+        damaged(&mut registers, &[0; 60]);
+        damaged(&mut registers, &[0; 59]);
+        let values = [CRCERRS, RFC, TPR, TORL, GPRC, GORCL].map(|reg| registers.get(reg));
+        assert_eq!(values, [1, 1, 2, 64 + 63, 0, 0]);
     }
 
     #[test]

@@ -245,6 +245,21 @@ fn a_segment_is_split_into_headers_and_payload() {
 }
 
 #[test]
+fn a_damaged_frame_is_counted_and_goes_nowhere() {
+    let port = &mut Port::new();
+    port.post(8);
+    port.nic.receive_damaged(&segment(&[1; 100]));
+    assert_eq!(port.host.interrupts, []);
+    assert_eq!(
+        [regs::CRCERRS, regs::GPRC].map(|reg| port.read(reg)),
+        [1, 0]
+    );
+    port.write(regs::RCTL, 0);
+    port.nic.receive_damaged(&segment(&[1; 100]));
+    assert_eq!(port.read(regs::CRCERRS), 0, "the receiver is off");
+}
+
+#[test]
 fn a_packet_that_finds_no_buffer_is_dropped_and_counted_or_waits() {
     let port = &mut Port::new();
     let frame = segment(&[1; 100]);

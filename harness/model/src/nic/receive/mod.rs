@@ -14,8 +14,8 @@ mod write_back;
 use i82576::{
     limits::{MAX_RX_QUEUES, MAX_VECTORS},
     regs::{
-        self, MPC, TSYNCRXCFG, TSYNCRXCTL, XOFFRXC, XONRXC, ivar_rx, rxdctl, srrctl, tsyncrxcfg,
-        tsyncrxctl,
+        self, MPC, TSYNCRXCFG, TSYNCRXCTL, XOFFRXC, XONRXC, ivar_rx, rctl, rxdctl, srrctl,
+        tsyncrxcfg, tsyncrxctl,
     },
 };
 
@@ -48,6 +48,14 @@ impl Nic {
         }
         self.lie_by_the_way(host);
         self.send_interrupts(host);
+    }
+
+    /// Receives a frame whose check sequence is wrong: it is counted and dropped. RCTL.SBP, which would have
+    /// it stored, is taken no notice of.
+    pub fn receive_damaged(&mut self, frame: &[u8]) {
+        if self.link_is_up() && !self.loops_back() && self.registers.has(regs::RCTL, rctl::EN) {
+            statistics::damaged(&mut self.registers, frame);
+        }
     }
 
     /// Enables a queue, or disables it: it says so once it has come to rest.
