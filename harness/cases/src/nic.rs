@@ -10,7 +10,7 @@ use std::{
 
 use protocol::rss::Flow;
 use serde::Deserialize;
-use vm::NicBus;
+use vm::{NicBus, OUR_NIC};
 
 use crate::{CaseError, Driver, Result};
 
@@ -115,6 +115,8 @@ pub(crate) struct Needs {
     pub(crate) hashes: BTreeSet<Flow>,
     /// Queues that are bound beside queue 1.
     pub(crate) bound_queues: BTreeSet<u32>,
+    /// Wires that do more than carry.
+    pub(crate) link: bool,
     /// Of the kernel, as Kconfig names them.
     pub(crate) kernel_options: Vec<&'static str>,
 }
@@ -237,6 +239,12 @@ impl Nic {
                 self.name, needs.mtu, self.max_mtu
             ));
         }
+        if needs.link && self.device.as_deref() != Some(OUR_NIC) {
+            return Some(format!(
+                "{} is no model of ours: its wires have no losses or delay",
+                self.name
+            ));
+        }
         if let Some(ability) = needs.abilities.difference(&self.can).next() {
             return Some(format!("{} lacks {ability:?}", self.name));
         }
@@ -312,6 +320,13 @@ mod tests {
         };
         assert_eq!(lacks(flows(Flow::Tcp4)), "");
         assert_eq!(lacks(flows(Flow::Udp4)), "mynic hashes no Udp4");
+
+        let linked = Needs {
+            link: true,
+            ..Needs::default()
+        };
+        assert!(lacks(linked.clone()).contains("no model of ours"));
+        assert_eq!(Driver::RigbModel.nic().lacks(&linked), None);
 
         let binds = |queues: &[u32]| Needs {
             abilities: [Ability::DevmemRx].into(),

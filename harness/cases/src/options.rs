@@ -5,7 +5,7 @@
 use std::{sync::atomic::AtomicU16, time::Duration};
 
 use protocol::{rings::TcpDataSplit, rss::Flow};
-use vm::{Cables, End, Hypervisor, Images, Machine, Topology};
+use vm::{Cables, End, Hypervisor, Images, Link, Machine, Topology};
 
 use crate::{
     Ability, Nic, Result, Testbed,
@@ -267,6 +267,15 @@ impl Options {
     pub fn cables(mut self, cables: Cables) -> Self {
         self.end = Some(cables.end());
         self.machine = self.machine.cables(cables);
+        self
+    }
+
+    /// Gives the wires a rate, a delay, losses and more, which only wires of our models have: the case is
+    /// skipped for other NICs.
+    #[must_use]
+    pub fn link(mut self, link: Link) -> Self {
+        self.needs.link = true;
+        self.machine = self.machine.link(link);
         self
     }
 

@@ -113,7 +113,10 @@ impl Devices {
                 .display()
                 .to_string()
                 .replace(',', ",,");
-            let text = format!("ends={one}-{other},pcap={pcap},snap={snap}");
+            let mut text = format!("ends={one}-{other},pcap={pcap},snap={snap}");
+            if let Some(link) = machine.link {
+                text.push_str(&format!(",{link}"));
+            }
             command.arg("--wire").arg(text);
         }
         let log = run.file("devices.log");

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Cables, Error, Guest, Images, NicBus, Result, Topology, Wire};
+use crate::{Cables, Error, Guest, Images, Link, NicBus, Result, Topology, Wire, device::Devices};
 
 /// Environment variable that overrides [`Machine::hypervisor`]: `kvm` or `tcg`.
 const HYPERVISOR_ENV: &str = "NOBOUNCE_ACCEL";
@@ -96,6 +96,7 @@ pub struct Machine {
     pub(crate) cpus: u32,
     pub(crate) wires: u8,
     pub(crate) cables: Option<Cables>,
+    pub(crate) link: Option<Link>,
     pub(crate) nic: String,
     pub(crate) nic_bus: NicBus,
     pub(crate) nic_rom: Option<PathBuf>,
@@ -127,6 +128,7 @@ impl Machine {
             cpus: 2,
             wires: 1,
             cables: None,
+            link: None,
             nic: NIC.to_owned(),
             nic_bus: NicBus::default(),
             nic_rom: None,
@@ -170,6 +172,14 @@ impl Machine {
     pub fn cables(mut self, cables: Cables) -> Self {
         self.wires = u8::try_from(cables.count()).unwrap_or(u8::MAX);
         self.cables = Some(cables);
+        self
+    }
+
+    /// What the wires do to their frames, if the NICs are [`OUR_NIC`](crate::OUR_NIC): QEMU's wires only
+    /// carry.
+    #[must_use]
+    pub fn link(mut self, link: Link) -> Self {
+        self.link = Some(link);
         self
     }
 
@@ -334,6 +344,15 @@ impl Machine {
         if self.wires > 8 {
             return bad(format!("a machine has at most 8 wires, not {}", self.wires));
         }
+        if self.link.is_some() && !Devices::wanted(self) {
+            return bad(format!(
+                "wires between NICs of QEMU's only carry: a link takes NICs of ours, not {}",
+                self.nic
+            ));
+        }
+        if let Some(fault) = self.link.and_then(|link| link.fault()) {
+            return bad(fault);
+        }
         if let Some(mib) = self.accelerator_mib.filter(|mib| !mib.is_power_of_two()) {
             return bad(format!(
                 "the size of an accelerator's memory is a power of two, not {mib} MiB"
@@ -361,6 +380,7 @@ mod tests {
         let images = Images::of_nothing();
         let machine = Machine::new;
         let refused = [
+            (machine().link(Link::default()), "impossible"),
             (machine().memory_mib(16), "impossible"),
             (machine().cpus(0), "impossible"),
             (machine().wire_count(9), "impossible"),

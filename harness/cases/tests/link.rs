@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A wire that loses, reorders, duplicates and damages frames: what arrives is what was sent all the same.
+//! Only wires of our models do that.
+
+use std::time::Duration;
+
+use cases::{Ability, Family, Result, Testbed};
+use protocol::ethtool::GetStandardStats;
+use vm::Link;
+
+const MIB: u64 = 1 << 20;
+/// `ETHTOOL_A_STATS_ETH_MAC_6_FCS_ERR`
+const FRAME_CHECK_ERRORS: u16 = 4;
+
+/// A link on which much goes wrong.
+const BAD: Link = Link {
+    rate: None,
+    delay: Duration::from_micros(500),
+    loss_ppm: 10_000,
+    reorder_ppm: 10_000,
+    duplicate_ppm: 10_000,
+    corrupt_ppm: 5_000,
+    seed: 7,
+};
+
+/// Frames with a wrong check sequence that the NIC under test has received.
+fn damaged(bed: &Testbed) -> Result<u64> {
+    let stats = bed.guest.call(GetStandardStats {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+    })?;
+    let of_mac = |(group, id, _): &&(String, u16, u64)| {
+        (group.as_str(), *id) == ("eth-mac", FRAME_CHECK_ERRORS)
+    };
+    let found = stats.counters.iter().find(of_mac);
+    Ok(found.expect("it is counted").2)
+}
+
+#[test]
+fn tcp_arrives_whole_over_a_bad_link_in_both_directions() -> Result {
+    let bed = Testbed::options().link(BAD).boot("link-tcp")?;
+    for family in Family::BOTH {
+        for (from, to) in [(bed.peer, bed.local), (bed.local, bed.peer)] {
+            let stream = bed.stream(from, to, family);
+            stream.transfer(&bed, MIB, &[64 << 10])?;
+        }
+    }
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn device_memory_gets_all_bytes_over_a_bad_link() -> Result {
+    let bed = Testbed::devmem_options()
+        .mtu(1500)
+        .link(BAD)
+        .boot_steered("link-devmem")?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let received = stream.receive_devmem(&bed, 1, 2 * MIB, 4 * MIB, |_| ())?;
+    received.assert_whole(2 * MIB);
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn damaged_frames_are_counted_and_a_rate_passes_traffic() -> Result {
+    let bed = Testbed::options()
+        .needs([Ability::StandardStatistics])
+        .link(Link {
+            rate: Some(1_000_000_000),
+            corrupt_ppm: 20_000,
+            seed: 1,
+            ..Link::default()
+        })
+        .boot("link-damaged")?;
+    let before = damaged(&bed)?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    stream.transfer(&bed, 2 * MIB, &[64 << 10])?;
+    // Roughly 1500 frames, of which 30 are damaged.
+    let count = damaged(&bed)? - before;
+    assert!((8..100).contains(&count), "{count}");
+    bed.finish()?;
+    Ok(())
+}
