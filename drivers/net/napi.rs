@@ -67,7 +67,8 @@ pub use self::{
 };
 use self::{
     control::Phase,
-    moderation::Moderation, //
+    moderation::Moderation,
+    schedule::Watch, //
 };
 use crate::{
     device::{
@@ -103,10 +104,19 @@ pub trait Poll: Send {
 
     /// Receives up to [`Receive::budget`] packets, after [`Self::complete`].
     fn receive(&mut self, napi: &Receive<'_, Self::Driver>) -> Outcome;
+
+    /// Looks whether the device goes on, every few seconds, where [`Interrupt::MAY_BE_LOST`] is set.
+    fn watch(&mut self, napi: &Receive<'_, Self::Driver>) {
+        let _ = napi;
+    }
 }
 
 /// The interrupt of a NAPI. A poll may be running while it is called.
 pub trait Interrupt: Send + Sync {
+    /// Whether the NAPI polls every few seconds without it, too. One that is masked until the poll is
+    /// done never comes again if it was lost once.
+    const MAY_BE_LOST: bool = false;
+
     /// Unmasks the interrupt: the poll is done.
     fn unmask(&self);
 
@@ -160,6 +170,8 @@ pub(crate) struct Instance<P: Poll> {
     borrowed: Cell<bool>,
     /// It is not polled any more, and never again.
     closed: Atomic<bool>,
+    /// The poll's, as `state` is.
+    watch: Cell<Watch>,
 }
 
 // SAFETY: By the type invariants each of the fields has one user at a time; `state` is `Send` and
@@ -203,6 +215,7 @@ impl<P: Poll> Instance<P> {
             phase: Cell::new(Phase::Unlisted),
             borrowed: Cell::new(false),
             closed: Atomic::new(false),
+            watch: Cell::new(Watch::begin()),
         }? Error)
     }
 
@@ -241,6 +254,10 @@ impl<P: Poll> Instance<P> {
         };
         // Only a poll that did not use its budget up may complete.
         if work < budget.get() {
+            if P::Interrupt::MAY_BE_LOST && this.watch.get().is_over() {
+                this.watch.set(Watch::begin());
+                state.watch(&receive);
+            }
             this.complete(work, starved);
         }
         // CAST: Budgets are small.
@@ -255,6 +272,8 @@ impl<P: Poll> Instance<P> {
             // Not before: a timer that expires while the NAPI still counts as scheduled is lost.
             if starved {
                 schedule::retry(self.as_raw());
+            } else if P::Interrupt::MAY_BE_LOST {
+                schedule::watch(self.as_raw());
             }
             self.interrupt.unmask();
         }

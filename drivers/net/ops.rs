@@ -49,12 +49,12 @@ use crate::{
 /// Work that waits for the instance lock (`netdev_work_sched()`).
 const TX_TIMEOUT: c_ulong = 1 << 0;
 
-impl<T: Driver> Locked<'_, T> {
+impl<T: Driver> NetDevice<T> {
     /// Has [`Driver::tx_timeout`] called soon, as if a TX queue hung: the device has to be started
-    /// anew.
+    /// anew. Not in hard interrupts.
     pub fn schedule_tx_timeout(&self) {
         // SAFETY: The device is valid; the core cancels the work when it unregisters it.
-        unsafe { bindings::netdev_work_sched(self.device().as_raw(), TX_TIMEOUT) };
+        unsafe { bindings::netdev_work_sched(self.as_raw(), TX_TIMEOUT) };
     }
 }
 

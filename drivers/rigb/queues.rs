@@ -91,7 +91,18 @@ impl<'bound> QueueManagement for Adapter<'bound> {
             Err(error) => return Err((error, memory)),
         };
 
-        napi.state().rx = Some(rx::Queue::start(memory, adapter, stats.clone(), &napi)?);
+        match rx::Queue::start(memory, adapter, stats.clone(), &napi) {
+            Ok(rx) => napi.state().rx = Some(rx),
+            // The core would try once more with the memory of before, and warn. Only a reset helps, which
+            // makes memory as the queue is configured then.
+            Err((error, _)) => {
+                dev_err!(
+                    adapter.parent,
+                    "RX queue {index} does not start: {error:?}\n"
+                );
+                dev.device().schedule_tx_timeout();
+            }
+        }
         // Completions and packets may have come while it was disabled.
         napi.enable().schedule();
         Ok(())

@@ -114,6 +114,11 @@ impl EnabledQueue<'_> {
     fn give(&self, tail: u16) {
         self.hw.write(regs::rdt(self.index), u32::from(tail));
     }
+
+    /// The descriptor that the device has got to (RDH). Reads a register.
+    fn head(&self) -> u32 {
+        self.hw.read(regs::rdh(self.index))
+    }
 }
 
 /// Takes the timestamp of the packet that a descriptor ends, if it has one.
@@ -339,6 +344,15 @@ impl<'bound> Running<'bound> {
         let next = self.ring.descriptors.get(self.ring.next_to_clean.into());
 
         self.ring.posted() != 0 && next.is_some_and(|raw| descriptor::is_done(raw.read::<1>()))
+    }
+
+    /// The next descriptor, if the device is past it and has not said that it is done.
+    fn skipped(&self) -> Option<u16> {
+        let head = self.queue.head();
+        let next = self.ring.next_to_clean;
+
+        // Reading a register waits for what the device has written before.
+        (!self.is_pending() && head != u32::from(next)).then_some(next)
     }
 
     /// Packets and bytes that the queue has received in its life.

@@ -43,6 +43,8 @@ use crate::{
 pub(crate) struct QueuePair<'bound> {
     pub(crate) rx: Option<rx::Queue<'bound>>,
     pub(crate) tx: Option<tx::Completion<'bound>>,
+    /// What the device had left out when this was last looked at.
+    skipped: Option<u16>,
 }
 
 impl<'bound> QueuePair<'bound> {
@@ -93,6 +95,16 @@ impl<'bound> napi::Poll for QueuePair<'bound> {
             Outcome::Done(received)
         }
     }
+
+    fn watch(&mut self, napi: &Receive<'_, Adapter<'bound>>) {
+        let skipped = self.rx.as_ref().and_then(rx::Queue::skipped);
+
+        // The queue would wait for ever.
+        if skipped.is_some() && skipped == self.skipped {
+            napi.device().schedule_tx_timeout();
+        }
+        self.skipped = skipped;
+    }
 }
 
 /// The interrupt vector of a queue pair.
@@ -108,6 +120,8 @@ impl<'bound> Vector<'bound> {
 }
 
 impl napi::Interrupt for Vector<'_> {
+    const MAY_BE_LOST: bool = true;
+
     fn unmask(&self) {
         self.hw.unmask(self.index.into());
     }

@@ -2,6 +2,11 @@
 
 //! When a NAPI polls.
 
+use kernel::time::{
+    msecs_to_jiffies,
+    Jiffies,
+    Msecs, //
+};
 use net_bindings as bindings;
 
 use super::Instance;
@@ -12,6 +17,8 @@ use crate::device::{
 
 /// After how long a starved NAPI polls again, in nanoseconds.
 const RETRY_NS: i64 = 10_000_000;
+/// After how long one polls whose interrupt may have been lost: as often as the C driver `igb` looks.
+const WATCH_MS: Msecs = 2000;
 
 /// Schedules a NAPI, enabled or not, from any context.
 ///
@@ -69,12 +76,50 @@ pub(super) fn schedule(napi: *mut bindings::napi_struct) {
 /// Polls again after a while. Uses the core's own timer of the NAPI, whose function schedules it:
 /// no function of a module is called.
 pub(super) fn retry(napi: *mut bindings::napi_struct) {
+    poll_in(napi, RETRY_NS);
+}
+
+/// Polls again after a long while, if the timer is not set.
+#[inline]
+pub(super) fn watch(napi: *mut bindings::napi_struct) {
+    // SAFETY: As for `poll_in`; others may change it meanwhile.
+    let is_set = unsafe { (&raw const (*napi).timer.is_queued).read_volatile() };
+
+    if !is_set {
+        poll_in(napi, i64::from(WATCH_MS) * 1_000_000);
+    }
+}
+
+/// When a NAPI is looked at next, in jiffies.
+#[derive(Copy, Clone)]
+pub(super) struct Watch(Jiffies);
+
+impl Watch {
+    pub(super) fn begin() -> Self {
+        Self(now().wrapping_add(msecs_to_jiffies(WATCH_MS)))
+    }
+
+    /// Whether it is time to (`time_after_eq()`).
+    #[inline]
+    pub(super) fn is_over(self) -> bool {
+        // CAST: The sign says which is later.
+        now().wrapping_sub(self.0) as isize >= 0
+    }
+}
+
+#[inline]
+fn now() -> Jiffies {
+    // SAFETY: The time is always there.
+    unsafe { (&raw const bindings::jiffies).read_volatile() }
+}
+
+fn poll_in(napi: *mut bindings::napi_struct, ns: i64) {
     // SAFETY: Called by the NAPI's poll: the timer is set up, as deleting the NAPI, which cancels it,
     // waits for polls.
     unsafe {
         bindings::hrtimer_start_range_ns(
             &raw mut (*napi).timer,
-            RETRY_NS,
+            ns,
             0,
             bindings::hrtimer_mode_HRTIMER_MODE_REL_PINNED,
         );

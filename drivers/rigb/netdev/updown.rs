@@ -301,7 +301,7 @@ impl<'bound> Adapter<'bound> {
         }
         if dev.device().driver().hw.was_reset() {
             // The other queues do not run any more, either.
-            dev.schedule_tx_timeout();
+            dev.device().schedule_tx_timeout();
         }
     }
 

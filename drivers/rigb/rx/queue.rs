@@ -149,6 +149,14 @@ impl<'bound> Queue<'bound> {
         }
     }
 
+    /// The descriptor that the device has left out, so far. Reads a register.
+    pub(crate) fn skipped(&self) -> Option<u16> {
+        match self {
+            Self::Pages(running) => running.skipped(),
+            Self::Xsk(running) => running.skipped(),
+        }
+    }
+
     /// Packets and bytes that the queue has received in its life.
     pub(crate) fn received(&self) -> (u64, u64) {
         match self {

@@ -213,6 +213,15 @@ impl<'bound> XskRunning<'bound> {
         self.ring.posted() != 0 && next.is_some_and(|raw| descriptor::is_done(raw.read::<1>()))
     }
 
+    /// The next descriptor, if the device is past it and has not said that it is done.
+    pub(super) fn skipped(&self) -> Option<u16> {
+        let head = self.queue.head();
+        let next = self.ring.next_to_clean;
+
+        // Reading a register waits for what the device has written before.
+        (!self.is_pending() && head != u32::from(next)).then_some(next)
+    }
+
     /// Packets and bytes that the queue has received in its life.
     pub(super) fn received(&self) -> (u64, u64) {
         (self.stats.rx_packets.get(), self.stats.rx_bytes.get())
