@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use model::nic::Plan;
 use protocol::{
     JobSpec, Release, TcpSink, TcpSource, UdpSink, UdpSource,
+    kernel::WriteFile,
     rings::{RingChange, SetRings, TcpDataSplit},
     traffic::Ping,
 };
@@ -54,6 +55,14 @@ impl Testbed {
         }
         let bed = Self::devmem_options().boot_steered(name)?;
         bed.guest.allow_log(&["NETDEV WATCHDOG"]);
+        for ns in [bed.local.ns, bed.peer.ns] {
+            // A connection that is not accepted in three seconds is none.
+            bed.guest.call(WriteFile {
+                ns,
+                path: "/proc/sys/net/ipv4/tcp_syn_retries".to_owned(),
+                contents: "1".to_owned(),
+            })?;
+        }
         Ok(bed)
     }
 
@@ -105,7 +114,10 @@ impl Attack<'_> {
         let Some(sink) = granted(bed.guest.start(spec))? else {
             return Ok(false);
         };
-        let source = bed.guest.start(source(&stream))?;
+        let Some(source) = granted(bed.guest.start(source(&stream)))? else {
+            sink.stop()?;
+            return Ok(false);
+        };
         let sink = join_within(sink, ATTACK)?;
         let source = source.stop()?;
         if let Some(mismatch) = sink.mismatch
@@ -126,7 +138,7 @@ impl Attack<'_> {
             listen,
             seed,
         })?;
-        let source = bed.guest.start(UdpSource {
+        let source = granted(bed.guest.start(UdpSource {
             ns: from.ns,
             bind: None,
             connect: listen,
@@ -135,7 +147,11 @@ impl Attack<'_> {
             size: 1400,
             batch: None,
             pause_us: 0,
-        })?;
+        }))?;
+        let Some(source) = source else {
+            sink.stop()?;
+            return Ok(false);
+        };
         let source = join_within(source, ATTACK)?;
         // What is late is as good as lost, but there is something for the NIC to lie about.
         let _ = sink.next_event(Duration::from_millis(30))?;
@@ -195,7 +211,10 @@ impl Attack<'_> {
                 listen: to.socket(stream.family, stream.port),
                 seed: stream.seed,
             })?;
-            let source = bed.guest.start(source(&stream))?;
+            let Some(source) = granted(bed.guest.start(source(&stream)))? else {
+                sink.stop()?;
+                return Ok(false);
+            };
             let left = deadline.saturating_duration_since(Instant::now());
             let sink = join_within(sink, left)?;
             source.stop()?;
@@ -210,14 +229,16 @@ impl Attack<'_> {
     }
 
     fn answers(&self) -> Step<bool> {
-        let report = self.bed.guest.call(Ping {
+        let ping = Ping {
             ns: self.bed.local.ns,
             to: self.bed.peer.address(Family::V4),
             count: 1,
             size: 1000,
             timeout_ms: 200,
-        })?;
-        Ok(report.received == 1)
+        };
+        // Without an interface there is no route.
+        let report = granted(self.bed.guest.call(ping))?;
+        Ok(report.is_some_and(|report| report.received == 1))
     }
 
     /// What a user would do: bring the interface up anew; bind the driver anew.

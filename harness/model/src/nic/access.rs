@@ -61,11 +61,12 @@ fn of_queue(reg: Reg) -> Option<(OfQueue, u16)> {
     Some((what, queue))
 }
 
-/// Whether a write may be lost without the device accessing other memory than the driver expects.
-fn may_be_lost(reg: Reg) -> bool {
+/// Whether a write may be lost without the device accessing other memory than the driver expects: a new
+/// ring must not have an old one's tail.
+fn may_be_lost(reg: Reg, value: u32) -> bool {
     let tail = of_queue(reg)
         .is_some_and(|(what, _)| matches!(what, OfQueue::ReceiveTail | OfQueue::TransmitTail));
-    tail || [
+    tail && value != 0 || [
         regs::EIMS,
         regs::EIMC,
         regs::EICS,
@@ -127,7 +128,7 @@ impl Nic {
     pub fn write(&mut self, offset: u32, value: u32, host: &mut dyn Host) {
         let reg = canonical(offset);
         self.record.write(reg, value);
-        if may_be_lost(reg) && self.lies.tells(Kind::LostWrite) {
+        if may_be_lost(reg, value) && self.lies.tells(Kind::LostWrite) {
             return;
         }
         if let Some((what, queue)) = of_queue(reg) {
@@ -147,7 +148,7 @@ impl Nic {
                 if value & ctrl::PHY_RST != 0 {
                     self.phy.reset();
                 }
-                self.follow_link();
+                self.follow_link(host);
             }
             // What is read there are states.
             regs::STATUS | regs::EEMNGCTL | regs::FWSM => {}
@@ -176,7 +177,7 @@ impl Nic {
                 let (answer, changed) = self.phy.command(value, self.now);
                 registers.set(reg, answer);
                 if changed {
-                    self.follow_link();
+                    self.follow_link(host);
                 }
             }
             regs::TIMINCA => self.clock.set_rate(registers, value, self.now),

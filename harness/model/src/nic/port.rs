@@ -112,7 +112,7 @@ impl Nic {
             self.phy.plug(true, self.now);
         }
         if self.phy.elapse(self.now) {
-            self.follow_link();
+            self.follow_link(host);
         }
         if self.write_back.is_some_and(|time| time <= self.now) {
             self.write_back_all(host);
@@ -155,7 +155,7 @@ impl Nic {
     /// Plugs the cable in, or out.
     pub fn plug(&mut self, cable: bool, host: &mut dyn Host) {
         if self.phy.plug(cable, self.now) {
-            self.follow_link();
+            self.follow_link(host);
         }
         self.settle(host);
     }
@@ -180,11 +180,14 @@ impl Nic {
         !self.registers.has(CTRL, ctrl::GIO_MASTER_DISABLE)
     }
 
-    /// Reports the link to the driver, if it has changed.
-    pub(super) fn follow_link(&mut self) {
+    /// Reports the link to the driver, if it has changed. What was to be sent meanwhile is.
+    pub(super) fn follow_link(&mut self, host: &mut dyn Host) {
         if self.had_link != self.link_is_up() {
             self.had_link = !self.had_link;
             Interrupts::raise(&mut self.registers, icr::LSC);
+            if self.had_link {
+                self.transmit_all(host);
+            }
         }
     }
 

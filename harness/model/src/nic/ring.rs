@@ -45,12 +45,15 @@ impl Ring {
         }
     }
 
-    /// Any descriptor, by `value`, that is not between `head` and `tail`.
+    /// A descriptor, by `value`, that is not between `head` and `tail`, nor soon behind `tail`, where the
+    /// driver may be writing the next.
     pub(crate) fn unposted(self, head: u32, tail: u32, value: u64) -> Option<u32> {
-        let count = self.len.checked_sub(self.available(head, tail))?;
+        let count = self.len.checked_sub(self.available(head, tail))? / 2;
         // CAST: It is less than the ring has.
         let nth = value.checked_rem(u64::from(count))? as u32;
-        Some((tail + nth) % self.len)
+        (head + self.len - 1)
+            .checked_sub(nth)?
+            .checked_rem(self.len)
     }
 
     /// Reads a descriptor.

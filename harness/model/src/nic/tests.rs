@@ -53,7 +53,7 @@ use i82576::{
     tx::Data,
 };
 
-use super::{Nic, What};
+use super::{Kind, Lie, Nic, Plan, What};
 
 const MAC: [u8; 6] = [0x52, 0x54, 0, 0, 0, 1];
 /// Where rings and buffers are in memory.
@@ -212,6 +212,37 @@ fn a_frame_on_the_ring_is_sent_reported_and_signalled() {
     assert_eq!(port.read(regs::tdh(1)), 1);
     assert_eq!(port.read(regs::GPTC), 1);
     assert_eq!(port.read(regs::GPTC), 0, "reading cleared it");
+}
+
+#[test]
+fn what_was_put_on_the_ring_without_a_link_is_sent_when_there_is_one() {
+    let port = &mut Port::new();
+    port.nic.plug(false, &mut port.host);
+    port.send(&segment(b"hello"), Data::default());
+    assert!(port.host.frames.is_empty());
+    port.nic.plug(true, &mut port.host);
+    port.later(1_000_000_000);
+    assert_eq!(port.host.frames.len(), 1);
+}
+
+#[test]
+fn a_plan_is_told_in_what_is_written_back_and_ends_with_the_next() {
+    let port = &mut Port::new();
+    port.post(8);
+    let lie = |kind, value| Lie {
+        kind,
+        after: 0,
+        times: 1,
+        value,
+    };
+    let lies = vec![lie(Kind::HeaderLength, 1000), lie(Kind::Length, 2)];
+    port.nic.lie(&Plan { lies });
+    port.nic.receive(&segment(&[7; 100]), &mut port.host);
+    let raw = [0, 8].map(|part| port.get(RX_RING + part));
+    let first = WriteBack::from_raw(raw[0], raw[1]);
+    assert_eq!(raw[0] >> 21 & 0x3ff, 1000, "{first:?}");
+    assert_eq!(raw[1] >> 32 & 0xffff, 0xffff, "{first:?}");
+    assert_eq!(port.nic.lie(&Plan::default()), [1, 1]);
 }
 
 #[test]
