@@ -66,15 +66,16 @@ fn of_queue(reg: Reg) -> Option<(OfQueue, u16)> {
 fn may_be_lost(reg: Reg, value: u32) -> bool {
     let tail = of_queue(reg)
         .is_some_and(|(what, _)| matches!(what, OfQueue::ReceiveTail | OfQueue::TransmitTail));
-    tail && value != 0 || [
-        regs::EIMS,
-        regs::EIMC,
-        regs::EICS,
-        regs::EICR,
-        regs::IMS,
-        regs::IMC,
-    ]
-    .contains(&reg)
+    tail && value != 0
+        || [
+            regs::EIMS,
+            regs::EIMC,
+            regs::EICS,
+            regs::EICR,
+            regs::IMS,
+            regs::IMC,
+        ]
+        .contains(&reg)
 }
 
 impl Nic {
