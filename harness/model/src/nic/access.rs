@@ -93,7 +93,11 @@ impl Nic {
         match reg {
             regs::STATUS => self.status(),
             regs::ICR => Interrupts::read_icr(&mut self.registers),
-            regs::EICR => self.take(reg),
+            regs::EICR => {
+                let causes = self.take(reg);
+                self.interrupts.cleared(causes);
+                causes
+            }
             regs::IMC => self.registers.get(regs::IMS),
             regs::EIMC => self.registers.get(regs::EIMS),
             regs::SWSM => {

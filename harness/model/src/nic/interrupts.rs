@@ -60,6 +60,11 @@ impl Interrupts {
         causes
     }
 
+    /// Causes have been read, which clears them: the next of each is sent again.
+    pub(crate) fn cleared(&mut self, causes: u32) {
+        self.sent &= !causes;
+    }
+
     /// Sends the messages of all vectors that have a cause, are not masked and may send now.
     pub(crate) fn send(
         &mut self,
@@ -161,6 +166,12 @@ mod tests {
         Interrupts::raise_queue(&mut registers, ivar_rx(1));
         interrupts.send(&mut registers, 0, &mut Lies::default(), &mut host);
         assert_eq!(host.interrupts.len(), 2);
+        // Read, and raised again before anything else is done.
+        registers.set(EICR, 0);
+        interrupts.cleared(1 << 3);
+        Interrupts::raise_queue(&mut registers, ivar_rx(1));
+        interrupts.send(&mut registers, 0, &mut host);
+        assert_eq!(host.interrupts.len(), 3);
     }
 
     #[test]
