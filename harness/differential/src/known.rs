@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The differences that are known. Each takes out of what both did exactly what differs for its reason, so
+//! that any other difference is seen. Documentation/models.md has the same list.
+
+use i82576::regs::{ctrl, mrqc, psrtype, rxcsum};
+
+use crate::receive::{Received, Settings};
+
+/// What differs and what decides who is right.
+#[derive(Debug, Clone, Copy)]
+pub struct Known {
+    /// What differs.
+    pub what: &'static str,
+    /// Whose behaviour is not the hardware's, and what decides.
+    pub decides: &'static str,
+    /// Takes it out.
+    pub mask: Mask,
+}
+
+/// Takes a difference out of what ours and QEMU's did, in this order.
+#[derive(Debug, Clone, Copy)]
+pub enum Mask {
+    /// Of reception, by the settings and the frame.
+    Receive(fn(&Settings, &[u8], &mut Received, &mut Received)),
+}
+
+/// All of them.
+pub const KNOWN: &[Known] = &[
+    Known {
+        what: "RSS without RXCSUM.PCSD",
+        decides: "QEMU's model hashes only with PCSD; the datasheet's \"RSS\" wants it for the report alone",
+        mask: Mask::Receive(|settings, _, ours, theirs| {
+            if settings.mrqc & mrqc::ENABLE_RSS != 0 && settings.rxcsum & rxcsum::PCSD == 0 {
+                forget(ours);
+                forget(theirs);
+            }
+        }),
+    },
+    Known {
+        what: "PSRTYPE",
+        decides: "QEMU's model ignores it and splits all that it can; the datasheet's \"PSRTYPE\" decides",
+        mask: Mask::Receive(|settings, _, ours, theirs| {
+            let queue = theirs.descriptors.first().map_or(0, |(queue, _)| *queue);
+            if settings.psrtype[usize::from(queue) % settings.psrtype.len()] != ALL_TYPES {
+                join(ours);
+                join(theirs);
+            }
+        }),
+    },
+    Known {
+        what: "packet checksum",
+        decides: "QEMU's model reports none without RXCSUM.PCSD; the datasheet's \"Packet Checksum\" decides",
+        mask: Mask::Receive(|settings, _, ours, theirs| {
+            if settings.rxcsum & rxcsum::PCSD == 0 {
+                each(ours, theirs, |[low, _]| *low &= u64::MAX >> 16);
+            }
+        }),
+    },
+    Known {
+        what: "IPIDV",
+        decides: "QEMU's model sets a bit of the 82574's, which is VEXT here (datasheet, \"Extended Status\")",
+        mask: Mask::Receive(|settings, _, _, theirs| {
+            if settings.rxcsum & rxcsum::PCSD == 0 {
+                for (_, descriptor) in &mut theirs.descriptors {
+                    descriptor.raw[1] &= !IPIDV;
+                }
+            }
+        }),
+    },
+    Known {
+        what: "packet type with IPv6 extension headers",
+        decides: "ours says IPv6 and IPv6 with extensions, QEMU's the latter alone; not yet decided",
+        mask: Mask::Receive(|_, _, ours, theirs| {
+            for ((_, mine), (_, other)) in ours.descriptors.iter_mut().zip(&theirs.descriptors) {
+                if other.raw[0] & (TYPE_IPV6 | TYPE_IPV6_EXTENSIONS) == TYPE_IPV6_EXTENSIONS {
+                    mine.raw[0] &= !TYPE_IPV6;
+                }
+            }
+        }),
+    },
+    Known {
+        what: "packet type with IPv4 options",
+        decides: "QEMU's model says IPv4 without options; the datasheet's \"Packet Type\" decides",
+        mask: Mask::Receive(|_, _, ours, theirs| {
+            each(ours, theirs, |[low, _]| *low &= !TYPE_IPV4_OPTIONS);
+        }),
+    },
+    Known {
+        what: "octets of a frame whose tag is stripped",
+        decides: "QEMU's model counts without the tag; the datasheet's \"GORCL\" counts what was on the wire",
+        mask: Mask::Receive(|settings, frame, _, theirs| {
+            let is_stripped = settings.ctrl & ctrl::VME != 0 && is_tagged(frame);
+            if is_stripped && theirs.counters[GPRC] == 1 {
+                theirs.counters[GORCL] += 4;
+            }
+        }),
+    },
+    Known {
+        what: "counters of frames that are too long",
+        decides: "QEMU's model drops them uncounted; the datasheet's \"ROC\" and \"RLEC\" decide",
+        mask: Mask::Receive(|_, _, ours, theirs| {
+            if ours.descriptors.is_empty() && theirs.descriptors.is_empty() {
+                (ours.counters[ROC], ours.counters[RLEC]) = (0, 0);
+            }
+        }),
+    },
+    Known {
+        what: "fragments over IPv6",
+        decides: "ours ends the headers before the fragment's, QEMU's after all; not yet decided",
+        mask: Mask::Receive(|_, frame, ours, theirs| {
+            if next_headers(frame).contains(&FRAGMENT) {
+                unparse(ours, theirs);
+            }
+        }),
+    },
+    Known {
+        what: "packets that are cut short",
+        decides: "QEMU's model takes headers of packets that are longer than their frame; ours doesn't split them",
+        mask: Mask::Receive(|settings, frame, ours, theirs| {
+            if is_cut(frame) && settings.mrqc & mrqc::ENABLE_RSS != 0 {
+                forget(ours);
+                forget(theirs);
+            } else if is_cut(frame) {
+                unparse(ours, theirs);
+            }
+        }),
+    },
+    Known {
+        what: "SCTP without RXCSUM.CRCOFL",
+        decides: "QEMU's model checks its CRC with TUOFL; the datasheet's \"RXCSUM\" decides",
+        mask: Mask::Receive(|_, frame, ours, theirs| {
+            if next_headers(frame).contains(&SCTP) {
+                each(ours, theirs, |[_, high]| *high &= !CHECKED);
+            }
+        }),
+    },
+    Known {
+        what: "checksums behind a routing header",
+        decides: "QEMU's model takes the header's destination for the last; RFC 8200, 8.1, decides",
+        mask: Mask::Receive(|_, frame, ours, theirs| {
+            if next_headers(frame).contains(&ROUTING) {
+                each(ours, theirs, |[_, high]| *high &= !CHECKED);
+            }
+        }),
+    },
+    Known {
+        what: "hop-by-hop options that come late",
+        decides: "QEMU's model goes on behind them; RFC 8200, 4.1, has them first alone",
+        mask: Mask::Receive(|_, frame, ours, theirs| {
+            if next_headers(frame)
+                .iter()
+                .skip(1)
+                .any(|kind| *kind == HOP_BY_HOP)
+            {
+                unparse(ours, theirs);
+            }
+        }),
+    },
+    Known {
+        what: "hash over IPv6",
+        decides: "QEMU's model hashes TCP by RSS_FIELD_IPV6_TCP_EX, and other packets with extension headers; \
+                  the datasheet's \"RSS\" decides",
+        mask: Mask::Receive(|settings, frame, ours, theirs| {
+            let headers = next_headers(frame);
+            let is_hashed = settings.mrqc & mrqc::ENABLE_RSS != 0;
+            let is_v6 = network(frame).0 == [0x86, 0xdd];
+            if is_hashed && is_v6 && (headers.len() > 1 || headers.contains(&TCP)) {
+                forget(ours);
+                forget(theirs);
+            }
+        }),
+    },
+];
+
+/// PSRTYPE: what is split in tests that want all to be.
+pub const ALL_TYPES: u32 = psrtype::IPV4
+    | psrtype::IPV4_TCP
+    | psrtype::IPV4_UDP
+    | psrtype::IPV6
+    | psrtype::IPV6_TCP
+    | psrtype::IPV6_UDP;
+
+/// Bits of a descriptor.
+const IPIDV: u64 = 1 << 9;
+const HBO: u64 = 1 << 23;
+const TYPE_IPV6: u64 = 1 << 6;
+const TYPE_IPV6_EXTENSIONS: u64 = 1 << 7;
+/// HDR_LEN and SPH.
+const HEADER_INFO: u64 = 0x7ff << 21;
+const LENGTH: u64 = 0xffff << 32;
+
+const TYPE_IPV4_OPTIONS: u64 = 1 << 5;
+/// All headers that a descriptor has bits for, and what comes of them.
+const TYPES: u64 = 0xff << 4;
+const HASH: u64 = 0xffff_ffff_0000_000f;
+const CHECKED: u64 = 1 << 4 | 1 << 5 | 1 << 6 | 3 << 29;
+/// Places of counters.
+const GPRC: usize = 0;
+const GORCL: usize = 1;
+const ROC: usize = 7;
+const RLEC: usize = 9;
+/// What a next header says.
+const HOP_BY_HOP: u8 = 0;
+const TCP: u8 = 6;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const SCTP: u8 = 132;
+
+fn is_tagged(frame: &[u8]) -> bool {
+    frame.get(12..14) == Some(&[0x81, 0])
+}
+
+/// What follows the Ethernet header and the tag, with its type.
+fn network(frame: &[u8]) -> (&[u8], &[u8]) {
+    let at = if is_tagged(frame) { 16 } else { 12 };
+    let rest = frame.get(at..).unwrap_or_default();
+    rest.split_at(rest.len().min(2))
+}
+
+/// The protocol of an IPv4 packet, or the headers that an IPv6 header announces.
+fn next_headers(frame: &[u8]) -> Vec<u8> {
+    let packet = match network(frame) {
+        ([0x86, 0xdd], packet) => packet,
+        ([8, 0], packet) => return packet.get(9).copied().into_iter().collect(),
+        _ => return Vec::new(),
+    };
+    let (mut next, mut at) = (packet.get(6).copied().unwrap_or(0), 40);
+    let mut found = vec![next];
+    while [HOP_BY_HOP, ROUTING, FRAGMENT, 60].contains(&next) {
+        let Some(&[following, units]) = packet.get(at..at + 2).and_then(|two| two.first_chunk())
+        else {
+            break;
+        };
+        at += 8 + 8 * usize::from(if next == FRAGMENT { 0 } else { units });
+        next = following;
+        found.push(next);
+    }
+    found
+}
+
+/// Whether a packet is longer than its frame.
+fn is_cut(frame: &[u8]) -> bool {
+    let (kind, packet) = network(frame);
+    let (at, header) = match kind {
+        [8, 0] => (2, 0),
+        [0x86, 0xdd] => (4, 40),
+        _ => return false,
+    };
+    let length = packet.get(at..at + 2).and_then(|two| two.first_chunk());
+    length.is_some_and(|two| usize::from(u16::from_be_bytes(*two)) + header > packet.len())
+}
+
+/// Changes the descriptors of both.
+fn each(ours: &mut Received, theirs: &mut Received, change: fn(&mut [u64; 2])) {
+    for (_, descriptor) in ours.descriptors.iter_mut().chain(&mut theirs.descriptors) {
+        change(&mut descriptor.raw);
+    }
+}
+
+/// Leaves what does not depend on which headers were recognised.
+fn unparse(ours: &mut Received, theirs: &mut Received) {
+    join(ours);
+    join(theirs);
+    each(ours, theirs, |[low, high]| {
+        *low &= !(TYPES | HASH);
+        *high &= !CHECKED;
+    });
+}
+
+/// What is left when a packet may go to another queue.
+fn forget(seen: &mut Received) {
+    seen.descriptors.clear();
+    seen.used.fill(0);
+    (seen.causes, seen.messages) = (0, 0);
+}
+
+/// Makes one descriptor of all, with all bytes, so that it does not matter how they were split.
+fn join(seen: &mut Received) {
+    seen.used.fill(0);
+    let Some((queue, mut whole)) = seen.descriptors.last().cloned() else {
+        return;
+    };
+    let all = seen.descriptors.iter();
+    whole.payload = all
+        .flat_map(|(_, part)| [&part.header[..], &part.payload].concat())
+        .collect();
+    whole.header.clear();
+    whole.raw[0] &= !HEADER_INFO;
+    whole.raw[1] &= !(HBO | LENGTH);
+    seen.descriptors = vec![(queue, whole)];
+}
+
+/// Takes the known differences out of what a frame has done.
+pub fn received(settings: &Settings, frame: &[u8], ours: &mut Received, theirs: &mut Received) {
+    for known in KNOWN {
+        let Mask::Receive(mask) = known.mask;
+        mask(settings, frame, ours, theirs);
+    }
+}
