@@ -5,7 +5,7 @@
 use std::fmt;
 
 /// Bytes that are shown in hexadecimal digits, and how many they are.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Hex<T>(pub T);
 
 impl<T: AsRef<[u8]>> fmt::Debug for Hex<T> {

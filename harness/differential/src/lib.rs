@@ -3,7 +3,7 @@
 //! Two models of the 82576 do the same, side by side: ours in this process, and QEMU's `igb` over its qtest
 //! protocol, without a guest. What they did is compared, descriptor by descriptor and byte by byte.
 //!
-//! [`Subject`] is a NIC with memory and a wire. [`receive`] has what is done with one and
+//! [`Subject`] is a NIC with memory and a wire. [`receive`] and [`transmit`] have what is done with one and
 //! what is seen of it, [`known`] the differences that are known and what decides each.
 
 mod error;
@@ -15,6 +15,7 @@ pub mod place;
 mod qtest;
 pub mod receive;
 mod subject;
+pub mod transmit;
 
 pub use error::{Error, Result};
 pub use hex::Hex;

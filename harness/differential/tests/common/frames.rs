@@ -2,7 +2,8 @@
 
 //! Frames, right ones and damaged ones.
 
-use differential::{Hex, MAC};
+use differential::{Hex, MAC, transmit::Packet};
+use i82576::tx::{Context, Data, IpVersion, L4};
 use proptest::{collection::vec, prelude::*};
 
 const PEER: [u8; 6] = [0x52, 0x54, 0, 0, 0, 2];
@@ -180,4 +181,65 @@ pub(crate) fn frames(longest: usize) -> impl Strategy<Value = Hex<Vec<u8>>> {
                 Hex(frame)
             },
         )
+}
+
+/// A packet to be sent: as it is, with its checksums to be filled in, or to be cut into segments.
+pub(crate) fn packets() -> impl Strategy<Value = Packet> {
+    let kinds = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let sizes = (0usize..=10, 1usize..1400, 1usize..4000, 1usize..4);
+    (kinds, sizes, 100u16..1400).prop_map(
+        |((v6, udp, offload, tso), (options, short, long, parts), mss)| {
+            let tso = tso && offload && !udp;
+            let protocol = if udp { UDP } else { TCP };
+            let len = if tso { long } else { short };
+            let payload: Vec<u8> = (0..len).map(|n| (n * 11) as u8).collect();
+            let layer = match v6 {
+                true => Network::V6 {
+                    extensions: Vec::new(),
+                },
+                false => Network::V4 {
+                    options: 0,
+                    fragment: 0,
+                    damaged: false,
+                },
+            };
+            let layer = network(layer, protocol, options, &payload, 0);
+            let mut bytes = [&[2; 6][..], &MAC, &layer].concat();
+            let ip_len = if v6 { 40u16 } else { 20 };
+            let l4 = 14 + usize::from(ip_len);
+            let l4_len = if udp { 8 } else { 20 + 4 * options };
+            if offload {
+                let addresses = if v6 { 22..54 } else { 26..34 };
+                let length = if tso {
+                    0
+                } else {
+                    (l4_len + payload.len()) as u16
+                };
+                let pseudo = [&bytes[addresses], &[0, protocol], &length.to_be_bytes()].concat();
+                let at = l4 + if udp { 6 } else { 16 };
+                bytes[at..at + 2].copy_from_slice(&(sum(&pseudo) as u16).to_be_bytes());
+            }
+            let paylen = if tso { payload.len() } else { bytes.len() };
+            Packet {
+                bytes: Hex(bytes),
+                parts,
+                data: Data {
+                    paylen: paylen as u32,
+                    tso,
+                    ip_checksum: offload && !v6,
+                    l4_checksum: offload,
+                    ..Data::default()
+                },
+                context: offload.then_some(Context {
+                    mac_len: 14,
+                    ip_len,
+                    ip: Some(if v6 { IpVersion::V6 } else { IpVersion::V4 }),
+                    l4: if udp { L4::Udp } else { L4::Tcp },
+                    l4_len: l4_len as u8,
+                    mss: if tso { mss } else { 0 },
+                    ..Context::default()
+                }),
+            }
+        },
+    )
 }

@@ -2,6 +2,8 @@
 
 //! Both NICs, and cases for them that are the same in each run.
 
+#![allow(dead_code, reason = "no test uses all of it")]
+
 pub(crate) mod frames;
 
 use std::{cell::RefCell, env, fmt};
