@@ -324,7 +324,8 @@ fn push(packet: &Packet, mine: &[u8], other: &mut [u8]) {
     let Some(context) = packet.context else {
         return;
     };
-    let tcp = usize::from(context.mac_len) + usize::from(context.ip_len);
+    let tag = if packet.data.vlan { 4 } else { 0 };
+    let tcp = usize::from(context.mac_len) + usize::from(context.ip_len) + tag;
     let flags = mine.get(tcp + FLAGS).copied().unwrap_or(0);
     let Some(&mut [_, ref mut lost, _, _, ref mut high, ref mut low]) = other
         .get_mut(tcp + FLAGS - 1..)

@@ -4,7 +4,7 @@
 
 use differential::{Hex, MAC, transmit::Packet};
 use i82576::tx::{Context, Data, IpVersion, L4};
-use proptest::{collection::vec, prelude::*};
+use proptest::{array, collection::vec, prelude::*};
 
 const PEER: [u8; 6] = [0x52, 0x54, 0, 0, 0, 2];
 /// Protocols of IP.
@@ -185,10 +185,10 @@ pub(crate) fn frames(longest: usize) -> impl Strategy<Value = Hex<Vec<u8>>> {
 
 /// A packet to be sent: as it is, with its checksums to be filled in, or to be cut into segments.
 pub(crate) fn packets() -> impl Strategy<Value = Packet> {
-    let kinds = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let kinds = array::uniform5(any::<bool>());
     let sizes = (0usize..=10, 1usize..1400, 1usize..4000, 1usize..4);
     (kinds, sizes, 100u16..1400).prop_map(
-        |((v6, udp, offload, tso), (options, short, long, parts), mss)| {
+        |([v6, udp, offload, tso, vlan], (options, short, long, parts), mss)| {
             let tso = tso && offload && !udp;
             let protocol = if udp { UDP } else { TCP };
             let len = if tso { long } else { short };
@@ -228,9 +228,11 @@ pub(crate) fn packets() -> impl Strategy<Value = Packet> {
                     tso,
                     ip_checksum: offload && !v6,
                     l4_checksum: offload,
+                    vlan,
                     ..Data::default()
                 },
-                context: offload.then_some(Context {
+                context: (offload || vlan).then_some(Context {
+                    vlan: 0x6005,
                     mac_len: 14,
                     ip_len,
                     ip: Some(if v6 { IpVersion::V6 } else { IpVersion::V4 }),
