@@ -173,7 +173,7 @@ pub(crate) fn frames(longest: usize) -> impl Strategy<Value = Hex<Vec<u8>>> {
     )
         .prop_map(
             move |(destination, vlan, layer, protocol, options, payload, damage)| {
-                let payload: Vec<u8> = (0..payload).map(|n| (n * 7) as u8).collect();
+                let payload: Vec<u8> = (0..payload).map(|n| (n * 7) as u8 & 0x7f).collect();
                 let tag = vlan.map_or(Vec::new(), |tag| [[0x81, 0], tag.to_be_bytes()].concat());
                 let layer = network(layer, protocol, options, &payload, damage);
                 let mut frame = [&destination[..], &PEER, &tag, &layer].concat();
