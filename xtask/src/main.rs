@@ -18,6 +18,7 @@ mod distribution;
 mod doctor;
 mod document;
 mod failure;
+mod fuzz;
 mod guest;
 mod hash;
 mod initramfs;
@@ -176,6 +177,12 @@ enum Command {
     /// only if they don't; the checkout itself is left alone. It takes up to two hours; results are
     /// kept, so that the next run goes on where one was interrupted.
     Mutate(mutate::Options),
+    /// Have our model of the NIC lie to the driver, by plans that seeds make
+    ///
+    /// Each plan is carried out under traffic; then all must work again. Fails when one makes the
+    /// kernel complain or hang, the driver do what it must not do, or wrong bytes come as good; its
+    /// seed and the lies that it takes are printed. Documentation/reliability.md has the figures.
+    Fuzz(fuzz::Options),
     /// Write a network driver on `net` that builds and loads, to begin with
     NewDriver(new_driver::Options),
     /// Check without running: rustfmt, clippy, rustdoc, licence headers
@@ -304,6 +311,7 @@ fn run(cli: Cli) -> Result<u8> {
         Command::BenchCheck => bench::compare(project, lock)?,
         Command::Kselftest(options) => kselftest::run(project, lock, &options)?,
         Command::Mutate(options) => mutate::run(project, lock, &options)?,
+        Command::Fuzz(options) => fuzz::run(project, lock, &options)?,
         Command::Check => check::run(project)?,
         Command::Doc => check::doc(project)?,
     }

@@ -82,7 +82,7 @@ fn registers_that_read_as_anything_do_no_harm() -> Result {
 
 #[test]
 fn plans_of_several_lies_do_no_harm() -> Result {
-    let tally = campaign(0, 30, |_| ())?;
+    let tally = campaign(Testbed::hostile, 0, 30, |_| ())?;
     assert!(tally.is_clean(), "{tally:#?}");
     Ok(())
 }

@@ -11,10 +11,10 @@ use protocol::{
     rings::{RingChange, SetRings, TcpDataSplit},
     traffic::Ping,
 };
-use vm::{Error, JobHandle, OUR_NIC};
+use vm::{Error, Images, JobHandle, OUR_NIC};
 
 use super::outcome::{Harm, Outcome};
-use crate::{Family, Nic, Refusal, Result, Station, Stream, Testbed, skip};
+use crate::{Driver, Family, Nic, Refusal, Result, Station, Stream, Testbed, skip};
 
 /// How long traffic may take while the NIC lies.
 const ATTACK: Duration = Duration::from_millis(800);
@@ -55,7 +55,22 @@ impl Testbed {
         if Nic::from_env()?.device.as_deref() != Some(OUR_NIC) {
             skip::skip("the NIC is none of ours, so that it tells no lies")?;
         }
-        let bed = Self::devmem_options().boot_steered(name)?;
+        Self::devmem_options().boot(name)?.prepare()
+    }
+
+    /// As [`Self::hostile`], with these images, for a program.
+    ///
+    /// # Errors
+    ///
+    /// Those of booting.
+    pub fn hostile_images(images: &Images, name: &str) -> Result<Self> {
+        let options = Self::devmem_options().driver(Driver::RigbModel);
+        options.boot_images(images, name)?.prepare()
+    }
+
+    fn prepare(self) -> Result<Self> {
+        let bed = self;
+        bed.steer(bed.local, &[BOUND])?;
         bed.guest.allow_log(&["NETDEV WATCHDOG"]);
         for ns in [bed.local.ns, bed.peer.ns] {
             // A connection that is not accepted in three seconds is none.

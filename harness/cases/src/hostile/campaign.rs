@@ -79,12 +79,17 @@ impl Tally {
     }
 }
 
-/// Carries out the plans of so many seeds. `progress` is called after each.
+/// Carries out the plans of so many seeds, in guests that `boot` boots. `progress` is called after each.
 ///
 /// # Errors
 ///
 /// When a guest can't be booted.
-pub fn campaign(first: u64, plans: u64, mut progress: impl FnMut(&Tally)) -> Result<Tally> {
+pub fn campaign(
+    boot: impl Fn(&str) -> Result<Testbed>,
+    first: u64,
+    plans: u64,
+    mut progress: impl FnMut(&Tally),
+) -> Result<Tally> {
     let mut tally = Tally::default();
     let mut guest: Option<(Testbed, u64)> = None;
     for seed in (first..).take(usize::try_from(plans)?) {
@@ -92,7 +97,7 @@ pub fn campaign(first: u64, plans: u64, mut progress: impl FnMut(&Tally)) -> Res
             Some((bed, carried)) if carried < PER_GUEST => (bed, carried),
             used => {
                 drop_quietly(used.map(|(bed, _)| bed));
-                (Testbed::hostile("fuzz")?, 0)
+                (boot("fuzz")?, 0)
             }
         };
         let plan = Plan::from_seed(seed);
@@ -111,7 +116,7 @@ pub fn campaign(first: u64, plans: u64, mut progress: impl FnMut(&Tally)) -> Res
                 tally.failures.push(Failure {
                     seed,
                     harm: harm.to_string(),
-                    plan: minimise(plan)?,
+                    plan: minimise(&boot, plan)?,
                 });
             }
         }
@@ -122,12 +127,12 @@ pub fn campaign(first: u64, plans: u64, mut progress: impl FnMut(&Tally)) -> Res
 }
 
 /// Leaves lies out of a plan as long as it does harm without them, each time in a new guest.
-fn minimise(mut plan: Plan) -> Result<Plan> {
+fn minimise(boot: impl Fn(&str) -> Result<Testbed>, mut plan: Plan) -> Result<Plan> {
     let mut at = 0;
     while plan.lies.len() > 1 && at < plan.lies.len() {
         let mut fewer = plan.clone();
         fewer.lies.remove(at);
-        let bed = Testbed::hostile("fuzz-minimise")?;
+        let bed = boot("fuzz-minimise")?;
         let harmless = bed.attack(&fewer).is_ok();
         drop_quietly(Some(bed));
         if harmless {

@@ -170,7 +170,7 @@ mod tests {
         registers.set(EICR, 0);
         interrupts.cleared(1 << 3);
         Interrupts::raise_queue(&mut registers, ivar_rx(1));
-        interrupts.send(&mut registers, 0, &mut host);
+        interrupts.send(&mut registers, 0, &mut Lies::default(), &mut host);
         assert_eq!(host.interrupts.len(), 3);
     }
 
