@@ -34,7 +34,7 @@ pub(super) const COMMITTED: [(&str, &str); 6] = [
     ("harness/nics/igb-model.toml", ALL),
     (
         "harness/nics/rigb-model.toml",
-        "binary(steering) + binary(link) + binary(devmem_rx) + binary(devmem_tx) + binary(zcrx) + binary(rss)",
+        "binary(steering) + binary(link) + binary(hostile) + binary(devmem_rx) + binary(devmem_tx) + binary(zcrx) + binary(rss)",
     ),
 ];
 
