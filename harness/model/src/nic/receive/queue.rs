@@ -195,13 +195,14 @@ impl Queue {
         Ok(())
     }
 
-    /// Makes up a packet in a descriptor that is on chip, so that it is not read again.
-    fn premature(&self, lies: &mut Lies) -> Option<(u32, [u64; 2])> {
+    /// Makes up a packet in a descriptor that is on chip. It is not filled any more: the driver has its
+    /// buffers back.
+    fn premature(&mut self, lies: &mut Lies) -> Option<(u32, [u64; 2])> {
         let value = lies.tell(Kind::Premature)?;
         let nth = value.checked_rem(self.fetched.len() as u64)?;
         // CAST: It is less than there are.
-        let (index, _) = self.fetched.get(nth as usize)?;
-        Some((*index, lies.distort(MADE_UP)))
+        let (index, _) = self.fetched.remove(nth as usize)?;
+        Some((index, lies.distort(MADE_UP)))
     }
 }
 
