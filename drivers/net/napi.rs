@@ -153,7 +153,7 @@ pub struct Config {
 ///   the device.
 /// - `state` belongs to the poll while `phase` is [`Phase::Enabled`], else to the one guard that
 ///   `borrowed` says is out. It is dropped once, by [`Self::close`]. So do `pools`, which are of
-///   its RX queues.
+///   its RX queues, and `watch`.
 #[pin_data]
 pub(crate) struct Instance<P: Poll> {
     #[pin]
