@@ -105,7 +105,8 @@ pub trait Poll: Send {
     /// Receives up to [`Receive::budget`] packets, after [`Self::complete`].
     fn receive(&mut self, napi: &Receive<'_, Self::Driver>) -> Outcome;
 
-    /// Looks whether the device goes on, every few seconds, where [`Interrupt::MAY_BE_LOST`] is set.
+    /// Looks whether the device goes on, where [`Interrupt::MAY_BE_LOST`] is set: with the first poll
+    /// that completes some seconds after the last look. Not while somebody busy-polls.
     fn watch(&mut self, napi: &Receive<'_, Self::Driver>) {
         let _ = napi;
     }
@@ -170,7 +171,7 @@ pub(crate) struct Instance<P: Poll> {
     borrowed: Cell<bool>,
     /// It is not polled any more, and never again.
     closed: Atomic<bool>,
-    /// The poll's, as `state` is.
+    /// Whose `state` is.
     watch: Cell<Watch>,
 }
 
@@ -223,6 +224,11 @@ impl<P: Poll> Instance<P> {
         self.napi.get()
     }
 
+    /// Has the next look come a while after this. Called by the guard that has the state.
+    fn watch_again(&self) {
+        self.watch.set(Watch::begin());
+    }
+
     /// # Safety
     ///
     /// Called by the core with a NAPI that [`Unlisted::list`] added.
@@ -255,7 +261,7 @@ impl<P: Poll> Instance<P> {
         // Only a poll that did not use its budget up may complete.
         if work < budget.get() {
             if P::Interrupt::MAY_BE_LOST && this.watch.get().is_over() {
-                this.watch.set(Watch::begin());
+                this.watch_again();
                 state.watch(&receive);
             }
             this.complete(work, starved);

@@ -53,6 +53,7 @@ impl<T: Driver> NetDevice<T> {
     /// Has [`Driver::tx_timeout`] called soon, as if a TX queue hung: the device has to be started
     /// anew. Not in hard interrupts.
     pub fn schedule_tx_timeout(&self) {
+        const { assert!(T::HAS_TX_TIMEOUT) };
         // SAFETY: The device is valid; the core cancels the work when it unregisters it.
         unsafe { bindings::netdev_work_sched(self.as_raw(), TX_TIMEOUT) };
     }

@@ -87,6 +87,10 @@ pub trait QueueManagement: Driver {
 
     /// Starts RX queue `index` on `memory`.
     ///
+    /// If a device does not start it, the core can but start it on the memory of before, and warn if that
+    /// fails, too. A driver that resets such a device, and starts all queues after it, drops the memory and
+    /// returns `Ok`.
+    ///
     /// # Errors
     ///
     /// The memory is returned with any error, and the queue stays stopped.
@@ -101,7 +105,7 @@ pub trait QueueManagement: Driver {
     ///
     /// # Errors
     ///
-    /// The queue runs on.
+    /// `ENETDOWN` if it does not run; with any other the queue runs on.
     fn queue_stop(
         dev: Locked<'_, Self>,
         control: &mut Self::Control,

@@ -81,6 +81,8 @@ const _: () = assert!(limits::RING_MIN > BATCH + STARVED);
 struct EnabledQueue<'bound> {
     hw: Arc<Hw<'bound>>,
     index: u16,
+    /// The descriptor that the device had left out when this was last looked at.
+    skipped: Option<u16>,
 }
 
 impl EnabledQueue<'_> {
@@ -115,9 +117,19 @@ impl EnabledQueue<'_> {
         self.hw.write(regs::rdt(self.index), u32::from(tail));
     }
 
-    /// The descriptor that the device has got to (RDH). Reads a register.
-    fn head(&self) -> u32 {
-        self.hw.read(regs::rdh(self.index))
+    /// Whether the device is past descriptor `next` (RDH). Reads a register, and so waits for what the
+    /// device has written before. A device that is gone is past none.
+    fn is_past(&self, next: u16) -> bool {
+        let head = self.hw.read(regs::rdh(self.index));
+
+        head != u32::from(next) && head < u32::from(limits::RING_MAX)
+    }
+
+    /// Whether the device had left this descriptor out when this was last called, too.
+    fn still_skips(&mut self, skipped: Option<u16>) -> bool {
+        let last = core::mem::replace(&mut self.skipped, skipped);
+
+        skipped.is_some() && skipped == last
     }
 }
 
@@ -183,7 +195,11 @@ impl<'bound> Running<'bound> {
         }
 
         let running = Self {
-            queue: EnabledQueue { hw, index },
+            queue: EnabledQueue {
+                hw,
+                index,
+                skipped: None,
+            },
             ring: ManuallyDrop::new(ring),
             stats,
             clock: adapter.clock.clone(),
@@ -346,13 +362,13 @@ impl<'bound> Running<'bound> {
         self.ring.posted() != 0 && next.is_some_and(|raw| descriptor::is_done(raw.read::<1>()))
     }
 
-    /// The next descriptor, if the device is past it and has not said that it is done.
-    fn skipped(&self) -> Option<u16> {
-        let head = self.queue.head();
+    /// Whether the queue waits for a descriptor that the device has left out, and did when this was last
+    /// called.
+    fn is_stuck(&mut self) -> bool {
         let next = self.ring.next_to_clean;
+        let skips = self.queue.is_past(next) && !self.is_pending();
 
-        // Reading a register waits for what the device has written before.
-        (!self.is_pending() && head != u32::from(next)).then_some(next)
+        self.queue.still_skips(skips.then_some(next))
     }
 
     /// Packets and bytes that the queue has received in its life.

@@ -38,13 +38,12 @@ use crate::{
 
 /// The state of a queue pair's NAPI.
 ///
-/// `rx` is `None` while the queue is being restarted, both are while the interface is down.
+/// `rx` is `None` while the queue is being restarted, or until the device is reset if that failed; both are
+/// while the interface is down.
 #[derive(Default)]
 pub(crate) struct QueuePair<'bound> {
     pub(crate) rx: Option<rx::Queue<'bound>>,
     pub(crate) tx: Option<tx::Completion<'bound>>,
-    /// What the device had left out when this was last looked at.
-    skipped: Option<u16>,
 }
 
 impl<'bound> QueuePair<'bound> {
@@ -97,13 +96,10 @@ impl<'bound> napi::Poll for QueuePair<'bound> {
     }
 
     fn watch(&mut self, napi: &Receive<'_, Adapter<'bound>>) {
-        let skipped = self.rx.as_ref().and_then(rx::Queue::skipped);
-
-        // The queue would wait for ever.
-        if skipped.is_some() && skipped == self.skipped {
+        // It would wait for ever. One that could not be started has no ring.
+        if self.rx.as_mut().is_none_or(rx::Queue::is_stuck) {
             napi.device().schedule_tx_timeout();
         }
-        self.skipped = skipped;
     }
 }
 

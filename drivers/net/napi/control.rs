@@ -299,6 +299,7 @@ impl<'a, T: Driver> Disabled<'a, T> {
     /// Lets the core poll, and says so to the queues' users.
     pub fn enable(self) -> Enabled<'a, T> {
         self.0.instance.moderate_again();
+        self.0.instance.watch_again();
         // INVARIANT: The guard lets go of the state.
         self.0.set(Phase::Enabled);
         // SAFETY: The NAPI is disabled and the instance lock is held.

@@ -149,11 +149,12 @@ impl<'bound> Queue<'bound> {
         }
     }
 
-    /// The descriptor that the device has left out, so far. Reads a register.
-    pub(crate) fn skipped(&self) -> Option<u16> {
+    /// Whether the queue waits for a descriptor that the device has left out, and did when this was last
+    /// called. Reads a register.
+    pub(crate) fn is_stuck(&mut self) -> bool {
         match self {
-            Self::Pages(running) => running.skipped(),
-            Self::Xsk(running) => running.skipped(),
+            Self::Pages(running) => running.is_stuck(),
+            Self::Xsk(running) => running.is_stuck(),
         }
     }
 

@@ -166,7 +166,11 @@ impl<'bound> XskRunning<'bound> {
             return Err((error, ring));
         }
         Ok(Self {
-            queue: EnabledQueue { hw, index },
+            queue: EnabledQueue {
+                hw,
+                index,
+                skipped: None,
+            },
             ring: ManuallyDrop::new(ring),
             stats,
             clock: adapter.clock.clone(),
@@ -213,13 +217,13 @@ impl<'bound> XskRunning<'bound> {
         self.ring.posted() != 0 && next.is_some_and(|raw| descriptor::is_done(raw.read::<1>()))
     }
 
-    /// The next descriptor, if the device is past it and has not said that it is done.
-    pub(super) fn skipped(&self) -> Option<u16> {
-        let head = self.queue.head();
+    /// Whether the queue waits for a descriptor that the device has left out, and did when this was last
+    /// called.
+    pub(super) fn is_stuck(&mut self) -> bool {
         let next = self.ring.next_to_clean;
+        let skips = self.queue.is_past(next) && !self.is_pending();
 
-        // Reading a register waits for what the device has written before.
-        (!self.is_pending() && head != u32::from(next)).then_some(next)
+        self.queue.still_skips(skips.then_some(next))
     }
 
     /// Packets and bytes that the queue has received in its life.
