@@ -102,7 +102,7 @@ impl Nic {
         times.min()
     }
 
-    /// Lies from now on as this plan says. Returns how often each lie of the last plan was told.
+    /// Lies from now on as a plan says. Returns how often it told each lie of the plan before.
     pub fn lie(&mut self, plan: &Plan) -> Vec<u32> {
         self.lies.begin(plan)
     }

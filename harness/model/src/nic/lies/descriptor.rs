@@ -3,22 +3,16 @@
 //! Lies in what is written back of a received packet.
 
 use super::{Kind, Lies};
+use crate::nic::receive::fields::{
+    DD, EOP, HASH_SHIFT, HBO, HDR_LEN_MASK, HDR_LEN_SHIFT, LENGTH_SHIFT, SPH, TS, VLAN_SHIFT, VP,
+};
 
-/// First quadword.
+/// First quadword: both types.
 const TYPES: u64 = 0x1_ffff;
-const HEADER_LENGTH_SHIFT: u32 = 21;
-const HEADER_LENGTH: u64 = 0x3ff;
-const SPLIT: u64 = 1 << 31;
-const HASH: u64 = 0xffff_ffff << 32;
+const HASH: u64 = 0xffff_ffff << HASH_SHIFT;
 /// Second quadword. DD stays set, as without it there is no lie.
-const END: u64 = 1 << 1;
-const TAGGED: u64 = 1 << 3;
-const TIMESTAMP: u64 = 1 << 16;
-const OVERFLOW: u64 = 1 << 23;
-const STATUS: u64 = 0xffff_fffc;
-const LENGTH_SHIFT: u32 = 32;
+const STATUS: u64 = 0xffff_ffff & !(DD | EOP);
 const LENGTH: u64 = 0xffff;
-const TAG_SHIFT: u32 = 48;
 
 impl Lies {
     /// What is written back in place of `raw`.
@@ -35,11 +29,11 @@ impl Lies {
             high = replace(high, LENGTH, LENGTH_SHIFT, len);
         }
         if let Some(value) = self.tell(Kind::HeaderLength) {
-            low = replace(low, HEADER_LENGTH, HEADER_LENGTH_SHIFT, value);
+            low = replace(low, HDR_LEN_MASK, HDR_LEN_SHIFT, value);
         }
         if let Some(value) = self.tell(Kind::SplitFlag) {
-            low ^= if value & 1 == 0 { SPLIT } else { 0 };
-            high ^= if value & 2 == 0 { OVERFLOW } else { 0 };
+            low ^= if value & 1 == 0 { SPH } else { 0 };
+            high ^= if value & 2 == 0 { HBO } else { 0 };
         }
         if let Some(value) = self.tell(Kind::Status) {
             high ^= value & STATUS;
@@ -51,13 +45,13 @@ impl Lies {
             low ^= value & HASH;
         }
         if let Some(value) = self.tell(Kind::Vlan) {
-            high = replace(high | TAGGED, LENGTH, TAG_SHIFT, value);
+            high = replace(high | VP, LENGTH, VLAN_SHIFT, value);
         }
         if self.tells(Kind::EndOfPacket) {
-            high ^= END;
+            high ^= EOP;
         }
         if self.tells(Kind::Timestamp) {
-            high |= TIMESTAMP;
+            high |= TS;
         }
         [low, high]
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A device that lies. It never accesses memory that the driver has not given it, as no driver could do
+//! A device that lies: fault injection, on its side of the bus. It never accesses memory that the driver has not given it, as no driver could do
 //! anything about that without an IOMMU: what it lies about is what it has done there.
 
 mod descriptor;

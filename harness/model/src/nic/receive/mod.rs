@@ -3,6 +3,7 @@
 //! The way of a frame from the wire to memory.
 
 mod admit;
+pub(super) mod fields;
 mod packet;
 mod queue;
 mod split;

@@ -10,6 +10,7 @@ use i82576::{
     regs::{rdbah, rdbal, rdh, rdlen, rdt, rxdctl, srrctl},
 };
 
+use super::fields::{DD, EOP, LENGTH_SHIFT};
 use crate::nic::{Kind, lies::Lies, registers::Registers, ring::Ring, violation::What};
 use crate::{Fault, Host};
 
@@ -18,8 +19,8 @@ const ON_CHIP: u32 = 64;
 /// The payload buffer's size where SRRCTL doesn't say one, in bytes.
 const DEFAULT_BUFFER: usize = 2048;
 
-/// A packet of 60 bytes that was never received: DD, EOP, PKT_LEN.
-const MADE_UP: [u64; 2] = [0, 60 << 32 | 3];
+/// A packet of 60 bytes that was never received.
+const MADE_UP: [u64; 2] = [0, 60 << LENGTH_SHIFT | EOP | DD];
 
 /// RXDCTL: the thresholds.
 const PREFETCH: u32 = 0x1f;

@@ -13,6 +13,7 @@ use i82576::{
 };
 
 use super::{
+    fields::*,
     packet::{Addresses, Packet},
     queue::Piece,
     split::Layout,
@@ -22,34 +23,6 @@ use crate::nic::{
     checksum::{fold, sum},
     registers::Registers,
 };
-
-/// First quadword.
-const PACKET_TYPE_SHIFT: u32 = 4;
-const HDR_LEN_SHIFT: u32 = 21;
-const HDR_LEN_MASK: u64 = 0x3ff;
-const SPH: u64 = 1 << 31;
-const HASH_SHIFT: u32 = 32;
-/// Packet type: the number of an EtherType filter in place of headers.
-const TYPE_FILTER: u16 = 1 << 11;
-
-/// Second quadword: status.
-const DD: u64 = 1 << 0;
-const EOP: u64 = 1 << 1;
-const VP: u64 = 1 << 3;
-const UDPCS: u64 = 1 << 4;
-const L4CS: u64 = 1 << 5;
-const IPCS: u64 = 1 << 6;
-/// A fragment's UDP header has a checksum.
-const UDPV: u64 = 1 << 10;
-/// The packet has caused an immediate interrupt.
-const LLINT: u64 = 1 << 11;
-const TS: u64 = 1 << 16;
-/// Second quadword: errors.
-const HBO: u64 = 1 << 23;
-const L4E: u64 = 1 << 29;
-const IPE: u64 = 1 << 30;
-const LENGTH_SHIFT: u32 = 32;
-const VLAN_SHIFT: u32 = 48;
 
 /// RXCSUM.PCSS: where the packet checksum starts.
 const PCSS: u32 = 0xff;
