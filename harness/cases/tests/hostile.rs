@@ -8,7 +8,7 @@ use cases::{
 };
 use model::nic::{Kind, Lie, Plan};
 
-/// How often each kind is told, and after how many occasions.
+/// After how many occasions a lie is told, and how often.
 const OFTEN: [(u32, u32); 3] = [(0, 1), (5, 3), (20, u32::MAX)];
 /// Values that differ in what they change.
 const VALUES: [u64; 2] = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];

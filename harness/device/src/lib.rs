@@ -44,7 +44,7 @@ pub trait Device: Send {
     /// Takes a frame from the wire, without the frame check sequence.
     fn receive(&mut self, frame: &[u8], host: &mut dyn Host);
 
-    /// Lies from now on as this plan says. Returns how often each lie of the last plan was told.
+    /// Lies from now on as a plan says. Returns how often it told each lie of the plan before.
     fn lie(&mut self, plan: &Plan) -> Vec<u32>;
 
     /// Takes a frame whose frame check sequence does not fit it.

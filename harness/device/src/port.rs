@@ -86,7 +86,7 @@ impl Port {
         self.with_power(|device, bus| device.receive_damaged(frame, bus));
     }
 
-    /// Has the device lie from now on. Returns how often each lie of the last plan was told.
+    /// Makes the device lie from now on. Returns how often it told each lie of the plan before.
     pub fn lie(&self, plan: &Plan) -> Vec<u32> {
         self.with(|slot, _| slot.device.lie(plan))
     }

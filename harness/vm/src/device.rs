@@ -148,7 +148,7 @@ impl Devices {
         .to_string()
     }
 
-    /// Has a NIC lie by a plan. Returns how often each lie of the last plan was told.
+    /// Makes a NIC lie as a plan says. Returns how often it told each lie of the plan before.
     ///
     /// # Errors
     ///

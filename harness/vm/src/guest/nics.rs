@@ -37,8 +37,8 @@ impl Guest {
         }
     }
 
-    /// Has our model of a NIC lie by a plan, as harness/model has them in JSON. Returns how often each lie
-    /// of the last plan was told.
+    /// Makes our model of a NIC lie as a plan says, which is one of harness/model's in JSON. Returns how
+    /// often it told each lie of the plan before.
     ///
     /// # Errors
     ///
