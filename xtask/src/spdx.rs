@@ -71,7 +71,8 @@ fn needs_header(name: &str) -> bool {
 }
 
 fn expected(name: &str) -> &'static str {
-    if name.starts_with("drivers/i82576/") {
+    // What the device is, for its driver and its model.
+    if name.starts_with("drivers/i82576/") || name.starts_with("drivers/engine/") {
         BOTH
     } else if name == "drivers/ivshmem_mem/ivshmem_mem.h" {
         UAPI
