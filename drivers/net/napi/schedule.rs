@@ -74,20 +74,31 @@ pub(super) fn schedule(napi: *mut bindings::napi_struct) {
 }
 
 /// Polls again after a while. Uses the core's own timer of the NAPI, whose function schedules it:
-/// no function of a module is called.
+/// no function of a module is called. The core may have set it to flush what GRO holds, sooner.
 pub(super) fn retry(napi: *mut bindings::napi_struct) {
-    poll_in(napi, RETRY_NS);
+    // SAFETY: As for `poll_in`.
+    let sooner = is_set(napi)
+        && unsafe { bindings::__hrtimer_get_remaining(&raw const (*napi).timer, false) }
+            <= RETRY_NS;
+
+    if !sooner {
+        poll_in(napi, RETRY_NS);
+    }
 }
 
 /// Polls again after a long while, if the timer is not set.
 #[inline]
 pub(super) fn watch(napi: *mut bindings::napi_struct) {
-    // SAFETY: As for `poll_in`; others may change it meanwhile.
-    let is_set = unsafe { (&raw const (*napi).timer.is_queued).read_volatile() };
-
-    if !is_set {
+    if !is_set(napi) {
         poll_in(napi, i64::from(WATCH_MS) * 1_000_000);
     }
+}
+
+/// Whether the timer is set: others may change that meanwhile.
+#[inline]
+fn is_set(napi: *mut bindings::napi_struct) -> bool {
+    // SAFETY: As for `poll_in`.
+    unsafe { (&raw const (*napi).timer.is_queued).read_volatile() }
 }
 
 /// When a NAPI is looked at next, in jiffies.
