@@ -43,6 +43,8 @@ pub(crate) use self::link::Offer;
 /// How often a register is polled before the driver gives up, and the delay in between.
 const TRIES: u32 = 1000;
 const PAUSE: Delta = Delta::from_micros(20);
+/// How often in a row a register reads as all ones before the device counts as gone.
+const GONE_TRIES: u32 = 10;
 
 /// Prefetch, host and write-back thresholds of the queues, in descriptors.
 const RX_THRESHOLDS: u32 = regs::thresholds(8, 8, 1);
@@ -106,14 +108,19 @@ impl<'bound> Hw<'bound> {
     ///
     /// # Errors
     ///
-    /// `ETIMEDOUT`, and `ENODEV` if the device is gone: no register waited for reads as all ones.
+    /// `ETIMEDOUT`, and `ENODEV` if the device is gone: no register waited for reads as all ones, and
+    /// one that does so once is not believed, as what the device reaches is freed then.
     fn wait(&self, reg: Reg, done: impl Fn(u32) -> bool) -> Result {
+        let mut gone = 0;
+
         for _ in 0..TRIES {
             match self.read(reg) {
-                GONE => return Err(ENODEV),
+                GONE if gone == GONE_TRIES => return Err(ENODEV),
+                GONE => gone += 1,
                 value if done(value) => return Ok(()),
-                _ => fsleep(PAUSE),
+                _ => gone = 0,
             }
+            fsleep(PAUSE);
         }
         Err(ETIMEDOUT)
     }

@@ -126,10 +126,17 @@ impl<'bound> QueueManagement for Adapter<'bound> {
                 }
                 Ok(memory)
             }
+            // The core warns of any other error when device memory is unbound. After the reset the queue has
+            // memory as it is configured then.
             Err((error, running)) => {
+                dev_err!(
+                    dev.device().driver().parent,
+                    "RX queue {index} does not stop: {error:?}\n"
+                );
                 napi.state().rx = Some(running);
                 napi.enable().schedule();
-                Err(error)
+                dev.device().schedule_tx_timeout();
+                Err(ENETDOWN)
             }
         }
     }
