@@ -70,7 +70,11 @@ impl Nic {
                 self.registers.modify(reg, 0, rxdctl::ENABLE);
                 self.rx_rests[at] = Some(self.now + REST);
             }
-            (true, true) => self.rx_rests[at] = None,
+            // Enabled anew, whatever it was about to come to rest from.
+            (true, true) if self.rx_rests[at].take().is_some() => {
+                self.rx[at].start(queue, &self.registers);
+            }
+            (true, true) => {}
             (false, false) => {}
         }
         if value & rxdctl::SWFLSH != 0 {

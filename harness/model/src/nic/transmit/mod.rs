@@ -33,7 +33,9 @@ impl Nic {
                 self.registers.modify(reg, 0, txdctl::ENABLE);
                 self.tx_rests[at] = Some(self.now + REST);
             }
-            (true, true) => self.tx_rests[at] = None,
+            // Enabled anew, whatever it was about to come to rest from.
+            (true, true) if self.tx_rests[at].take().is_some() => self.tx[at].reset(),
+            (true, true) => {}
             (false, false) => {}
         }
         self.transmit(queue, host);
