@@ -101,11 +101,11 @@ impl Descriptor {
     pub fn encode(&self) -> [u8; SIZE] {
         let flags = flag(self.interrupt, INTERRUPT) | flag(self.signal, SIGNAL);
         let first = self.operation as u64
-            | (flags as u64) << 8
-            | (self.source_window as u64) << 16
-            | (self.destination_window as u64) << 24
-            | (self.value as u64) << 32;
-        let second = self.list_window as u64 | (self.fragments as u64) << 32;
+            | u64::from(flags) << 8
+            | u64::from(self.source_window) << 16
+            | u64::from(self.destination_window) << 24
+            | u64::from(self.value) << 32;
+        let second = u64::from(self.list_window) | u64::from(self.fragments) << 32;
         let quadwords = [first, second, self.list, self.source, self.destination];
         let mut bytes = [0; SIZE];
         for (to, quadword) in bytes.chunks_exact_mut(8).zip(quadwords) {
@@ -162,7 +162,7 @@ fn quadwords<const N: usize>(bytes: &[u8]) -> [u64; N] {
         *to = from
             .iter()
             .rev()
-            .fold(0, |value, &byte| value << 8 | byte as u64);
+            .fold(0, |value, &byte| value << 8 | u64::from(byte));
     }
     all
 }
@@ -183,6 +183,14 @@ pub enum Status {
     Fault = 5,
 }
 
+impl Status {
+    /// Whether the engine did not do what it was to.
+    #[inline]
+    pub const fn is_error(self) -> bool {
+        !matches!(self, Self::Done | Self::Different)
+    }
+}
+
 /// What the engine says about a descriptor when it is done with it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Completion {
@@ -198,8 +206,9 @@ pub struct Completion {
 impl Completion {
     /// The bytes in memory.
     pub fn encode(&self) -> [u8; COMPLETION_SIZE] {
-        let value =
-            self.status as u128 | (self.fragments as u128) << 32 | (self.bytes as u128) << 64;
+        let value = u128::from(self.status as u32)
+            | u128::from(self.fragments) << 32
+            | u128::from(self.bytes) << 64;
         value.to_le_bytes()
     }
 

@@ -2,10 +2,10 @@
 
 //! How the device shows on the bus.
 
-/// Nobody's vendor ID, which QEMU's educational device has, too.
-pub const VENDOR: u16 = 0x1234;
-/// Device ID.
-pub const DEVICE: u16 = 0x4e42;
+/// Vendor ID of QEMU's own devices, `ivshmem` among them.
+pub const VENDOR: u16 = 0x1af4;
+/// Device ID: one of those that anybody may use for experiments (QEMU, `docs/specs/pci-ids.rst`).
+pub const DEVICE: u16 = 0x10fe;
 /// Class code: a processing accelerator.
 pub const CLASS: u32 = 0x12_00_00;
 /// The BAR of the registers.
