@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Safe abstractions for drivers that export a device's memory as dma-bufs.
+//! Safe abstractions for drivers that export a device's memory as dma-bufs, or [import] them.
 //!
 //! A dma-buf is memory behind a file descriptor, which other drivers (importers) map for DMA by
 //! their devices. Here the memory is a BAR: DMA to it is peer-to-peer and touches neither the CPU
@@ -43,6 +43,7 @@
 //! reasons and a remedy. There is no `pin`: the memory never moves.
 
 pub mod export;
+pub mod import;
 pub mod node;
 pub mod peer;
 

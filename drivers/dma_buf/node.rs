@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The character device through which programs allocate memory: one per PCI device.
+//! The character device of a driver: one per PCI device.
 //!
 //! `rust/kernel/miscdevice.rs` has one name for all devices of a driver, and `open()` does not know
 //! which of them was opened. Here each device has its own name, `<prefix>0`, `<prefix>1` …, and its
-//! driver's data.
+//! driver's data; ioctls come while the device is bound, and at no other time.
 //!
 //! C header: `include/linux/miscdevice.h`
 
@@ -25,6 +25,7 @@ use kernel::{
     prelude::*,
     str::CString,
     sync::{
+        aref::ARef,
         atomic::{
             Atomic,
             Full,
@@ -36,21 +37,35 @@ use kernel::{
     types::Opaque, //
 };
 
-use crate::bindings;
+use crate::{
+    bindings,
+    gate::Gate, //
+};
 
-/// The state of a node, which its open files share. It lives as long as they or the device do.
+/// The state of a node, which its open files share. It lives as long as the device is bound.
 #[vtable]
 pub trait Node: Send + Sync + 'static {
-    /// Handles an `ioctl()`: `arg` is a number or a user-space address.
+    /// What belongs to an open file. It may outlive the device's being bound.
+    type File: Send + Sync + 'static;
+
+    /// A program opens the node.
+    ///
+    /// # Errors
+    ///
+    /// Returned to the program.
+    fn open(this: ArcBorrow<'_, Self>) -> Result<Self::File>;
+
+    /// Handles an `ioctl()`: `arg` is a number or a user-space address. Unbinding the device waits until
+    /// it returns.
     ///
     /// # Errors
     ///
     /// Returned to the program; `ENOTTY` for an unknown command.
-    fn ioctl(this: ArcBorrow<'_, Self>, command: u32, arg: usize) -> Result<isize>;
+    fn ioctl(file: &Self::File, dev: &Device<Bound>, command: u32, arg: usize) -> Result<isize>;
 }
 
 /// Creates the node `<prefix><N>` with the lowest free `N` of `numbers`, and `data` for its open
-/// files. It exists until `parent` is unbound.
+/// files. It exists until `parent` is unbound; then ioctls of files that are still open fail with `ENODEV`.
 ///
 /// # Errors
 ///
@@ -71,6 +86,24 @@ pub fn register<T: Node>(
     )
 }
 
+/// A device as open files see it.
+///
+/// # Invariants
+///
+/// The device is bound as long as the gate is open or has users.
+#[pin_data]
+struct Parent {
+    dev: ARef<Device>,
+    #[pin]
+    ioctls: Gate,
+}
+
+/// An open file.
+struct Open<T: Node> {
+    file: T::File,
+    parent: Arc<Parent>,
+}
+
 /// # Invariants
 ///
 /// `misc` is registered, and its name is `name`.
@@ -79,6 +112,7 @@ struct Registration<T: Node> {
     #[pin]
     misc: Opaque<bindings::miscdevice>,
     data: Arc<T>,
+    parent: Arc<Parent>,
     name: CString,
     /// Freed only when the registration is gone.
     number: Number,
@@ -99,6 +133,14 @@ impl<T: Node> Registration<T> {
 
         try_pin_init!(Self {
             data,
+            // INVARIANT: It is bound, and the gate is closed and empty before it is not.
+            parent: Arc::pin_init(
+                pin_init!(Parent {
+                    dev: parent.into(),
+                    ioctls <- Gate::new(),
+                }),
+                GFP_KERNEL,
+            )?,
             name,
             number,
             // Last, because the node can be opened at once.
@@ -127,6 +169,8 @@ impl<T: Node> PinnedDrop for Registration<T> {
     fn drop(self: Pin<&mut Self>) {
         // SAFETY: By the type invariant it is registered. When this returns, no `open` is running.
         unsafe { bindings::misc_deregister(self.misc.get()) };
+        self.parent.ioctls.close();
+        self.parent.ioctls.wait();
     }
 }
 
@@ -155,14 +199,20 @@ impl<T: Node> Vtable<T> {
     unsafe extern "C" fn open(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         // SAFETY: The core has put the misc device there, and holds the lock that keeps it.
         let misc: *mut Opaque<bindings::miscdevice> = unsafe { (*file).private_data }.cast();
-        // SAFETY: Misc devices of these operations are in a `Registration<T>`.
-        let registration = unsafe { container_of!(misc, Registration<T>, misc) };
-        // SAFETY: As above; `data` was there before the misc device.
-        let data = unsafe { (*registration).data.clone() };
+        // SAFETY: Misc devices of these operations are in a `Registration<T>`, whose other fields were
+        // there before the misc device.
+        let registration = unsafe { &*container_of!(misc, Registration<T>, misc) };
 
-        // SAFETY: From now on it is ours.
-        unsafe { (*file).private_data = data.into_raw().cast_mut().cast() };
-        0
+        from_result(|| {
+            let open = Open::<T> {
+                file: T::open(registration.data.as_arc_borrow())?,
+                parent: registration.parent.clone(),
+            };
+            let open = KBox::into_raw(KBox::new(open, GFP_KERNEL)?);
+            // SAFETY: From now on it is ours.
+            unsafe { (*file).private_data = open.cast() };
+            Ok(0)
+        })
     }
 
     /// # Safety
@@ -170,7 +220,7 @@ impl<T: Node> Vtable<T> {
     /// Only the VFS may call it, as `release` of a file that `open` was for.
     unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         // SAFETY: `open` has put it there, and this is the last call.
-        drop(unsafe { Arc::<T>::from_raw((*file).private_data.cast()) });
+        drop(unsafe { KBox::<Open<T>>::from_raw((*file).private_data.cast()) });
         0
     }
 
@@ -179,10 +229,19 @@ impl<T: Node> Vtable<T> {
     /// Only the VFS may call it, as `unlocked_ioctl` of a file that `open` was for.
     unsafe extern "C" fn ioctl(file: *mut bindings::file, command: c_uint, arg: c_ulong) -> c_long {
         // SAFETY: `open` has put it there, and `release` has not come yet.
-        let data = unsafe { ArcBorrow::<T>::from_raw((*file).private_data.cast()) };
+        let open = unsafe { &*(*file).private_data.cast::<Open<T>>() };
 
         // `isize` and `long` are the same.
-        from_result(|| T::ioctl(data, command, arg))
+        from_result(|| {
+            open.parent.ioctls.enter()?;
+            // SAFETY: By the type invariant it is bound until we leave the gate. A bound device and any
+            // other are the same type.
+            let dev = unsafe { &*core::ptr::from_ref::<Device>(&open.parent.dev).cast() };
+            let result = T::ioctl(&open.file, dev, command, arg);
+
+            open.parent.ioctls.leave();
+            result
+        })
     }
 }
 

@@ -4,6 +4,10 @@
 
 use dma_buf::node::Node;
 use kernel::{
+    device::{
+        Bound,
+        Device, //
+    },
     fs::file::{
         flags::{
             O_ACCMODE,
@@ -33,11 +37,17 @@ const VALID_FLAGS: u32 = O_CLOEXEC | O_ACCMODE;
 
 #[vtable]
 impl Node for Memory {
-    fn ioctl(this: ArcBorrow<'_, Self>, command: u32, arg: usize) -> Result<isize> {
+    type File = Arc<Self>;
+
+    fn open(this: ArcBorrow<'_, Self>) -> Result<Arc<Self>> {
+        Ok(this.into())
+    }
+
+    fn ioctl(this: &Arc<Self>, _: &Device<Bound>, command: u32, arg: usize) -> Result<isize> {
         let arg = UserPtr::from_addr(arg);
 
         match command {
-            uapi::IOC_ALLOC => allocate(&this.into(), arg)?,
+            uapi::IOC_ALLOC => allocate(this, arg)?,
             uapi::IOC_INFO => Info {
                 size: this.size(),
                 free: this.free(),
