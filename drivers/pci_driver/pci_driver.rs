@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Shutdown, system sleep, and error recovery of PCI devices, which `kernel::pci` lacks.
+//! Shutdown, system sleep, error recovery, and vectors with threaded handlers of PCI devices, which
+//! `kernel::pci` lacks.
 //!
 //! [`Driver`] extends [`kernel::pci::Driver`], and [`Adapter`] registers both: it sets the further
 //! callbacks of `struct pci_driver` and leaves the rest to [`kernel::pci::Adapter`]. Upstream these
@@ -11,6 +12,7 @@
 
 mod adapter;
 mod device;
+pub mod irq;
 
 use core::pin::Pin;
 
