@@ -20,8 +20,8 @@ pub(crate) const KBUILD: &str = "Kbuild";
 const NET_DRIVERS: &str = "net-drivers := ";
 /// The network driver that is more than a crate on `net`.
 const NIC: &str = "rigb";
-/// The accelerator's, and the option that Kbuild builds it for.
-const ACCELERATOR: (&str, &str) = ("ivshmem_mem", "PCI_P2PDMA");
+/// The accelerator's, and the option that Kbuild builds them for.
+const ACCELERATOR: ([&str; 2], &str) = (["ivshmem_mem", "copy_engine"], "PCI_P2PDMA");
 
 /// What tells one build of a kernel from another.
 const KERNEL_FILES: &[&str] = &[".config", "Module.symvers", "arch/x86/boot/bzImage"];
@@ -94,7 +94,8 @@ fn paths(source: &Path, out: &Path, kernel: &Kernel) -> Result<Vec<PathBuf>> {
     let text =
         fs::read_to_string(&kbuild).with_context(|| format!("can't read {}", kbuild.display()))?;
     let (accelerator, option) = ACCELERATOR;
-    let accelerator = (kernel.config.get(option) == "y").then_some(accelerator);
+    let accelerator = accelerator.into_iter();
+    let accelerator = accelerator.filter(|_| kernel.config.get(option) == "y");
     let names = [NIC].into_iter().chain(net_drivers(&text)?);
     Ok(names
         .chain(accelerator)

@@ -74,7 +74,9 @@ fn expected(name: &str) -> &'static str {
     // What the device is, for its driver and its model.
     if name.starts_with("drivers/i82576/") || name.starts_with("drivers/engine/") {
         BOTH
-    } else if name == "drivers/ivshmem_mem/ivshmem_mem.h" {
+    } else if name == "drivers/ivshmem_mem/ivshmem_mem.h"
+        || name == "drivers/copy_engine/copy_engine.h"
+    {
         UAPI
     } else if name.starts_with("drivers/") || name.starts_with("qemu/kernel/") || name == "Kbuild" {
         KERNEL

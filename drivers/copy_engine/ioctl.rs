@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The ioctls.
+
+use dma_buf::node::Node;
+use kernel::{
+    device::{
+        Bound,
+        Device as ParentDevice, //
+    },
+    prelude::*,
+    sync::ArcBorrow,
+    uaccess::UserPtr, //
+};
+
+use crate::{
+    device::Device,
+    queue::Queue,
+    uapi::{
+        self,
+        Import,
+        Start,
+        Wait, //
+    },
+};
+
+#[vtable]
+impl Node for Device {
+    type File = Pin<KBox<Queue>>;
+
+    fn open(this: ArcBorrow<'_, Self>) -> Result<Pin<KBox<Queue>>> {
+        Queue::new(this.into())
+    }
+
+    fn ioctl(
+        queue: &Pin<KBox<Queue>>,
+        parent: &ParentDevice<Bound>,
+        command: u32,
+        arg: usize,
+    ) -> Result<isize> {
+        let at = UserPtr::from_addr(arg);
+
+        match command {
+            uapi::IOC_IMPORT => {
+                let mut request = Import::read(at)?;
+                (request.window, request.size) = queue.import(parent, request.fd)?;
+                request.write(at)?;
+            }
+            uapi::IOC_START => {
+                let Start {
+                    window,
+                    size,
+                    offset,
+                } = Start::read(at)?;
+                queue.start(window, size, offset)?;
+            }
+            uapi::IOC_SUBMIT => queue.submit(u32::try_from(arg)?)?,
+            uapi::IOC_WAIT => {
+                let mut request = Wait::read(at)?;
+                request.head = queue.wait(request.head, request.timeout_ms)?;
+                request.write(at)?;
+            }
+            uapi::IOC_STOP => queue.stop()?,
+            _ => return Err(ENOTTY),
+        }
+        Ok(0)
+    }
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A work queue and its windows.
+
+use dma_buf::import::Imported;
+use engine::regs;
+use kernel::{
+    device::{
+        Bound,
+        Device as ParentDevice, //
+    },
+    devres::Devres,
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        CondVarTimeoutResult,
+        Mutex, //
+    },
+    time::{
+        delay::fsleep,
+        msecs_to_jiffies,
+        Delta, //
+    }, //
+};
+
+use crate::device::Device;
+
+/// How often a queue is looked at until it rests, and the delay in between: two seconds in all.
+const TRIES: u32 = 20_000;
+const PAUSE: Delta = Delta::from_micros(100);
+
+struct State {
+    windows: KVec<Devres<Imported>>,
+    running: bool,
+}
+
+/// A work queue of a program.
+#[pin_data(PinnedDrop)]
+pub(crate) struct Queue {
+    device: Arc<Device>,
+    index: u32,
+    #[pin]
+    state: Mutex<State>,
+}
+
+impl Queue {
+    /// Takes a queue that nobody uses.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Device::take_queue`], and `ENOMEM`.
+    pub(crate) fn new(device: Arc<Device>) -> Result<Pin<KBox<Self>>> {
+        let index = device.take_queue()?;
+        let taken = device.clone();
+
+        KBox::pin_init(
+            pin_init!(Self {
+                device,
+                index,
+                state <- new_mutex!(State { windows: KVec::new(), running: false }),
+            }),
+            GFP_KERNEL,
+        )
+        .inspect_err(|_| taken.release_queue(index))
+    }
+
+    /// Imports a dma-buf. Returns the window that it is behind, and its size in bytes.
+    ///
+    /// # Errors
+    ///
+    /// `ENOSPC` without a free window, `EOPNOTSUPP` if it is in pieces, and those of [`Imported::new`].
+    pub(crate) fn import(&self, parent: &ParentDevice<Bound>, fd: i32) -> Result<(u32, u64)> {
+        let mut state = self.state.lock();
+        // CAST: There are few.
+        let index = state.windows.len() as u32;
+        if index == regs::WINDOWS {
+            return Err(ENOSPC);
+        }
+        state.windows.reserve(1, GFP_KERNEL)?;
+
+        // Mapped only before the device is stopped, and so unmapped after that.
+        self.device.while_present(|| {
+            let imported = Imported::new(parent, fd)?;
+            let range = imported.access(parent)?.contiguous();
+            let (base, size) = range.ok_or(EOPNOTSUPP)?;
+            let window = regs::window(self.index, index);
+
+            state.windows.push(imported, GFP_KERNEL)?;
+            for (register, value) in [
+                (regs::WINDOW_BASE_LOW, base as u32),
+                (regs::WINDOW_BASE_HIGH, (base >> 32) as u32),
+                (regs::WINDOW_SIZE_HIGH, (size >> 32) as u32),
+                (regs::WINDOW_SIZE_LOW, size as u32),
+            ] {
+                self.device.write(window + register, value)?;
+            }
+            Ok((index, size))
+        })
+    }
+
+    /// Starts the queue with a ring in one of its windows.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` if it runs, `EINVAL` for a ring that there can't be; one that is not in its window only shows
+    /// when the device looks for it.
+    pub(crate) fn start(&self, window: u32, size: u32, offset: u64) -> Result {
+        let mut state = self.state.lock();
+
+        if state.running {
+            return Err(EBUSY);
+        }
+        // CAST: There are few.
+        if window >= state.windows.len() as u32 || size > regs::MAX_RING_SIZE || offset % 64 != 0 {
+            return Err(EINVAL);
+        }
+        self.device.while_present(|| {
+            for (register, value) in [
+                (regs::RING_WINDOW, window),
+                (regs::RING_SIZE, size),
+                (regs::RING_OFFSET_LOW, offset as u32),
+                (regs::RING_OFFSET_HIGH, (offset >> 32) as u32),
+                (regs::CONTROL, regs::CONTROL_ENABLE),
+            ] {
+                self.device
+                    .write(regs::queue(self.index) + register, value)?;
+            }
+            Ok(())
+        })?;
+        state.running = true;
+        Ok(())
+    }
+
+    /// Has the device execute descriptors, up to this count.
+    ///
+    /// # Errors
+    ///
+    /// `ENOTCONN` if the queue does not run.
+    pub(crate) fn submit(&self, tail: u32) -> Result {
+        if !self.state.lock().running {
+            return Err(ENOTCONN);
+        }
+        self.device
+            .write(regs::portal(self.index) + regs::TAIL, tail)
+    }
+
+    /// Waits until this many descriptors are completed. Returns how many are.
+    ///
+    /// # Errors
+    ///
+    /// `ETIMEDOUT`, `EINTR`, `EIO` if the queue came to rest by itself, `ENODEV`.
+    pub(crate) fn wait(&self, head: u32, timeout_ms: u32) -> Result<u32> {
+        let event = self.device.event(self.index)?;
+        let mut present = event.present.lock();
+        let mut left = msecs_to_jiffies(timeout_ms);
+
+        loop {
+            if !*present {
+                return Err(ENODEV);
+            }
+            let completed = self.device.read(regs::portal(self.index) + regs::HEAD)?;
+            // CAST: The sign says which is later.
+            if completed.wrapping_sub(head) as i32 >= 0 {
+                return Ok(completed);
+            }
+            let status = self.device.read(regs::queue(self.index) + regs::STATUS)?;
+            if status & regs::STATUS_BAD_RING != 0 {
+                return Err(EIO);
+            }
+            match event.changed.wait_interruptible_timeout(&mut present, left) {
+                CondVarTimeoutResult::Woken { jiffies } => left = jiffies,
+                CondVarTimeoutResult::Timeout => return Err(ETIMEDOUT),
+                CondVarTimeoutResult::Signal { .. } => return Err(EINTR),
+            }
+        }
+    }
+
+    /// Stops the queue, and waits until it does no DMA.
+    ///
+    /// # Errors
+    ///
+    /// `ETIMEDOUT`: it still may.
+    pub(crate) fn stop(&self) -> Result {
+        let mut state = self.state.lock();
+
+        if state.running {
+            self.rest()?;
+            state.running = false;
+        }
+        Ok(())
+    }
+
+    /// Disables the queue, and waits until it rests. A device that is stopped or gone does.
+    fn rest(&self) -> Result {
+        let queue = regs::queue(self.index);
+
+        if self.device.write(queue + regs::CONTROL, 0).is_err() {
+            return Ok(());
+        }
+        for _ in 0..TRIES {
+            match self.device.read(queue + regs::STATUS) {
+                Ok(status) if status & regs::STATUS_RUNNING != 0 => fsleep(PAUSE),
+                _ => return Ok(()),
+            }
+        }
+        Err(ETIMEDOUT)
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for Queue {
+    fn drop(self: Pin<&mut Self>) {
+        let mut state = self.state.lock();
+
+        if state.running && self.rest().is_err() {
+            // What it reaches must stay as it is, and it has no other user.
+            pr_err!(
+                "queue {} does not come to rest: its memory is leaked\n",
+                self.index
+            );
+            core::mem::forget(core::mem::take(&mut state.windows));
+            return;
+        }
+        // CAST: There are few.
+        for window in 0..state.windows.len() as u32 {
+            let size = regs::window(self.index, window) + regs::WINDOW_SIZE_LOW;
+
+            // Only an unbound device refuses, and that has none.
+            let _ = self.device.write(size, 0);
+        }
+        state.windows.clear();
+        drop(state);
+        self.device.release_queue(self.index);
+    }
+}
