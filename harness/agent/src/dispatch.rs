@@ -13,8 +13,9 @@ use protocol::{Ns, Query, Request, agent::AgentInfo, net::OnInterface};
 use serde_json::Value;
 
 use crate::{
-    clock, deferred, failure, faults, files, flow_queue, interfaces, jobs::Jobs, leaks, listening,
-    modules, netdev, netns, packet, ping, random, registers, root, rtnetlink, sleep, timestamp,
+    clock, deferred, engine, failure, faults, files, flow_queue, interfaces, jobs::Jobs, leaks,
+    listening, modules, netdev, netns, packet, ping, random, registers, root, rtnetlink, sleep,
+    timestamp,
 };
 
 /// Information about this agent.
@@ -200,6 +201,7 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::XdpFeatures(r) => answer_in(r.ns, r, |r| netdev::xdp_features(&r.interface)),
         R::ReadConfig(r) => answer(r, |r| registers::read_config(&r.device, r.offset)),
         R::WriteConfig(r) => answer(r, |r| registers::write_config(&r.device, r.offset, r.value)),
+        R::Execute(r) => answer(r, |r| engine::execute(&r)),
         R::MarkWindow(r) => answer(r, |r| {
             match r.edge {
                 protocol::measure::Edge::Start => marker::start(),

@@ -33,6 +33,8 @@ fn errno(cause: &(dyn std::error::Error + 'static)) -> Option<i32> {
         error.as_io_error().raw_os_error()
     } else if let Some(error) = cause.downcast_ref::<devmem::Error>() {
         error.errno()
+    } else if let Some(error) = cause.downcast_ref::<gather::Error>() {
+        error.errno()
     } else {
         None
     }

@@ -12,6 +12,7 @@ mod clock;
 mod control;
 mod deferred;
 mod dispatch;
+mod engine;
 mod failure;
 mod faults;
 mod files;

@@ -181,6 +181,49 @@ pub struct DevmemRelayReport {
     pub error: Option<Failure>,
 }
 
+/// Receives a stream in a dma-buf, and has the engine of an accelerator put it into another one, in one
+/// piece: as what computes on it would, without a copy by a CPU.
+///
+/// A fragment goes back to the NIC when the engine has moved it. What arrived outside the dma-buf is copied
+/// into place. The first [`crate::Event::DmaBuf`] is about the memory that is received into, the second about
+/// that where the stream is put.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DevmemGather {
+    /// Namespace of the interface.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// Receive queues to bind.
+    pub queues: Vec<u32>,
+    /// Where the memory of both dma-bufs comes from.
+    pub memory: Memory,
+    /// Number of the engine, from 0.
+    pub engine: u32,
+    /// Size of the dma-buf that is received into, in bytes.
+    pub dmabuf_bytes: u64,
+    /// Size of the one that the stream is put into, in bytes: all of it.
+    pub gathered_bytes: u64,
+    /// Where to listen.
+    pub listen: SocketAddr,
+}
+
+/// Outcome of [`DevmemGather`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DevmemGatherReport {
+    /// Payload bytes received, in the dma-buf or outside.
+    pub bytes: u64,
+    /// Of those, bytes that arrived outside the dma-buf.
+    pub linear_bytes: u64,
+    /// Fragments in the dma-buf.
+    pub fragments: u64,
+    /// Descriptors that the engine executed.
+    pub descriptors: u64,
+    /// The peer closed its direction: nothing is missing at the end.
+    pub end_of_stream: bool,
+    /// What ended it early.
+    pub error: Option<Failure>,
+}
+
 /// Binds a dma-buf to receive queues and holds the binding until [`crate::Command::CloseBinding`] or
 /// [`crate::Command::Stop`]. A refused bind is the failure of [`crate::StartJob`].
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -65,6 +65,7 @@ jobs! {
         DevmemSink -> devmem::DevmemSinkReport,
         DevmemSource -> devmem::DevmemSourceReport,
         DevmemRelay -> devmem::DevmemRelayReport,
+        DevmemGather -> devmem::DevmemGatherReport,
         Binding -> devmem::BindingReport,
     }
     udp {

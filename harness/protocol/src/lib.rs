@@ -13,6 +13,7 @@
 pub mod agent;
 pub mod bytes;
 pub mod devmem;
+pub mod engine;
 pub mod ethtool;
 pub mod flow_rules;
 pub mod frame;
@@ -38,7 +39,7 @@ pub mod xdp;
 pub mod xsk;
 pub mod zcrx;
 
-pub use devmem::{Binding, DevmemRelay, DevmemSink, DevmemSource, Fill};
+pub use devmem::{Binding, DevmemGather, DevmemRelay, DevmemSink, DevmemSource, Fill};
 pub use job::{Command, Event, Job, JobSpec, Join, StartJob, Tell};
 pub use measure::{MeasuredSink, MeasuredSource, PacedWire, Restarts};
 pub use memory::{Memory, Release};
@@ -59,4 +60,4 @@ pub const PORT_NAME: &str = "nobounce.control";
 /// Number that both sides compare at the start; raised with every change of a message.
 ///
 /// The agent sits in an initramfs that may be older than the host's program.
-pub const VERSION: u32 = 17;
+pub const VERSION: u32 = 18;

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
-    agent, ethtool, flow_rules, job, kernel, link, measure, message, netdev, pci, program, rings,
-    rss, timestamp, traffic, xdp,
+    agent, engine, ethtool, flow_rules, job, kernel, link, measure, message, netdev, pci, program,
+    rings, rss, timestamp, traffic, xdp,
 };
 
 /// A request together with the type of its answer.
@@ -163,6 +163,9 @@ requests! {
         WriteRegister -> (),
         ReadConfig -> u16,
         WriteConfig -> (),
+    }
+    engine {
+        Execute -> engine::Executed,
     }
     measure {
         MarkWindow -> (),

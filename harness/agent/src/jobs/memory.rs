@@ -22,7 +22,7 @@ use crate::{lock::lock, outbox::send_event};
 const ALIGNMENT: usize = 64 << 10;
 
 /// Creates a dma-buf.
-pub(super) fn allocate(from: protocol::Memory, bytes: u64) -> Result<Memory> {
+pub(crate) fn allocate(from: protocol::Memory, bytes: u64) -> Result<Memory> {
     let bytes = length(bytes)?;
     Ok(match from {
         protocol::Memory::Udmabuf => udmabuf::create(bytes)?,

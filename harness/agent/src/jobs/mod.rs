@@ -5,6 +5,7 @@
 mod area;
 mod binding;
 mod copy_sink;
+mod devmem_gather;
 mod devmem_relay;
 mod devmem_sink;
 mod devmem_source;
@@ -14,7 +15,7 @@ mod measured;
 mod measured_sink;
 mod measured_source;
 mod measured_window;
-mod memory;
+pub(crate) mod memory;
 mod paced_wire;
 mod process;
 mod program;
@@ -72,6 +73,7 @@ impl Jobs {
             Job::DevmemSink(spec) => devmem_sink::set_up(id, spec),
             Job::DevmemSource(spec) => devmem_source::set_up(id, spec),
             Job::DevmemRelay(spec) => devmem_relay::set_up(id, spec),
+            Job::DevmemGather(spec) => devmem_gather::set_up(id, spec),
             Job::CopySink(spec) => copy_sink::set_up(id, spec),
             Job::Binding(spec) => binding::set_up(id, &spec),
             Job::UdpSink(spec) => udp_sink::set_up(id, &spec),
