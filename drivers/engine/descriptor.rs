@@ -21,11 +21,16 @@ pub const COMPLETION: usize = 48;
 /// Bytes of a completion. The status is written last.
 pub const COMPLETION_SIZE: usize = 16;
 
+/// A sum of binary32 that is no number.
+pub const NAN_F32: u32 = 0x7fc0_0000;
+/// A sum of bfloat16 that is no number.
+pub const NAN_BF16: u16 = 0x7fc0;
+
 /// What the engine can do.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Operation {
-    /// Nothing but what the flags say.
+    /// Nothing but what the flags say. Its fragments are not looked at.
     #[default]
     Nothing = 0,
     /// Copies. Source and destination of a fragment must not overlap.
@@ -34,10 +39,11 @@ pub enum Operation {
     Fill = 2,
     /// Compares, up to the first difference.
     Compare = 3,
-    /// Adds the source to the destination: numbers of IEEE 754 binary32. Lengths are multiples of four.
+    /// Adds the source to the destination: numbers of IEEE 754 binary32, rounded to the nearest, to even in
+    /// the middle. Every NaN is [`NAN_F32`]. Lengths are multiples of four.
     SumF32 = 4,
-    /// As [`SumF32`](Self::SumF32), of bfloat16, in binary32 and rounded to the nearest, to even in the
-    /// middle. Lengths are multiples of two.
+    /// As [`SumF32`](Self::SumF32), of bfloat16: the sum in binary32 is rounded once more in the same way.
+    /// Every NaN is [`NAN_BF16`]. Lengths are multiples of two.
     SumBf16 = 5,
 }
 
@@ -177,7 +183,8 @@ pub enum Status {
     Different = 2,
     /// The descriptor makes no sense, or a length does not fit the operation.
     Malformed = 3,
-    /// A fragment, or the list, is not in its window, or the window is closed.
+    /// A fragment, or the list, is not in its window, or the window is closed. Those that there are not are.
+    /// The list, and each fragment, is looked at as a whole before anything of it is done.
     Outside = 4,
     /// Nothing answers where the window says that there is memory.
     Fault = 5,

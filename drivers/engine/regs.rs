@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 
-//! Registers, by their offset in [`BAR_REGISTERS`](crate::pci::BAR_REGISTERS). All have 32 bits.
+//! Registers, by their offset in [`BAR_REGISTERS`](crate::pci::BAR_REGISTERS). All have 32 bits. What is
+//! written to is read back, unless something else is said; where there is no register, writes do nothing and
+//! reads are 0.
 //!
 //! ```text
 //! 0x0000  of the device: ID, CAPABILITIES, RESET
@@ -33,7 +35,8 @@ pub const CAPABILITIES_VALUE: u32 = QUEUES | WINDOWS << 8 | MAX_RING_SIZE << 16;
 pub const RESET: u32 = 0x0008;
 
 /// Of [`queue`]: bit 0 lets the queue run. It starts with [`HEAD`] and [`TAIL`] at 0. Once the bit is
-/// cleared, the queue comes to rest after the descriptor that is being executed, at the latest.
+/// cleared, the queue comes to rest after the descriptor that is being executed, at the latest; that one may
+/// be done in part then, without a completion. The bit must not be set again before the queue is at rest.
 pub const CONTROL: u32 = 0x00;
 /// In [`CONTROL`]: the queue runs.
 pub const CONTROL_ENABLE: u32 = 1 << 0;
@@ -41,8 +44,8 @@ pub const CONTROL_ENABLE: u32 = 1 << 0;
 pub const STATUS: u32 = 0x04;
 /// In [`STATUS`]: the queue reaches memory. It does for some time after it was disabled.
 pub const STATUS_RUNNING: u32 = 1 << 0;
-/// In [`STATUS`]: the ring is not in its window, nothing answers there, or [`TAIL`] was more than a ring
-/// ahead of [`HEAD`]. The queue has come to rest, and sent its interrupt.
+/// In [`STATUS`]: the ring is none or not in its window, nothing answers there, or [`TAIL`] was more than a
+/// ring ahead of [`HEAD`]. The queue has come to rest, and sent its interrupt. Cleared when it is enabled.
 pub const STATUS_BAD_RING: u32 = 1 << 1;
 /// Of [`queue`]: the window that the ring is in. Taken, as the next three are, when the queue is enabled.
 pub const RING_WINDOW: u32 = 0x08;
@@ -52,7 +55,8 @@ pub const RING_SIZE: u32 = 0x0c;
 pub const RING_OFFSET_LOW: u32 = 0x10;
 /// Of [`queue`]: the upper half of [`RING_OFFSET_LOW`].
 pub const RING_OFFSET_HIGH: u32 = 0x14;
-/// Of [`queue`]: the bus address that a descriptor's signal is written to, a multiple of four; lower half.
+/// Of [`queue`]: the bus address that a descriptor's signal is written to, after its completion and before
+/// its interrupt; a multiple of four; lower half.
 pub const SIGNAL_LOW: u32 = 0x20;
 /// Of [`queue`]: the upper half of [`SIGNAL_LOW`].
 pub const SIGNAL_HIGH: u32 = 0x24;
@@ -67,11 +71,11 @@ pub const WINDOW_BASE_HIGH: u32 = 0x4;
 /// Of [`window`]: upper half of [`WINDOW_SIZE_LOW`], written before it.
 pub const WINDOW_SIZE_HIGH: u32 = 0x8;
 /// Of [`window`]: bytes, lower half. Writing it opens the window, or closes it if the size is 0. It can be
-/// opened while the queue runs, and must be closed only when it does not.
+/// opened while the queue runs, and must be closed, or moved, only when it does not.
 pub const WINDOW_SIZE_LOW: u32 = 0xc;
 
 /// Of [`portal`], write only: how many descriptors there have been since the queue was enabled, modulo
-/// 2^32. A queue executes those that it has not.
+/// 2^32. A queue executes those that it has not; one that does not run takes no notice.
 pub const TAIL: u32 = 0x0;
 /// Of [`portal`], read only: how many descriptors have been completed since the queue was enabled, modulo
 /// 2^32.
