@@ -4,6 +4,7 @@
 //! and writes registers, passes frames and the time in, and the model reads and writes memory, sends frames
 //! and interrupts through a [`Host`].
 
+pub mod engine;
 mod host;
 pub mod nic;
 

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A work queue: its ring, and the descriptor that is being executed.
+
+use engine::{
+    descriptor::{COMPLETION, SIZE, Status},
+    regs::{
+        CONTROL, CONTROL_ENABLE, MAX_RING_SIZE, RING_OFFSET_HIGH, RING_OFFSET_LOW, RING_SIZE,
+        RING_WINDOW, SIGNAL_HIGH, SIGNAL_LOW, SIGNAL_VALUE, STATUS, STATUS_BAD_RING,
+        STATUS_RUNNING,
+    },
+};
+
+use super::{
+    What,
+    task::{Buffers, Task},
+    violation::Record,
+    windows::{Memory, Windows, wide},
+};
+use crate::Host;
+
+/// Bytes that a queue works on in its turn, and once more as many at most.
+const TURN: u64 = 64 * 1024;
+/// What each step counts at least, in bytes: 1024 of them are a turn.
+const STEP: u64 = 64;
+/// Nanoseconds until a queue that was disabled has come to rest.
+const REST: u64 = 20_000;
+/// Registers of a queue.
+const WORDS: usize = SIGNAL_VALUE as usize / 4 + 1;
+
+/// What is around a queue.
+pub(super) struct Surroundings<'a> {
+    /// The queue's number.
+    pub(super) number: usize,
+    pub(super) host: &'a mut dyn Host,
+    pub(super) record: &'a mut Record,
+}
+
+impl Surroundings<'_> {
+    fn interrupt(&mut self) {
+        // CAST: There are as many vectors as queues.
+        self.host.interrupt(self.number as u16);
+    }
+
+    pub(super) fn violated(&mut self, what: What) {
+        self.record.violated(what, self.number);
+    }
+}
+
+/// Where a ring is, and how many descriptors it has.
+#[derive(Debug, Clone, Copy)]
+struct Ring {
+    window: u8,
+    offset: u64,
+    len: u32,
+}
+
+impl Ring {
+    /// Where a descriptor is, by its count since the queue was enabled.
+    fn at(self, count: u32) -> u64 {
+        self.offset + u64::from(count % self.len) * SIZE as u64
+    }
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Rests,
+    Runs(Ring),
+    /// It was disabled. It does nothing more, and rests from this time on.
+    Stops(u64),
+}
+
+/// A work queue.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    words: [u32; WORDS],
+    pub(super) windows: Windows,
+    state: State,
+    task: Option<Task>,
+    bad_ring: bool,
+    armed: bool,
+    head: u32,
+    tail: u32,
+}
+
+impl Queue {
+    /// Reads one of the driver's registers.
+    pub(super) fn read(&self, register: u32) -> u32 {
+        match register {
+            STATUS => flag(!self.rests(), STATUS_RUNNING) | flag(self.bad_ring, STATUS_BAD_RING),
+            _ => self.words.get(register as usize / 4).copied().unwrap_or(0),
+        }
+    }
+
+    /// Writes one.
+    pub(super) fn write(
+        &mut self,
+        register: u32,
+        value: u32,
+        now: u64,
+        around: &mut Surroundings<'_>,
+    ) {
+        let was = self.read(register);
+        match register {
+            CONTROL => self.set(CONTROL, value & CONTROL_ENABLE),
+            RING_WINDOW | RING_SIZE | RING_OFFSET_LOW | RING_OFFSET_HIGH | SIGNAL_LOW
+            | SIGNAL_HIGH | SIGNAL_VALUE => self.set(register, value),
+            _ => {}
+        }
+        match (register, was, self.get(CONTROL)) {
+            (CONTROL, 0, CONTROL_ENABLE) => self.enable(around),
+            (CONTROL, CONTROL_ENABLE, 0) => self.disable(now),
+            (SIGNAL_VALUE, ..) => self.armed = true,
+            _ => {}
+        }
+    }
+
+    /// How many descriptors have been completed.
+    pub(super) fn head(&self) -> u32 {
+        self.head
+    }
+
+    /// Takes descriptors up to this count.
+    pub(super) fn set_tail(&mut self, tail: u32, around: &mut Surroundings<'_>) {
+        if let State::Runs(ring) = self.state {
+            self.tail = tail;
+            if tail.wrapping_sub(self.head) > ring.len {
+                self.fail(around);
+            }
+        }
+    }
+
+    /// Whether it reaches no memory.
+    pub(super) fn rests(&self) -> bool {
+        matches!(self.state, State::Rests)
+    }
+
+    /// Comes to rest, if it is time to.
+    pub(super) fn settle(&mut self, now: u64) {
+        if matches!(self.state, State::Stops(until) if until <= now) {
+            self.state = State::Rests;
+        }
+    }
+
+    pub(super) fn has_work(&self) -> bool {
+        matches!(self.state, State::Runs(_)) && self.head != self.tail
+    }
+
+    /// When there is something to do.
+    pub(super) fn deadline(&self, now: u64) -> Option<u64> {
+        match self.state {
+            State::Stops(until) => Some(until),
+            _ => self.has_work().then_some(now),
+        }
+    }
+
+    /// Does a part of what there is to do.
+    pub(super) fn work(&mut self, buffers: &mut Buffers, around: &mut Surroundings<'_>) {
+        let mut left = TURN;
+        while left > 0 && self.has_work() {
+            match self.step(buffers, around) {
+                Ok(bytes) => left = left.saturating_sub(bytes.max(STEP)),
+                Err(status) => {
+                    if status == Status::Fault {
+                        around.violated(What::Unreachable);
+                    }
+                    self.fail(around);
+                }
+            }
+        }
+    }
+
+    /// Reads a descriptor, does a part of it, or completes it. Returns how many bytes were worked on, or
+    /// what is wrong with the ring.
+    fn step(
+        &mut self,
+        buffers: &mut Buffers,
+        around: &mut Surroundings<'_>,
+    ) -> Result<u64, Status> {
+        let State::Runs(ring) = self.state else {
+            return Ok(0);
+        };
+        let mut memory = Memory::new(&self.windows, around.host);
+        let Some(task) = &mut self.task else {
+            let mut bytes = [0; SIZE];
+            memory.read(ring.window, ring.at(self.head), &mut bytes)?;
+            self.task = Some(Task::new(&bytes));
+            return Ok(0);
+        };
+        let before = task.bytes();
+        let status = task.step(&mut memory, buffers);
+        let bytes = task.bytes() - before;
+        if let Some(status) = status {
+            self.complete(ring, status, around)?;
+        }
+        Ok(bytes)
+    }
+
+    fn complete(
+        &mut self,
+        ring: Ring,
+        status: Status,
+        around: &mut Surroundings<'_>,
+    ) -> Result<(), Status> {
+        let Some(task) = self.task.take() else {
+            return Ok(());
+        };
+        if status == Status::Fault {
+            around.violated(What::Unreachable);
+        }
+        let at = ring.at(self.head) + COMPLETION as u64;
+        let completion = task.completion(status).encode();
+        let (status_word, rest) = completion.split_at(size_of::<u32>());
+        let mut memory = Memory::new(&self.windows, around.host);
+        memory.write(ring.window, at + status_word.len() as u64, rest)?;
+        memory.write(ring.window, at, status_word)?;
+        self.head = self.head.wrapping_add(1);
+        if task.signals() && matches!(status, Status::Done | Status::Different) {
+            self.signal(around);
+        }
+        if task.interrupts() {
+            around.interrupt();
+        }
+        Ok(())
+    }
+
+    /// Writes the signal, if it is armed.
+    fn signal(&mut self, around: &mut Surroundings<'_>) {
+        if !std::mem::take(&mut self.armed) {
+            return;
+        }
+        let address = wide(self.get(SIGNAL_LOW) & !3, self.get(SIGNAL_HIGH));
+        let value = self.get(SIGNAL_VALUE).to_le_bytes();
+        if around.host.write(address, &value).is_err() {
+            around.violated(What::Unreachable);
+        }
+    }
+
+    fn enable(&mut self, around: &mut Surroundings<'_>) {
+        if !self.rests() {
+            around.violated(What::Early);
+        }
+        (self.head, self.tail, self.bad_ring) = (0, 0, false);
+        match self.ring(around.host) {
+            Some(ring) => self.state = State::Runs(ring),
+            None => self.fail(around),
+        }
+    }
+
+    /// The ring that the registers describe, if it is in its window.
+    fn ring(&self, host: &mut dyn Host) -> Option<Ring> {
+        let size = self.get(RING_SIZE);
+        let ring = Ring {
+            window: self.get(RING_WINDOW).try_into().ok()?,
+            offset: wide(self.get(RING_OFFSET_LOW), self.get(RING_OFFSET_HIGH)),
+            len: 1 << Some(size).filter(|&size| size <= MAX_RING_SIZE)?,
+        };
+        let bytes = u64::from(ring.len) * SIZE as u64;
+        let memory = Memory::new(&self.windows, host);
+        memory.locate(ring.window, ring.offset, bytes).ok()?;
+        (ring.offset % SIZE as u64 == 0).then_some(ring)
+    }
+
+    fn disable(&mut self, now: u64) {
+        self.armed = false;
+        self.task = None;
+        if !self.rests() {
+            self.state = State::Stops(now + REST);
+        }
+    }
+
+    /// Comes to rest because of its ring.
+    fn fail(&mut self, around: &mut Surroundings<'_>) {
+        self.bad_ring = true;
+        self.task = None;
+        self.state = State::Rests;
+        around.interrupt();
+    }
+
+    fn get(&self, register: u32) -> u32 {
+        self.words[register as usize / 4]
+    }
+
+    fn set(&mut self, register: u32, value: u32) {
+        self.words[register as usize / 4] = value;
+    }
+}
+
+fn flag(condition: bool, bit: u32) -> u32 {
+    if condition { bit } else { 0 }
+}
