@@ -55,6 +55,8 @@ pub struct Nic {
     write_back: Option<u64>,
     /// Until when the other side wants silence.
     paused: Option<u64>,
+    /// When the other side is asked for silence once more, if it was asked.
+    silence: Option<u64>,
     /// The packet buffer: frames that wait for a descriptor.
     waiting: VecDeque<Vec<u8>>,
     now: u64,

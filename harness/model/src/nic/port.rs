@@ -43,6 +43,7 @@ impl Nic {
             tx_rests: [None; MAX_TX_QUEUES as usize],
             write_back: None,
             paused: None,
+            silence: None,
             waiting: VecDeque::new(),
             now: 0,
             record: Record::default(),
@@ -70,6 +71,7 @@ impl Nic {
         self.tx_rests = [None; MAX_TX_QUEUES as usize];
         self.write_back = None;
         self.paused = None;
+        self.silence = None;
         self.had_link = false;
         self.waiting.clear();
         let (low, high) = rah::encode(self.nvm.mac());
@@ -98,6 +100,7 @@ impl Nic {
         let times = rests.copied().flatten();
         let times = times.chain(self.phy.deadline()).chain(self.write_back);
         let times = times.chain(self.paused).chain(self.replug);
+        let times = times.chain(self.silence);
         let times = times.chain(self.interrupts.deadline(&self.registers));
         times.min()
     }
@@ -142,6 +145,9 @@ impl Nic {
         }
         if self.paused.take_if(|time| *time <= self.now).is_some() {
             self.transmit_all(host);
+        }
+        if self.silence.is_some_and(|time| time <= self.now) {
+            self.control_flow(host);
         }
         self.send_interrupts(host);
     }

@@ -4,6 +4,7 @@
 
 mod admit;
 pub(super) mod fields;
+mod flow_control;
 mod packet;
 mod queue;
 mod split;
@@ -100,6 +101,7 @@ impl Nic {
                 break;
             }
         }
+        self.control_flow(host);
     }
 
     /// Receives a frame, or keeps it in the packet buffer until there is a descriptor.
@@ -114,6 +116,7 @@ impl Nic {
         let used: usize = self.waiting.iter().map(Vec::len).sum();
         if used + frame.len() <= size {
             self.waiting.push_back(frame.to_vec());
+            self.control_flow(host);
         } else {
             statistics::count(&mut self.registers, MPC, 1);
         }
