@@ -154,6 +154,7 @@ impl Queue {
         let event = self.device.event(self.index)?;
         let mut present = event.present.lock();
         let mut left = msecs_to_jiffies(timeout_ms);
+        let mut over = false;
 
         loop {
             if !*present {
@@ -168,9 +169,13 @@ impl Queue {
             if status & regs::STATUS_BAD_RING != 0 {
                 return Err(EIO);
             }
+            if over {
+                return Err(ETIMEDOUT);
+            }
             match event.changed.wait_interruptible_timeout(&mut present, left) {
                 CondVarTimeoutResult::Woken { jiffies } => left = jiffies,
-                CondVarTimeoutResult::Timeout => return Err(ETIMEDOUT),
+                // The interrupt may have been lost: look once more.
+                CondVarTimeoutResult::Timeout => over = true,
                 CondVarTimeoutResult::Signal { .. } => return Err(EINTR),
             }
         }
@@ -194,15 +199,26 @@ impl Queue {
     /// Disables the queue, and waits until it rests. A device that is stopped or gone does.
     fn rest(&self) -> Result {
         let queue = regs::queue(self.index);
+        let mut last = 0;
 
-        if self.device.write(queue + regs::CONTROL, 0).is_err() {
-            return Ok(());
-        }
         for _ in 0..TRIES {
-            match self.device.read(queue + regs::STATUS) {
-                Ok(status) if status & regs::STATUS_RUNNING != 0 => fsleep(PAUSE),
-                _ => return Ok(()),
+            // Again and again, as a device that lies may have lost it.
+            let Ok(status) = self
+                .device
+                .write(queue + regs::CONTROL, 0)
+                .and_then(|()| self.device.read(queue + regs::STATUS))
+            else {
+                return Ok(());
+            };
+            if status & regs::STATUS_RUNNING == 0 {
+                return Ok(());
             }
+            last = status;
+            fsleep(PAUSE);
+        }
+        // All ones for all that time: it is gone from the bus.
+        if last == u32::MAX {
+            return Ok(());
         }
         Err(ETIMEDOUT)
     }

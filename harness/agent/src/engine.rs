@@ -18,7 +18,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn execute(request: &Execute) -> Result<Executed> {
     let allocate = |bytes: usize| memory::allocate(request.memory, bytes as u64);
-    let mut queue = WorkQueue::open(request.engine, allocate(CONTROL_BYTES)?)?;
+    let open = || Ok(WorkQueue::open(request.engine, allocate(CONTROL_BYTES)?)?);
+    let _others: Vec<_> = (0..request.besides)
+        .map(|_| open())
+        .collect::<Result<_>>()?;
+    let mut queue = open()?;
     let mut pieces = Vec::new();
     for Bytes(content) in &request.pieces {
         let piece = allocate(content.len().next_multiple_of(rustix::param::page_size()))?;

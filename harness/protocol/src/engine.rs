@@ -13,6 +13,8 @@ use crate::{Memory, bytes::Bytes};
 pub struct Execute {
     /// Number of the engine, from 0.
     pub engine: u32,
+    /// How many work queues are open besides.
+    pub besides: u32,
     /// Where the memory comes from.
     pub memory: Memory,
     /// What each piece of memory has in it before. Each is a dma-buf of its own.
