@@ -17,20 +17,24 @@ use device::{
     pcap,
 };
 
-/// Serves NICs to QEMU's vfio-user-pci, until its standard input ends.
+/// Serves NICs and engines of accelerators to QEMU's vfio-user-pci, until its standard input ends.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Arguments {
-    /// A device: its Ethernet address, and a socket to be made, or one that listens and is inherited.
+    /// A NIC: its Ethernet address, and a socket to be made, or one that listens and is inherited.
     #[arg(
         long = "device",
         value_name = "mac=MAC,{socket=PATH|fd=N}",
-        required = true,
+        required_unless_present = "engines",
         value_parser = device
     )]
     pub(crate) devices: Vec<DeviceArgument>,
 
-    /// A wire between two devices, which are counted from 0. LINK is any of rate (in bits per second),
+    /// An engine of an accelerator, with a socket as a NIC's.
+    #[arg(long = "engine", value_name = "{socket=PATH|fd=N}", value_parser = engine)]
+    pub(crate) engines: Vec<Place>,
+
+    /// A wire between two NICs, which are counted from 0. LINK is any of rate (in bits per second),
     /// delay-us, loss-ppm, reorder-ppm, duplicate-ppm and corrupt-ppm (in parts per million of the frames),
     /// and the seed that says which frames.
     #[arg(
@@ -70,12 +74,12 @@ pub(crate) enum Place {
     Fd(RawFd),
 }
 
-impl DeviceArgument {
-    /// How it is called in messages.
+impl Place {
+    /// How a device that is there is called in messages.
     pub(crate) fn name(&self) -> String {
-        match &self.place {
-            Place::Path(path) => path.display().to_string(),
-            Place::Fd(fd) => format!("descriptor {fd}"),
+        match self {
+            Self::Path(path) => path.display().to_string(),
+            Self::Fd(fd) => format!("descriptor {fd}"),
         }
     }
 }
@@ -120,12 +124,14 @@ pub(crate) fn take(fd: RawFd) -> Result<OwnedFd> {
 fn device(text: &str) -> Result<DeviceArgument, String> {
     let mut list = List::parse(text)?;
     let mac = mac(&list.need("mac")?)?;
-    let place = match (list.take("socket"), list.number("fd")?) {
-        (Some(path), None) => Place::Path(path.into()),
-        (None, Some(fd)) => Place::Fd(fd),
-        _ => return Err("it takes either `socket` or `fd`".to_owned()),
-    };
+    let place = list.place()?;
     list.end(DeviceArgument { mac, place })
+}
+
+fn engine(text: &str) -> Result<Place, String> {
+    let mut list = List::parse(text)?;
+    let place = list.place()?;
+    list.end(place)
 }
 
 fn wire(text: &str) -> Result<WireArgument, String> {
@@ -197,6 +203,14 @@ impl List {
         self.take(key).map(number).transpose()
     }
 
+    fn place(&mut self) -> Result<Place, String> {
+        match (self.take("socket"), self.number("fd")?) {
+            (Some(path), None) => Ok(Place::Path(path.into())),
+            (None, Some(fd)) => Ok(Place::Fd(fd)),
+            _ => Err("it takes either `socket` or `fd`".to_owned()),
+        }
+    }
+
     fn captured(&mut self) -> Result<Option<Captured>, String> {
         let snap_length = self.number("snap")?.unwrap_or(pcap::SNAP_LENGTH);
         Ok(self.take("pcap").map(|path| Captured {
@@ -253,6 +267,16 @@ mod tests {
             "mac=52:54:00:00:00:0a,fd=7,fd=8",
         ] {
             assert!(device(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_engine_is_a_place_and_needs_no_nic() {
+        let parsed = Arguments::try_parse_from(["", "--engine", "fd=7"]).unwrap();
+        assert_eq!(parsed.engines, [Place::Fd(7)]);
+        assert!(Arguments::try_parse_from([""]).is_err());
+        for wrong in ["", "fd=7,socket=x", "fd=7,mac=52:54:00:00:00:0a"] {
+            assert!(engine(wrong).is_err(), "{wrong}");
         }
     }
 

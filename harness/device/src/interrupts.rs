@@ -12,10 +12,7 @@
 
 use std::{fs::File, io::Write};
 
-use i82576::limits::MAX_VECTORS;
 use tracing::warn;
-
-const VECTORS: usize = MAX_VECTORS as usize;
 
 #[derive(Debug, Default)]
 struct Vector {
@@ -24,10 +21,16 @@ struct Vector {
 }
 
 /// All vectors of a device.
-#[derive(Debug, Default)]
-pub struct Interrupts([Vector; VECTORS]);
+#[derive(Debug)]
+pub struct Interrupts(Box<[Vector]>);
 
 impl Interrupts {
+    /// So many vectors.
+    #[must_use]
+    pub fn new(vectors: u16) -> Self {
+        Self((0..vectors).map(|_| Vector::default()).collect())
+    }
+
     /// Sends an interrupt, or remembers it. One of a vector that there is not is none.
     pub fn send(&mut self, vector: u16) {
         match self.0.get_mut(usize::from(vector)) {
@@ -79,7 +82,7 @@ impl Interrupts {
     }
 
     fn from(&mut self, start: u32) -> &mut [Vector] {
-        let start = usize::try_from(start).unwrap_or(VECTORS);
+        let start = usize::try_from(start).unwrap_or(usize::MAX);
         self.0.get_mut(start..).unwrap_or_default()
     }
 }
@@ -120,7 +123,7 @@ mod tests {
 
     #[test]
     fn an_interrupt_signals_the_event_of_its_vector() {
-        let mut interrupts = Interrupts::default();
+        let mut interrupts = Interrupts::new(10);
         let ((first, see_first), (second, see_second)) = (event(), event());
         interrupts.set_events(3, vec![first, second]);
         interrupts.send(4);
@@ -130,7 +133,7 @@ mod tests {
 
     #[test]
     fn what_comes_while_there_is_no_event_is_sent_once_when_there_is_one() {
-        let mut interrupts = Interrupts::default();
+        let mut interrupts = Interrupts::new(10);
         let (given, seen) = event();
         interrupts.send(0);
         interrupts.send(0);
@@ -149,7 +152,7 @@ mod tests {
 
     #[test]
     fn what_was_forgotten_is_not_sent() {
-        let mut interrupts = Interrupts::default();
+        let mut interrupts = Interrupts::new(10);
         let (given, seen) = event();
         interrupts.send(0);
         interrupts.forget();
@@ -159,7 +162,7 @@ mod tests {
 
     #[test]
     fn vectors_that_there_are_not_are_harmless() {
-        let mut interrupts = Interrupts::default();
+        let mut interrupts = Interrupts::new(10);
         interrupts.send(u16::MAX);
         interrupts.take_events(u32::MAX, u32::MAX);
         interrupts.send_all(9, u32::MAX);

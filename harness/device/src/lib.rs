@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Serves models of a NIC, the Intel 82576, to QEMU's `vfio-user-pci`: what a model is on a bus, and what
-//! connects it to others.
+//! Serves models of devices to QEMU's `vfio-user-pci`, of a NIC, the Intel 82576, and of an accelerator's
+//! engine: what a model is on a bus, and what connects it to others.
 //!
 //! A [`Port`] is a [`Device`] with all that it shares with QEMU, behind one lock: its configuration space
 //! ([`config`]), the memory it reaches ([`dma`]) and its interrupts ([`interrupts`]). [`server`] is QEMU's
@@ -12,6 +12,8 @@ mod alarm;
 pub mod config;
 pub mod control;
 pub mod dma;
+mod engine;
+mod identity;
 pub mod interrupts;
 pub mod link;
 mod nic;
@@ -26,13 +28,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use model::{Host, nic::Plan};
 
+pub use identity::Identity;
 pub use port::Port;
 
-/// A model of a device.
+/// A model of a device. One that is no NIC has no use for frames, and does not lie.
 ///
 /// [`Self::elapse`] is called before each of the others, with the time, and after it, for the deadline.
 pub trait Device: Send {
-    /// Reads a register, by its offset in the first BAR, a multiple of four.
+    /// What it is on the bus, always the same.
+    fn identity(&self) -> &'static Identity;
+
+    /// Reads a register, by its offset in their BAR, a multiple of four.
     fn read_register(&mut self, offset: u32, host: &mut dyn Host) -> u32;
 
     /// Writes a register.
@@ -42,13 +48,15 @@ pub trait Device: Send {
     fn reset(&mut self);
 
     /// Takes a frame from the wire, without the frame check sequence.
-    fn receive(&mut self, frame: &[u8], host: &mut dyn Host);
-
-    /// Lies from now on as a plan says. Returns how often it told each lie of the plan before.
-    fn lie(&mut self, plan: &Plan) -> Vec<u32>;
+    fn receive(&mut self, _frame: &[u8], _host: &mut dyn Host) {}
 
     /// Takes a frame whose frame check sequence does not fit it.
-    fn receive_damaged(&mut self, frame: &[u8], host: &mut dyn Host);
+    fn receive_damaged(&mut self, _frame: &[u8], _host: &mut dyn Host) {}
+
+    /// Lies from now on as a plan says. Returns how often it told each lie of the plan before.
+    fn lie(&mut self, _plan: &Plan) -> Vec<u32> {
+        Vec::new()
+    }
 
     /// Does what is due at a time, in nanoseconds since any moment, which never goes backwards. Returns
     /// when to call it again at the latest.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Serves NICs to QEMU. It prints `ready` when QEMU can connect, and ends when its standard input does, or
+//! Serves NICs, and engines of accelerators, to QEMU. It prints `ready` when QEMU can connect, and ends when its standard input does, or
 //! with status 101 when any of its threads panics.
 
 mod arguments;
@@ -21,41 +21,25 @@ use device::{
     server::{self, Socket},
     wire,
 };
-use model::nic::Nic;
+use model::{engine::Engine, nic::Nic};
 use tracing::Level;
 use tracing_subscriber::{filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
 use self::arguments::{Arguments, Captured, DeviceArgument, Place};
 
-/// What the program serves.
-fn device(mac: [u8; 6]) -> Box<dyn Device> {
-    Box::new(Nic::new(mac))
-}
-
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     log(arguments.verbose);
     end_on_panic();
-    let mut sockets = Sockets(Vec::new());
-    let mut ports = Vec::new();
-    let mut servers = Vec::new();
-    for argument in arguments.devices {
-        let name = argument.name();
-        let DeviceArgument { mac, place } = argument;
-        let socket = match place {
-            Place::Path(path) => Socket::Path(path),
-            Place::Fd(fd) => Socket::Listening(arguments::take(fd)?),
-        };
-        let path = match &socket {
-            Socket::Path(path) => Some(path.clone()),
-            Socket::Listening(_) => None,
-        };
-        let server = server::listen(socket).with_context(|| format!("can't listen at {name}"))?;
-        sockets.0.extend(path);
-        ports.push(Port::new(device(mac))?);
-        servers.push((server, name));
+    let mut served = Served::default();
+    for DeviceArgument { mac, place } in arguments.devices {
+        served.add(Box::new(Nic::new(mac)), place)?;
     }
-    let port = |index: usize| match ports.get(index) {
+    let nics = served.ports.clone();
+    for place in arguments.engines {
+        served.add(Box::new(Engine::default()), place)?;
+    }
+    let port = |index: usize| match nics.get(index) {
         Some(port) => Ok(port),
         None => bail!("there is no device {index}: they are counted from 0"),
     };
@@ -71,11 +55,11 @@ fn main() -> Result<()> {
         wire::connect_socket(port(argument.device)?, socket, capture)
             .with_context(|| format!("no cable to device {}", argument.device))?;
     }
-    for (port, (server, name)) in ports.iter().zip(servers) {
+    for (port, (server, name)) in served.ports.iter().zip(served.servers.drain(..)) {
         server::serve(Arc::clone(port), server, name)?;
     }
     if let Some(fd) = arguments.control {
-        control::serve(arguments::take(fd)?.into(), ports.clone())?;
+        control::serve(arguments::take(fd)?.into(), nics.clone())?;
     }
     let mut output = io::stdout();
     writeln!(output, "ready")?;
@@ -131,12 +115,35 @@ fn end_on_panic() {
     }));
 }
 
-/// Paths of sockets, which are removed at the end: the threads that serve them never return.
-struct Sockets(Vec<PathBuf>);
+/// All devices, and the sockets to be removed at the end: the threads that serve them never return.
+#[derive(Default)]
+struct Served {
+    ports: Vec<Arc<Port>>,
+    servers: Vec<(vfio_user::Server, String)>,
+    sockets: Vec<PathBuf>,
+}
 
-impl Drop for Sockets {
+impl Served {
+    fn add(&mut self, device: Box<dyn Device>, place: Place) -> Result<()> {
+        let name = place.name();
+        let socket = match &place {
+            Place::Path(path) => Socket::Path(path.clone()),
+            Place::Fd(fd) => Socket::Listening(arguments::take(*fd)?),
+        };
+        let server = server::listen(socket, device.identity());
+        let server = server.with_context(|| format!("can't listen at {name}"))?;
+        if let Place::Path(path) = place {
+            self.sockets.push(path);
+        }
+        self.ports.push(Port::new(device)?);
+        self.servers.push((server, name));
+        Ok(())
+    }
+}
+
+impl Drop for Served {
     fn drop(&mut self) {
-        for path in &self.0 {
+        for path in &self.sockets {
             // It may have been removed already.
             let _ = std::fs::remove_file(path);
         }

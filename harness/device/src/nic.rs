@@ -2,15 +2,32 @@
 
 //! The model of the 82576 in its slot.
 
+use i82576::{limits::MAX_VECTORS, pci, regs::BAR_SIZE};
 use model::{
     Host,
     nic::{Nic, Plan},
 };
 use tracing::error;
 
-use crate::Device;
+use crate::{Device, Identity};
+
+/// What it is on the bus.
+pub(crate) static IDENTITY: Identity = Identity {
+    vendor: pci::VENDOR,
+    device: pci::DEVICE_COPPER,
+    class: 0x02_0000,
+    revision: 1,
+    registers: pci::BAR_REGISTERS,
+    registers_size: BAR_SIZE as u32,
+    msix: pci::BAR_MSIX,
+    vectors: MAX_VECTORS,
+};
 
 impl Device for Nic {
+    fn identity(&self) -> &'static Identity {
+        &IDENTITY
+    }
+
     fn read_register(&mut self, offset: u32, _: &mut dyn Host) -> u32 {
         self.read(offset)
     }

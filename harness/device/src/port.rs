@@ -11,7 +11,7 @@ use model::{Fault, Host, nic::Plan};
 use tracing::{debug, info};
 
 use crate::{
-    Device,
+    Device, Identity,
     alarm::{self, Alarm},
     config::{Config, PENDING_BITS, Power},
     dma::DmaMap,
@@ -25,6 +25,7 @@ pub struct Port {
     slot: Mutex<Slot>,
     alarm: Arc<Alarm>,
     wire: OnceLock<Arc<End>>,
+    identity: &'static Identity,
 }
 
 /// What the lock is for.
@@ -51,19 +52,27 @@ impl Port {
     ///
     /// When there is no thread.
     pub fn new(device: Box<dyn Device>) -> io::Result<Arc<Self>> {
+        let identity = device.identity();
         let slot = Slot {
             device,
-            config: Config::default(),
+            config: Config::new(identity),
             dma: DmaMap::default(),
-            interrupts: Interrupts::default(),
+            interrupts: Interrupts::new(identity.vectors),
         };
         let port = Arc::new(Self {
             slot: Mutex::new(slot),
             alarm: Arc::default(),
             wire: OnceLock::new(),
+            identity,
         });
         Arc::clone(&port.alarm).start(Arc::downgrade(&port))?;
         Ok(port)
+    }
+
+    /// What the device is on the bus.
+    #[must_use]
+    pub fn identity(&self) -> &'static Identity {
+        self.identity
     }
 
     /// Plugs the end of a wire in.
@@ -98,7 +107,7 @@ impl Port {
                 return data.fill(0xff);
             }
             let (device, mut bus) = slot.parts(wire);
-            registers::read(offset, data, |register| {
+            registers::read(self.identity.registers_size, offset, data, |register| {
                 device.read_register(register, &mut bus)
             });
         });
@@ -111,9 +120,14 @@ impl Port {
                 return debug!(offset, "a write that the device does not answer");
             }
             let (device, mut bus) = slot.parts(wire);
-            let dropped = registers::write(offset, data, |register, value| {
-                device.write_register(register, value, &mut bus);
-            });
+            let dropped = registers::write(
+                self.identity.registers_size,
+                offset,
+                data,
+                |register, value| {
+                    device.write_register(register, value, &mut bus);
+                },
+            );
             if dropped {
                 debug!(offset, bytes = data.len(), "a write is no register's");
             }
@@ -161,7 +175,7 @@ impl Port {
         self.with(|slot, _| {
             slot.reset();
             slot.dma.unmap_all();
-            slot.interrupts = Interrupts::default();
+            slot.interrupts = Interrupts::new(self.identity.vectors);
         });
     }
 

@@ -10,13 +10,11 @@
 
 use std::ops::Range;
 
-use i82576::regs::BAR_SIZE;
-
 const BYTES: u64 = 4;
 
-/// The registers that an access is about: the offset of each, and which of its bytes.
-fn registers(offset: u64, len: usize) -> impl Iterator<Item = (u32, Range<usize>)> {
-    let end = offset.saturating_add(len as u64).min(BAR_SIZE as u64);
+/// The registers that an access is about, of those in `size` bytes: the offset of each, and which of its bytes.
+fn registers(size: u32, offset: u64, len: usize) -> impl Iterator<Item = (u32, Range<usize>)> {
+    let end = offset.saturating_add(len as u64).min(size.into());
     let first = offset / BYTES * BYTES;
     (first..end.max(first))
         .step_by(BYTES as usize)
@@ -29,10 +27,10 @@ fn registers(offset: u64, len: usize) -> impl Iterator<Item = (u32, Range<usize>
 }
 
 /// Makes a read of any size from reads of registers.
-pub(crate) fn read(offset: u64, data: &mut [u8], mut read: impl FnMut(u32) -> u32) {
+pub(crate) fn read(size: u32, offset: u64, data: &mut [u8], mut read: impl FnMut(u32) -> u32) {
     data.fill(0xff);
     let mut rest = data;
-    for (register, bytes) in registers(offset, rest.len()) {
+    for (register, bytes) in registers(size, offset, rest.len()) {
         let value = read(register).to_le_bytes();
         let Some((part, behind)) = rest.split_at_mut_checked(bytes.len()) else {
             return;
@@ -43,10 +41,10 @@ pub(crate) fn read(offset: u64, data: &mut [u8], mut read: impl FnMut(u32) -> u3
 }
 
 /// Makes a write of any size from writes of registers. Returns whether parts were dropped.
-pub(crate) fn write(offset: u64, data: &[u8], mut write: impl FnMut(u32, u32)) -> bool {
+pub(crate) fn write(size: u32, offset: u64, data: &[u8], mut write: impl FnMut(u32, u32)) -> bool {
     let mut rest = data;
     let mut dropped = false;
-    for (register, bytes) in registers(offset, data.len()) {
+    for (register, bytes) in registers(size, offset, data.len()) {
         let Some((part, behind)) = rest.split_at_checked(bytes.len()) else {
             break;
         };
@@ -63,9 +61,11 @@ pub(crate) fn write(offset: u64, data: &[u8], mut write: impl FnMut(u32, u32)) -
 mod tests {
     use super::*;
 
+    const SIZE: u32 = 128 * 1024;
+
     fn read_of(offset: u64, len: usize) -> (Vec<u8>, Vec<u32>) {
         let (mut data, mut seen) = (vec![0; len], Vec::new());
-        read(offset, &mut data, |register| {
+        read(SIZE, offset, &mut data, |register| {
             seen.push(register);
             0x0403_0201_u32.wrapping_add(register.wrapping_mul(0x0101_0101))
         });
@@ -74,7 +74,9 @@ mod tests {
 
     fn write_of(offset: u64, data: &[u8]) -> (bool, Vec<(u32, u32)>) {
         let mut seen = Vec::new();
-        let dropped = write(offset, data, |register, value| seen.push((register, value)));
+        let dropped = write(SIZE, offset, data, |register, value| {
+            seen.push((register, value))
+        });
         (dropped, seen)
     }
 
@@ -100,7 +102,7 @@ mod tests {
 
     #[test]
     fn beyond_the_end_there_is_nothing() {
-        let end = BAR_SIZE as u64;
+        let end = u64::from(SIZE);
         assert_eq!(read_of(end, 4), (vec![0xff; 4], vec![]));
         assert_eq!(read_of(u64::MAX, 2), (vec![0xff; 2], vec![]));
         assert_eq!(read_of(end - 4, 8).1, [end as u32 - 4]);

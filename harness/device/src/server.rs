@@ -25,7 +25,6 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use i82576::{limits::MAX_VECTORS, pci, regs::BAR_SIZE};
 use tracing::{debug, info, info_span, warn};
 use vfio_bindings::bindings::vfio::{
     VFIO_IRQ_INFO_EVENTFD, VFIO_IRQ_INFO_NORESIZE, VFIO_IRQ_SET_ACTION_TRIGGER,
@@ -36,7 +35,7 @@ use vfio_bindings::bindings::vfio::{
 };
 use vfio_user::{DmaMapFlags, DmaUnmapFlags, Error, IrqInfo, Server, ServerBackend, ServerRegion};
 
-use crate::{Port, config};
+use crate::{Identity, Port, config};
 
 /// Where QEMU connects to.
 #[derive(Debug)]
@@ -47,15 +46,16 @@ pub enum Socket {
     Listening(OwnedFd),
 }
 
-/// Makes a server for an 82576. From then on QEMU can connect.
+/// Makes a server for a device. From then on QEMU can connect.
 ///
 /// # Errors
 ///
 /// When there is something at the path, or nothing can be.
-pub fn listen(socket: Socket) -> Result<Server, Error> {
+pub fn listen(socket: Socket, identity: &Identity) -> Result<Server, Error> {
+    let (interrupts, regions) = (interrupts(identity), regions(identity));
     match socket {
-        Socket::Path(path) => Server::new(&path, true, interrupts(), regions()),
-        Socket::Listening(fd) => Ok(Server::from_owned_fd(fd, true, interrupts(), regions())),
+        Socket::Path(path) => Server::new(&path, true, interrupts, regions),
+        Socket::Listening(fd) => Ok(Server::from_owned_fd(fd, true, interrupts, regions)),
     }
 }
 
@@ -83,9 +83,9 @@ pub fn serve(port: Arc<Port>, server: Server, name: String) -> io::Result<JoinHa
 
 /// How many interrupts of each kind there are: messages, and one each that tells of an error and of a
 /// request to let the device go, without which QEMU complains.
-fn interrupts() -> Vec<IrqInfo> {
+fn interrupts(identity: &Identity) -> Vec<IrqInfo> {
     let count = |index| match index {
-        VFIO_PCI_MSIX_IRQ_INDEX => u32::from(MAX_VECTORS),
+        VFIO_PCI_MSIX_IRQ_INDEX => u32::from(identity.vectors),
         VFIO_PCI_ERR_IRQ_INDEX | VFIO_PCI_REQ_IRQ_INDEX => 1,
         _ => 0,
     };
@@ -99,11 +99,11 @@ fn interrupts() -> Vec<IrqInfo> {
 }
 
 /// None is to be mapped by QEMU: that would make writes to the others wait for an answer.
-fn regions() -> Vec<ServerRegion> {
+fn regions(identity: &Identity) -> Vec<ServerRegion> {
     let size = |index| match index {
-        pci::BAR_REGISTERS => BAR_SIZE as u64,
-        pci::BAR_MSIX => u64::from(config::MSIX_BAR_SIZE),
         VFIO_PCI_CONFIG_REGION_INDEX => config::SIZE as u64,
+        bar if bar == identity.registers => identity.registers_size.into(),
+        bar if bar == identity.msix => config::MSIX_BAR_SIZE.into(),
         _ => 0,
     };
     (0..VFIO_PCI_NUM_REGIONS)
@@ -130,10 +130,11 @@ struct Backend(Arc<Port>);
 
 impl ServerBackend for Backend {
     fn region_read(&mut self, region: u32, offset: u64, data: &mut [u8]) -> io::Result<()> {
+        let identity = self.0.identity();
         match region {
-            pci::BAR_REGISTERS => self.0.read_registers(offset, data),
             VFIO_PCI_CONFIG_REGION_INDEX => self.0.read_config(offset, data),
-            pci::BAR_MSIX => self.0.read_msix(offset, data),
+            bar if bar == identity.registers => self.0.read_registers(offset, data),
+            bar if bar == identity.msix => self.0.read_msix(offset, data),
             _ => data.fill(0xff),
         }
         Ok(())
@@ -141,8 +142,8 @@ impl ServerBackend for Backend {
 
     fn region_write(&mut self, region: u32, offset: u64, data: &[u8]) -> io::Result<()> {
         match region {
-            pci::BAR_REGISTERS => self.0.write_registers(offset, data),
             VFIO_PCI_CONFIG_REGION_INDEX => self.0.write_config(offset, data),
+            bar if bar == self.0.identity().registers => self.0.write_registers(offset, data),
             _ => debug!(region, offset, "nothing is written"),
         }
         Ok(())

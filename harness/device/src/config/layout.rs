@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! What is where in configuration space, and what can be written (82576 datasheet, chapter "PCIe
-//! Programming Interface"). What QEMU's `igb` has beyond, such as SR-IOV, is absent.
+//! Programming Interface"). What QEMU's `igb` has beyond, such as SR-IOV, is absent. Other devices have the
+//! same capabilities.
 
-use i82576::{limits::MAX_VECTORS, pci, regs};
+use crate::Identity;
 
 /// Bytes of configuration space.
 pub(crate) const SIZE: usize = 4096;
@@ -79,51 +80,50 @@ pub(super) struct Layout {
 
 impl Layout {
     /// As it is when power comes.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(identity: &Identity) -> Self {
         let mut this = Self {
             bytes: [0; SIZE],
             writable: [0; SIZE],
             clearable: [0; SIZE],
         };
-        this.add_header();
-        this.add_capabilities();
+        this.add_header(identity);
+        this.add_capabilities(identity);
         this.add_errors();
         this
     }
 
-    fn add_header(&mut self) {
-        let device = u32::from(pci::DEVICE_COPPER) << 16 | u32::from(pci::VENDOR);
+    fn add_header(&mut self, identity: &Identity) {
+        let device = u32::from(identity.device) << 16 | u32::from(identity.vendor);
         self.value(0x00, device);
         self.value(COMMAND, STATUS_CAPABILITIES << 16);
         self.writable(COMMAND, COMMAND_MASK);
         self.clearable(STATUS - 2, STATUS_ERRORS << 16);
-        // An Ethernet controller, revision 1.
-        self.value(0x08, 0x0200_0001);
+        self.value(0x08, identity.class << 8 | u32::from(identity.revision));
         self.writable(CACHE_LINE_SIZE, 0xff);
         // 32 bits, not prefetchable. Those that are absent, and the ROM's, stay 0.
         let sizes = [
-            (pci::BAR_REGISTERS, regs::BAR_SIZE as u32),
-            (pci::BAR_MSIX, MSIX_BAR_SIZE),
+            (identity.registers, identity.registers_size),
+            (identity.msix, MSIX_BAR_SIZE),
         ];
         for (bar, size) in sizes {
             self.writable(BARS + 4 * bar as usize, !(size - 1));
         }
-        self.value(0x2c, u32::from(pci::VENDOR));
+        self.value(0x2c, u32::from(identity.vendor));
         self.value(CAPABILITIES, POWER as u32);
         // No interrupt pin: there is only MSI-X.
         self.writable(INTERRUPT_LINE, 0xff);
     }
 
-    fn add_capabilities(&mut self) {
+    fn add_capabilities(&mut self, identity: &Identity) {
         self.value(POWER, POWER_CAPABILITIES << 16 | (MSIX as u32) << 8 | 0x01);
         self.writable(POWER_CONTROL, u32::from(POWER_STATE) | PME_ENABLE);
         self.clearable(POWER_CONTROL, PME_STATUS);
 
-        let vectors = u32::from(MAX_VECTORS) - 1;
+        let vectors = u32::from(identity.vectors) - 1;
         self.value(MSIX, vectors << 16 | (EXPRESS as u32) << 8 | 0x11);
         self.writable(MSIX, u32::from(MSIX_ENABLE | MSIX_FUNCTION_MASK) << 16);
-        self.value(MSIX + 4, pci::BAR_MSIX);
-        self.value(MSIX + 8, PENDING_BITS | pci::BAR_MSIX);
+        self.value(MSIX + 4, identity.msix);
+        self.value(MSIX + 8, PENDING_BITS | identity.msix);
 
         // Version 2, an endpoint, the last of the list.
         self.value(EXPRESS, 2 << 16 | 0x10);

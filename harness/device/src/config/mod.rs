@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The configuration space of an 82576 as an endpoint with MSI-X and without SR-IOV.
+//! The configuration space of an endpoint with MSI-X and without SR-IOV.
 //!
 //! QEMU writes all that the guest writes here before it does its own part, BAR sizing included.
 
@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use self::layout::Layout;
 pub(crate) use self::layout::{MSIX_BAR_SIZE, PENDING_BITS, SIZE};
+use crate::Identity;
 
 /// A power state. Others can't be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,21 +46,27 @@ impl Changes {
 
 /// The configuration space.
 #[derive(Clone)]
-pub struct Config(Layout);
-
-impl Default for Config {
-    fn default() -> Self {
-        Self(Layout::new())
-    }
+pub struct Config {
+    layout: Layout,
+    identity: &'static Identity,
 }
 
 impl Config {
+    /// As it is when power comes.
+    #[must_use]
+    pub fn new(identity: &'static Identity) -> Self {
+        Self {
+            layout: Layout::new(identity),
+            identity,
+        }
+    }
+
     /// Reads what is at an offset. Beyond the end there are zeros.
     pub fn read(&self, offset: u64, bytes: &mut [u8]) {
         bytes.fill(0);
         let range = range(offset, bytes.len());
         if let (Some(from), Some(to)) = (
-            self.0.bytes.get(range.clone()),
+            self.layout.bytes.get(range.clone()),
             bytes.get_mut(..range.len()),
         ) {
             to.copy_from_slice(from);
@@ -71,9 +78,9 @@ impl Config {
         let before = self.clone();
         let mut flr = false;
         for (index, &byte) in range(offset, bytes.len()).zip(bytes) {
-            let (writable, clearable) = (self.0.writable[index], self.0.clearable[index]);
-            let old = self.0.bytes[index];
-            self.0.bytes[index] = (old & !writable | byte & writable) & !(byte & clearable);
+            let (writable, clearable) = (self.layout.writable[index], self.layout.clearable[index]);
+            let old = self.layout.bytes[index];
+            self.layout.bytes[index] = (old & !writable | byte & writable) & !(byte & clearable);
             flr |= index == layout::DEVICE_CONTROL + 1 && byte & (layout::FLR >> 8) as u8 != 0;
         }
         // A write of a state that isn't supported is completed and discarded.
@@ -81,9 +88,9 @@ impl Config {
             self.half(layout::POWER_CONTROL) & layout::POWER_STATE,
             0 | 3
         ) {
-            let state = before.0.bytes[layout::POWER_CONTROL] & layout::POWER_STATE as u8;
-            self.0.bytes[layout::POWER_CONTROL] &= !(layout::POWER_STATE as u8);
-            self.0.bytes[layout::POWER_CONTROL] |= state;
+            let state = before.layout.bytes[layout::POWER_CONTROL] & layout::POWER_STATE as u8;
+            self.layout.bytes[layout::POWER_CONTROL] &= !(layout::POWER_STATE as u8);
+            self.layout.bytes[layout::POWER_CONTROL] |= state;
         }
         let power = changed(before.power(), self.power());
         if flr || power == Some(Power::D0) {
@@ -126,22 +133,22 @@ impl Config {
 
     /// Resets everything.
     pub fn reset(&mut self) {
-        *self = Self::default();
+        *self = Self::new(self.identity);
     }
 
     /// Resets what belongs to the function, and not what concerns the link (PCI Express Base Specification,
     /// "Function Level Reset"). The way from D3hot does the same: there is no No_Soft_Reset.
     fn reset_function(&mut self) {
         let payload = self.half(layout::DEVICE_CONTROL) & layout::MAX_PAYLOAD;
-        let link = self.0.bytes[layout::LINK_CONTROL];
+        let link = self.layout.bytes[layout::LINK_CONTROL];
         self.reset();
         let control = self.half(layout::DEVICE_CONTROL) & !layout::MAX_PAYLOAD | payload;
-        self.0.bytes[layout::DEVICE_CONTROL] = control.to_le_bytes()[0];
-        self.0.bytes[layout::LINK_CONTROL] = link;
+        self.layout.bytes[layout::DEVICE_CONTROL] = control.to_le_bytes()[0];
+        self.layout.bytes[layout::LINK_CONTROL] = link;
     }
 
     fn half(&self, offset: usize) -> u16 {
-        u16::from_le_bytes([self.0.bytes[offset], self.0.bytes[offset + 1]])
+        u16::from_le_bytes([self.layout.bytes[offset], self.layout.bytes[offset + 1]])
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::*;
+use crate::nic::IDENTITY;
 
 fn read(config: &Config, offset: u64) -> u32 {
     let mut bytes = [0; 4];
@@ -27,7 +28,7 @@ fn capabilities(config: &Config) -> Vec<(u32, u64)> {
 
 #[test]
 fn it_is_an_82576() {
-    let config = Config::default();
+    let config = Config::new(&IDENTITY);
     assert_eq!(read(&config, 0), 0x10c9_8086);
     assert_eq!(read(&config, 8) >> 8, 0x02_0000);
     assert_eq!(read(&config, 0x0c) >> 16 & 0xff, 0, "an endpoint's header");
@@ -35,7 +36,7 @@ fn it_is_an_82576() {
 
 #[test]
 fn bars_tell_their_size_and_then_take_an_address() {
-    let mut config = Config::default();
+    let mut config = Config::new(&IDENTITY);
     for bar in 0..6 {
         write(&mut config, 0x10 + 4 * bar, u32::MAX);
     }
@@ -48,14 +49,14 @@ fn bars_tell_their_size_and_then_take_an_address() {
 
 #[test]
 fn there_is_no_rom() {
-    let mut config = Config::default();
+    let mut config = Config::new(&IDENTITY);
     write(&mut config, 0x30, u32::MAX);
     assert_eq!(read(&config, 0x30), 0);
 }
 
 #[test]
 fn capabilities_are_listed() {
-    let config = Config::default();
+    let config = Config::new(&IDENTITY);
     let found = capabilities(&config);
     assert_eq!(found, [(0x01, 0x40), (0x11, 0x70), (0x10, 0xa0)]);
     assert_eq!(read(&config, 0x04) >> 20 & 1, 1, "there is a list");
@@ -69,19 +70,19 @@ fn capabilities_are_listed() {
 
 #[test]
 fn what_is_read_only_stays() {
-    let mut config = Config::default();
+    let mut config = Config::new(&IDENTITY);
     for offset in (0..SIZE as u64).step_by(4) {
         // Bus master and D0; no FLR.
         write(&mut config, offset, 0xffff_7ffc);
     }
     assert_eq!(read(&config, 0), 0x10c9_8086);
     assert_eq!(capabilities(&config).len(), 3);
-    assert_eq!(read(&config, 0xa4), read(&Config::default(), 0xa4));
+    assert_eq!(read(&config, 0xa4), read(&Config::new(&IDENTITY), 0xa4));
 }
 
 #[test]
 fn a_change_of_bus_master_is_reported() {
-    let mut config = Config::default();
+    let mut config = Config::new(&IDENTITY);
     assert!(!config.bus_master() && !config.memory());
     let changes = config.write(4, &[0x06, 0]);
     assert_eq!(changes.bus_master, Some(true));
@@ -92,7 +93,7 @@ fn a_change_of_bus_master_is_reported() {
 
 #[test]
 fn a_change_of_msix_is_reported() {
-    let mut config = Config::default();
+    let mut config = Config::new(&IDENTITY);
     assert_eq!(config.write(0x72, &[0x00, 0xc0]).msix, Some(true));
     assert_eq!(config.write(0x73, &[0x80]), Changes::default());
     assert_eq!(config.write(0x73, &[0x00]).msix, Some(false));
@@ -100,7 +101,7 @@ fn a_change_of_msix_is_reported() {
 
 #[test]
 fn in_d3hot_nothing_but_configuration_space_answers_and_the_way_out_resets() {
-    let mut config = Config::default();
+    let mut config = Config::new(&IDENTITY);
     write(&mut config, 4, 6);
     let changes = write(&mut config, 0x44, 3);
     assert_eq!(changes.power, Some(Power::D3Hot));
@@ -114,7 +115,7 @@ fn in_d3hot_nothing_but_configuration_space_answers_and_the_way_out_resets() {
 
 #[test]
 fn states_that_there_are_not_are_discarded() {
-    let mut config = Config::default();
+    let mut config = Config::new(&IDENTITY);
     for state in [1, 2] {
         let changes = write(&mut config, 0x44, 0x100 | state);
         assert_eq!((changes.power, config.power()), (None, Power::D0));
@@ -127,7 +128,7 @@ fn states_that_there_are_not_are_discarded() {
 
 #[test]
 fn a_function_level_reset_leaves_what_concerns_the_link() {
-    let mut config = Config::default();
+    let mut config = Config::new(&IDENTITY);
     write(&mut config, 4, 6);
     write(&mut config, 0x10, 0xfe00_0000);
     write(&mut config, 0xb0, 0x40);
@@ -142,15 +143,15 @@ fn a_function_level_reset_leaves_what_concerns_the_link() {
 
 #[test]
 fn errors_are_cleared_by_writing_1() {
-    let mut config = Config::default();
-    config.0.bytes[0xaa] = 0x05;
+    let mut config = Config::new(&IDENTITY);
+    config.layout.bytes[0xaa] = 0x05;
     write(&mut config, 0xa8, 0x0001_0000);
     assert_eq!(read(&config, 0xa8) >> 16, 4);
 }
 
 #[test]
 fn accesses_beyond_the_end_are_harmless() {
-    let mut config = Config::default();
+    let mut config = Config::new(&IDENTITY);
     let mut bytes = [0xff; 8];
     config.read(SIZE as u64 - 4, &mut bytes);
     assert_eq!(bytes, [0; 8]);

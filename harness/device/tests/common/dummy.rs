@@ -3,9 +3,9 @@
 //! A device for tests: it does one thing at a time, by its registers.
 
 use i82576::regs::BAR_SIZE;
-use model::{Fault, Host, nic::Plan};
+use model::{Fault, Host, nic::Nic};
 
-use device::Device;
+use device::{Device, Identity};
 
 /// An address to read from. All addresses are two registers, the low half first.
 pub(crate) const SOURCE: u32 = 0x00;
@@ -104,6 +104,10 @@ impl Dummy {
 }
 
 impl Device for Dummy {
+    fn identity(&self) -> &'static Identity {
+        Nic::new(self.mac).identity()
+    }
+
     fn read_register(&mut self, offset: u32, _: &mut dyn Host) -> u32 {
         self.get(offset)
     }
@@ -132,10 +136,6 @@ impl Device for Dummy {
             self.count(FAULTS);
         }
         host.interrupt(1);
-    }
-
-    fn lie(&mut self, _: &Plan) -> Vec<u32> {
-        Vec::new()
     }
 
     fn receive_damaged(&mut self, _: &[u8], _: &mut dyn Host) {

@@ -16,7 +16,7 @@ use std::{
 };
 
 use device::{
-    Port,
+    Device, Port,
     server::{self, Socket},
 };
 use dummy::Dummy;
@@ -45,10 +45,14 @@ pub(crate) struct Board {
 
 impl Board {
     pub(crate) fn new() -> Self {
+        Self::of(Dummy::new([0x52, 0x54, 0, 0, 0, 1]))
+    }
+
+    pub(crate) fn of(device: impl Device + 'static) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("device");
-        let port = Port::new(Box::new(Dummy::new([0x52, 0x54, 0, 0, 0, 1]))).unwrap();
-        let server = server::listen(Socket::Path(path.clone())).unwrap();
+        let port = Port::new(Box::new(device)).unwrap();
+        let server = server::listen(Socket::Path(path.clone()), port.identity()).unwrap();
         server::serve(Arc::clone(&port), server, "test".to_owned()).unwrap();
         let memory = File::from(memfd_create("memory", MemfdFlags::CLOEXEC).unwrap());
         ftruncate(&memory, PAGE.into()).unwrap();
