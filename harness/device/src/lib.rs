@@ -7,6 +7,7 @@
 //! ([`config`]), the memory it reaches ([`dma`]) and its interrupts ([`interrupts`]). [`server`] is QEMU's
 //! end of it and [`wire`] the network's; `alarm` gives it the time, and [`control`] tells it to lie. Each
 //! has threads of its own. A wire that is not a plain one has a [`link`], and its frames are in `transit`.
+//! Through [`peers`] a device writes to another one's registers.
 
 mod alarm;
 pub mod config;
@@ -18,6 +19,7 @@ pub mod interrupts;
 pub mod link;
 mod nic;
 pub mod pcap;
+pub mod peers;
 pub mod port;
 mod registers;
 pub mod server;

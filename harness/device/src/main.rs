@@ -18,6 +18,7 @@ use clap::Parser;
 use device::{
     Device, Port, control,
     pcap::Capture,
+    peers,
     server::{self, Socket},
     wire,
 };
@@ -39,6 +40,7 @@ fn main() -> Result<()> {
     for place in arguments.engines {
         served.add(Box::new(Engine::default()), place)?;
     }
+    peers::introduce(&served.ports);
     let port = |index: usize| match nics.get(index) {
         Some(port) => Ok(port),
         None => bail!("there is no device {index}: they are counted from 0"),

@@ -16,7 +16,9 @@ use crate::{
     config::{Config, PENDING_BITS, Power},
     dma::DmaMap,
     interrupts::Interrupts,
-    lock, registers,
+    lock,
+    peers::{Peers, Place},
+    registers,
     wire::{End, WireError},
 };
 
@@ -25,7 +27,16 @@ pub struct Port {
     slot: Mutex<Slot>,
     alarm: Arc<Alarm>,
     wire: OnceLock<Arc<End>>,
+    peers: Peers,
+    place: Place,
     identity: &'static Identity,
+}
+
+/// Where what the device sends goes.
+#[derive(Clone, Copy)]
+struct Ways<'a> {
+    wire: Option<&'a End>,
+    peers: &'a Peers,
 }
 
 /// What the lock is for.
@@ -42,7 +53,7 @@ struct Bus<'a> {
     config: &'a Config,
     dma: &'a DmaMap,
     interrupts: &'a mut Interrupts,
-    wire: Option<&'a End>,
+    ways: Ways<'a>,
 }
 
 impl Port {
@@ -63,6 +74,8 @@ impl Port {
             slot: Mutex::new(slot),
             alarm: Arc::default(),
             wire: OnceLock::new(),
+            peers: Peers::default(),
+            place: Place::new(identity.registers_size),
             identity,
         });
         Arc::clone(&port.alarm).start(Arc::downgrade(&port))?;
@@ -73,6 +86,15 @@ impl Port {
     #[must_use]
     pub fn identity(&self) -> &'static Identity {
         self.identity
+    }
+
+    pub(crate) fn peers(&self) -> &Peers {
+        &self.peers
+    }
+
+    /// Where its registers are.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Plugs the end of a wire in.
@@ -102,11 +124,11 @@ impl Port {
 
     /// Reads registers. All bits are ones where the device doesn't answer.
     pub(crate) fn read_registers(&self, offset: u64, data: &mut [u8]) {
-        self.with(|slot, wire| {
+        self.with(|slot, ways| {
             if !slot.config.memory() {
                 return data.fill(0xff);
             }
-            let (device, mut bus) = slot.parts(wire);
+            let (device, mut bus) = slot.parts(ways);
             registers::read(self.identity.registers_size, offset, data, |register| {
                 device.read_register(register, &mut bus)
             });
@@ -115,11 +137,11 @@ impl Port {
 
     /// Writes registers.
     pub(crate) fn write_registers(&self, offset: u64, data: &[u8]) {
-        self.with(|slot, wire| {
+        self.with(|slot, ways| {
             if !slot.config.memory() {
                 return debug!(offset, "a write that the device does not answer");
             }
-            let (device, mut bus) = slot.parts(wire);
+            let (device, mut bus) = slot.parts(ways);
             let dropped = registers::write(
                 self.identity.registers_size,
                 offset,
@@ -186,9 +208,9 @@ impl Port {
 
     /// Does something with the device, if it has power.
     fn with_power(&self, act: impl FnOnce(&mut dyn Device, &mut Bus<'_>)) {
-        self.with(|slot, wire| {
+        self.with(|slot, ways| {
             if slot.config.power() == Power::D0 {
-                let (device, mut bus) = slot.parts(wire);
+                let (device, mut bus) = slot.parts(ways);
                 act(device, &mut bus);
             }
         });
@@ -196,14 +218,18 @@ impl Port {
 
     /// Does something with the device: before, what is due by now; after, the alarm is set to its next
     /// deadline and what it has sent is delivered.
-    fn with<T>(&self, act: impl FnOnce(&mut Slot, Option<&End>) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut Slot, Ways<'_>) -> T) -> T {
         let wire = self.wire.get().map(Arc::as_ref);
+        let peers = &self.peers;
+        let ways = Ways { wire, peers };
         let mut slot = lock(&self.slot);
         let now = alarm::now();
-        slot.elapse(now, wire);
-        let result = act(&mut slot, wire);
-        self.alarm.set(slot.elapse(now, wire));
+        slot.elapse(now, ways);
+        let result = act(&mut slot, ways);
+        self.alarm.set(slot.elapse(now, ways));
+        self.place.set(slot.config.registers());
         drop(slot);
+        peers.deliver();
         if let Some(wire) = wire {
             wire.deliver();
         }
@@ -227,18 +253,18 @@ impl fmt::Debug for Port {
 }
 
 impl Slot {
-    fn parts<'a>(&'a mut self, wire: Option<&'a End>) -> (&'a mut dyn Device, Bus<'a>) {
+    fn parts<'a>(&'a mut self, ways: Ways<'a>) -> (&'a mut dyn Device, Bus<'a>) {
         let bus = Bus {
             config: &self.config,
             dma: &self.dma,
             interrupts: &mut self.interrupts,
-            wire,
+            ways,
         };
         (self.device.as_mut(), bus)
     }
 
-    fn elapse(&mut self, now: u64, wire: Option<&End>) -> Option<u64> {
-        let (device, mut bus) = self.parts(wire);
+    fn elapse(&mut self, now: u64, ways: Ways<'_>) -> Option<u64> {
+        let (device, mut bus) = self.parts(ways);
         device.elapse(now, &mut bus)
     }
 
@@ -263,7 +289,9 @@ impl Host for Bus<'_> {
         if !self.config.bus_master() {
             return Err(Fault);
         }
-        self.dma.write(address, bytes).inspect_err(|_| {
+        let written = self.dma.write(address, bytes);
+        let written = written.or_else(|_| self.ways.peers.write(address, bytes));
+        written.inspect_err(|_| {
             debug!(address, bytes = bytes.len(), "nothing answers a write");
         })
     }
@@ -277,7 +305,7 @@ impl Host for Bus<'_> {
     }
 
     fn send(&mut self, frame: Vec<u8>) {
-        if let Some(wire) = self.wire.filter(|_| self.config.power() == Power::D0) {
+        if let Some(wire) = self.ways.wire.filter(|_| self.config.power() == Power::D0) {
             wire.send(frame);
         }
     }

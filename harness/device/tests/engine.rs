@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! An accelerator's engine.
+//! An accelerator's engine, and NICs that it writes to.
 
 mod common;
 
-use common::{Board, PAGE};
+use std::{sync::Arc, thread};
+
+use common::{Board, PAGE, dummy};
+use device::peers;
 use engine::{
     descriptor::{COMPLETION, Completion, Descriptor, Operation, SIZE, Status},
     fragment::Fragment,
     pci, regs,
 };
-use model::engine::Engine;
+use i82576::regs::{rdlen, rdt, rxdctl};
+use model::{engine::Engine, nic::Nic};
 
+/// Where the NIC's registers are.
+const NIC: u32 = 0xfe00_0000;
 const QUEUE: u32 = 5;
 /// Where the list of fragments, sources and destinations are in memory. The ring is at 0.
 const LIST: u64 = 0x400;
@@ -97,4 +103,79 @@ fn a_reset_of_the_bus_stops_an_engines_queues() {
     board.client.reset().unwrap();
     board.enable();
     assert_eq!(board.register(queue(regs::STATUS)), 0);
+}
+
+#[test]
+fn a_signal_rings_the_tail_of_a_nics_queue() {
+    let mut nic = Board::of(Nic::new([0x52, 0x54, 0, 0, 0, 1]));
+    let mut board = engine();
+    peers::introduce(&[Arc::clone(&nic.port), Arc::clone(&board.port)]);
+    nic.set_config(0x10, NIC);
+    nic.enable();
+    nic.set_register(rdlen(3).0, 64 * 16);
+    nic.set_register(rxdctl(3).0, rxdctl::ENABLE);
+    let tail = rdt(3).0;
+    board.set_register(queue(regs::SIGNAL_LOW), NIC + tail);
+    board.set_register(queue(regs::SIGNAL_VALUE), 42);
+    let signal = Descriptor {
+        signal: true,
+        ..Descriptor::default()
+    };
+    execute(&mut board, signal, &[]);
+    nic.until(tail, 42);
+}
+
+#[test]
+fn only_registers_that_answer_are_written_and_none_are_read() {
+    let (mut one, mut other) = (Board::new(), Board::new());
+    peers::introduce(&[Arc::clone(&one.port), Arc::clone(&other.port)]);
+    one.enable();
+    one.write_memory(0, &[7; 8]);
+    other.set_config(0x10, NIC);
+    let size = 128 * 1024;
+    let mut faults = 0;
+    let mut write = |one: &mut Board, to| {
+        one.copy(0, to, 4);
+        let before = std::mem::replace(&mut faults, one.register(dummy::FAULTS));
+        faults == before
+    };
+    assert!(!write(&mut one, NIC + 0x1000), "memory space is off");
+    other.enable();
+    assert!(write(&mut one, NIC + 0x1000));
+    assert_eq!(other.register(0x1000), 0x0707_0707);
+    assert!(write(&mut one, NIC + size - 4));
+    assert!(!write(&mut one, NIC + size - 3), "not all of it is there");
+    assert!(!write(&mut one, NIC - 4));
+    other.client.reset().unwrap();
+    assert!(!write(&mut one, NIC + 0x1000), "the BAR is nowhere");
+    other.set_config(0x10, NIC);
+    other.enable();
+    let before = one.register(dummy::FAULTS);
+    one.copy(NIC + 0x1000, 0, 4);
+    assert_eq!(one.register(dummy::FAULTS), before + 1);
+}
+
+#[test]
+fn devices_that_write_to_each_other_at_once_do_not_lock_up() {
+    let [mut one, mut other] = [Board::new(), Board::new()];
+    peers::introduce(&[Arc::clone(&one.port), Arc::clone(&other.port)]);
+    for (board, at) in [(&mut one, NIC), (&mut other, NIC + 0x10_0000)] {
+        board.set_config(0x10, at);
+        board.enable();
+    }
+    thread::scope(|scope| {
+        for (board, to) in [(&mut one, NIC + 0x10_0000), (&mut other, NIC)] {
+            scope.spawn(move || {
+                for value in 0..500u32 {
+                    board.write_memory(0, &value.to_le_bytes());
+                    board.copy(0, to + 0x1000, 4);
+                }
+                // Behind all that was written, by whichever thread.
+                board.register(0);
+            });
+        }
+    });
+    for board in [&mut one, &mut other] {
+        board.until(0x1000, 499);
+    }
 }

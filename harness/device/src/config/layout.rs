@@ -106,7 +106,7 @@ impl Layout {
             (identity.msix, MSIX_BAR_SIZE),
         ];
         for (bar, size) in sizes {
-            self.writable(BARS + 4 * bar as usize, !(size - 1));
+            self.writable(bar_at(bar), !(size - 1));
         }
         self.value(0x2c, u32::from(identity.vendor));
         self.value(CAPABILITIES, POWER as u32);
@@ -161,6 +161,11 @@ impl Layout {
     fn clearable(&mut self, offset: usize, bits: u32) {
         set(&mut self.clearable, offset, bits);
     }
+}
+
+/// Where a BAR is.
+pub(super) const fn bar_at(bar: u32) -> usize {
+    BARS + 4 * bar as usize
 }
 
 fn set(bytes: &mut [u8; SIZE], offset: usize, value: u32) {

@@ -116,6 +116,14 @@ impl Config {
         self.half(layout::COMMAND) & layout::MEMORY_SPACE != 0 && self.power() == Power::D0
     }
 
+    /// Where the registers are, while the device answers there.
+    #[must_use]
+    pub fn registers(&self) -> Option<u64> {
+        let at = layout::bar_at(self.identity.registers);
+        let address = u32::from(self.half(at + 2)) << 16 | u32::from(self.half(at));
+        self.memory().then_some(address.into())
+    }
+
     /// Whether interrupts are MSI-X messages. There are no others.
     #[must_use]
     pub fn msix(&self) -> bool {

@@ -48,6 +48,17 @@ fn bars_tell_their_size_and_then_take_an_address() {
 }
 
 #[test]
+fn registers_are_where_their_bar_says_while_memory_space_is_enabled() {
+    let mut config = Config::new(&IDENTITY);
+    write(&mut config, 0x10, 0xfe02_0000);
+    assert_eq!(config.registers(), None);
+    write(&mut config, 4, 2);
+    assert_eq!(config.registers(), Some(0xfe02_0000));
+    write(&mut config, 0x44, 3);
+    assert_eq!(config.registers(), None);
+}
+
+#[test]
 fn there_is_no_rom() {
     let mut config = Config::new(&IDENTITY);
     write(&mut config, 0x30, u32::MAX);
