@@ -6,6 +6,13 @@
 //! to tail, which the device reads as empty (82576 datasheet, receive and transmit descriptor
 //! queue structure).
 
+mod window;
+
+pub use self::window::{
+    Run,
+    Window, //
+};
+
 use crate::limits::{
     DESCRIPTOR_SIZE,
     RING_MAX,

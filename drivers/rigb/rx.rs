@@ -23,6 +23,7 @@ use core::mem::ManuallyDrop;
 
 use i82576::{
     limits, regs,
+    ring::Run,
     rx::{
         self as descriptor,
         WriteBack, //
@@ -185,7 +186,7 @@ impl<'bound> Running<'bound> {
             hw.enable_rx(
                 index,
                 ring.descriptors.dma_address(),
-                ring.len.bytes(),
+                ring.window.ring().bytes(),
                 ring.srrctl(),
             )
         });
@@ -255,7 +256,7 @@ impl<'bound> Running<'bound> {
     }
 
     fn ring_doorbell(&self) {
-        self.queue.give(self.ring.next_to_use);
+        self.queue.give(self.ring.window.tail());
     }
 
     /// Receives up to the budget of packets. Returns how many, and whether the ring is so empty
@@ -273,7 +274,7 @@ impl<'bound> Running<'bound> {
 
             packets += batch.packets;
             bytes += batch.bytes;
-            exhausted |= self.ring.posted() == 0;
+            exhausted |= self.ring.window.posted() == 0;
             if !batch.more {
                 break;
             }
@@ -309,21 +310,20 @@ impl<'bound> Running<'bound> {
             features: napi.device().features(),
             queue: ring.index,
         };
-        let start = ring.next_to_clean;
         // CAST: A batch is small. With no more descriptors than that there are no more packets.
         let most = budget.min(BATCH.into()) as u16;
-        let limit = ring.len.contiguous(start, ring.posted().min(most));
-        let done = ring.descriptors.run(start.into(), limit.into());
-        // CAST: No more than `limit`.
+        let run = ring.window.to_clean(most);
+        let done = ring.descriptors.run(run.start.into(), run.count.into());
+        // CAST: No more than the run has.
         let done = done
             .take_while(|raw| descriptor::is_done(raw.read::<1>()))
             .count() as u16;
         let mut batch = Batch {
-            more: done != 0 && done == limit,
+            more: done != 0 && done == run.count,
             ..Batch::default()
         };
-        let slots = usize::from(start)..usize::from(start) + usize::from(done);
-        let Some(slots) = ring.slots.get_mut(slots) else {
+        let run = Run { count: done, ..run };
+        let Some(slots) = ring.slots.get_mut(run.range()) else {
             return Batch::default();
         };
 
@@ -331,7 +331,7 @@ impl<'bound> Running<'bound> {
         barrier::dma_mb(Read);
         for (slot, raw) in slots
             .iter_mut()
-            .zip(ring.descriptors.run(start.into(), done.into()))
+            .zip(ring.descriptors.run(run.start.into(), run.count.into()))
         {
             let write_back = WriteBack::from_raw(raw.read::<0>(), raw.read::<1>());
             let timestamp = timestamp(&write_back, clock.as_deref());
@@ -351,21 +351,21 @@ impl<'bound> Running<'bound> {
             }
         }
 
-        ring.next_to_clean = ring.len.after(start, done);
+        ring.window.clean(done);
         batch
     }
 
     /// Returns whether there is something to receive.
     fn is_pending(&self) -> bool {
-        let next = self.ring.descriptors.get(self.ring.next_to_clean.into());
+        let next = self.ring.descriptors.get(self.ring.window.oldest().into());
 
-        self.ring.posted() != 0 && next.is_some_and(|raw| descriptor::is_done(raw.read::<1>()))
+        self.ring.window.posted() != 0 && next.is_some_and(|raw| descriptor::is_done(raw.read::<1>()))
     }
 
     /// Whether the queue waits for a descriptor that the device has left out, and did when this was last
     /// called.
     fn is_stuck(&mut self) -> bool {
-        let next = self.ring.next_to_clean;
+        let next = self.ring.window.oldest();
         let skips = self.queue.is_past(next) && !self.is_pending();
 
         self.queue.still_skips(skips.then_some(next))
@@ -379,7 +379,7 @@ impl<'bound> Running<'bound> {
     /// Posts buffers, if there are enough to post. Returns whether the device has enough to go on.
     #[inline]
     fn refill(&mut self, napi: &Receive<'_, Adapter<'bound>>) -> bool {
-        let wanted = self.ring.unposted();
+        let wanted = self.ring.window.unposted();
 
         wanted < BATCH || self.post(napi, wanted)
     }
@@ -394,7 +394,7 @@ impl<'bound> Running<'bound> {
         }
         if filled < wanted {
             self.stats.rx_alloc_fail.add(1);
-            return self.ring.posted() >= STARVED;
+            return self.ring.window.posted() >= STARVED;
         }
         true
     }

@@ -282,16 +282,14 @@ impl Filler<'_> {
 /// # Invariants
 ///
 /// - `slots` has one slot for each descriptor.
-/// - The descriptors from `next_to_clean` up to `next_to_use` have all buffers that they need.
+/// - The descriptors that are posted have all buffers that they need.
 pub(crate) struct Ring<'bound> {
     pub(super) packet: Packet,
     pub(super) slots: KVVec<Slot>,
     pub(super) pools: Pools<'bound>,
     pub(super) descriptors: Descriptors,
     layout: Layout,
-    pub(super) len: ring::Ring,
-    pub(super) next_to_use: u16,
-    pub(super) next_to_clean: u16,
+    pub(super) window: ring::Window,
     pub(super) index: u16,
 }
 
@@ -327,9 +325,7 @@ impl<'bound> Ring<'bound> {
             pools: Pools::new(dev, parent, layout, config, u32::from(index), program)?,
             descriptors: Descriptors::new(parent, u32::from(len.len()))?,
             layout,
-            len,
-            next_to_use: 0,
-            next_to_clean: 0,
+            window: ring::Window::new(len),
             index,
         };
         // A provider may still have its memory in the ring that this one replaces; the rest comes
@@ -365,14 +361,13 @@ impl<'bound> Ring<'bound> {
         if let Some(xdp) = &self.pools.xdp {
             xdp.forget();
         }
-        self.next_to_use = 0;
-        self.next_to_clean = 0;
+        self.window.rewind();
         self.fill(context);
     }
 
     /// Posts buffers for all descriptors that the driver has. Returns how many.
     pub(super) fn fill(&mut self, context: &impl page_pool::Context) -> u16 {
-        let wanted = self.unposted();
+        let wanted = self.window.unposted();
         let Some(mut filler) = self.pools.filler(context) else {
             return 0;
         };
@@ -380,31 +375,19 @@ impl<'bound> Ring<'bound> {
 
         // Up to the end of the ring, and on from its start.
         while filled < wanted {
-            let start = self.next_to_use;
-            let count = self.len.contiguous(start, wanted - filled);
-            let slots = usize::from(start)..usize::from(start) + usize::from(count);
-            let Some(slots) = self.slots.get_mut(slots) else {
+            let run = self.window.to_post(wanted - filled);
+            let Some(slots) = self.slots.get_mut(run.range()) else {
                 break;
             };
-            let descriptors = self.descriptors.run(start.into(), count.into());
+            let descriptors = self.descriptors.run(run.start.into(), run.count.into());
             let posted = filler.post(slots, descriptors);
 
             filled += posted;
-            self.next_to_use = self.len.after(start, posted);
-            if posted < count {
+            self.window.post(posted);
+            if posted < run.count {
                 break;
             }
         }
         filled
-    }
-
-    /// Descriptors that the device has.
-    pub(super) fn posted(&self) -> u16 {
-        self.len.used(self.next_to_use, self.next_to_clean)
-    }
-
-    /// Descriptors that the device could have and has not.
-    pub(super) fn unposted(&self) -> u16 {
-        self.len.unused(self.next_to_use, self.next_to_clean)
     }
 }

@@ -62,9 +62,7 @@ use crate::{
 pub(crate) struct XskRing {
     descriptors: Descriptors,
     layout: Layout,
-    len: ring::Ring,
-    next_to_use: u16,
-    next_to_clean: u16,
+    window: ring::Window,
     index: u16,
     program: Option<Program>,
 }
@@ -86,9 +84,7 @@ impl XskRing {
         Ok(Self {
             descriptors: Descriptors::new(parent, u32::from(len.len()))?,
             layout,
-            len,
-            next_to_use: 0,
-            next_to_clean: 0,
+            window: ring::Window::new(len),
             index,
             program: program.cloned(),
         })
@@ -109,26 +105,18 @@ impl XskRing {
     fn fill(&mut self, pool: &Pool) -> u16 {
         let mut filled = 0;
 
-        for _ in 0..self.unposted() {
-            let slot = u32::from(self.next_to_use);
+        for _ in 0..self.window.unposted() {
+            let slot = u32::from(self.window.tail());
             let Some(address) = pool.alloc(slot) else {
                 break;
             };
 
             self.descriptors
                 .write(slot, descriptor::rx_read(address, 0));
-            self.next_to_use = self.len.next(self.next_to_use);
+            self.window.post(1);
             filled += 1;
         }
         filled
-    }
-
-    fn posted(&self) -> u16 {
-        self.len.used(self.next_to_use, self.next_to_clean)
-    }
-
-    fn unposted(&self) -> u16 {
-        self.len.unused(self.next_to_use, self.next_to_clean)
     }
 }
 
@@ -156,11 +144,10 @@ impl<'bound> XskRunning<'bound> {
         adapter: &Adapter<'bound>,
         stats: Arc<QueueStats>,
     ) -> core::result::Result<Self, (Error, XskRing)> {
-        ring.next_to_use = 0;
-        ring.next_to_clean = 0;
+        ring.window.rewind();
         let hw = adapter.hw.clone();
         let index = ring.index;
-        let (address, bytes) = (ring.descriptors.dma_address(), ring.len.bytes());
+        let (address, bytes) = (ring.descriptors.dma_address(), ring.window.ring().bytes());
 
         if let Err(error) = hw.enable_rx(index, address, bytes, ring.srrctl()) {
             return Err((error, ring));
@@ -212,15 +199,15 @@ impl<'bound> XskRunning<'bound> {
 
     /// Returns whether there is something to receive.
     pub(super) fn is_pending(&self) -> bool {
-        let next = self.ring.descriptors.get(self.ring.next_to_clean.into());
+        let next = self.ring.descriptors.get(self.ring.window.oldest().into());
 
-        self.ring.posted() != 0 && next.is_some_and(|raw| descriptor::is_done(raw.read::<1>()))
+        self.ring.window.posted() != 0 && next.is_some_and(|raw| descriptor::is_done(raw.read::<1>()))
     }
 
     /// Whether the queue waits for a descriptor that the device has left out, and did when this was last
     /// called.
     pub(super) fn is_stuck(&mut self) -> bool {
-        let next = self.ring.next_to_clean;
+        let next = self.ring.window.oldest();
         let skips = self.queue.is_past(next) && !self.is_pending();
 
         self.queue.still_skips(skips.then_some(next))
@@ -243,8 +230,8 @@ impl<'bound> XskRunning<'bound> {
         let mut packets = 0;
         let mut cleaned = 0;
 
-        while packets < napi.budget() && self.ring.posted() != 0 {
-            let index = self.ring.next_to_clean;
+        while packets < napi.budget() && self.ring.window.posted() != 0 {
+            let index = self.ring.window.oldest();
             let Some(raw) = self.ring.descriptors.get(u32::from(index)) else {
                 break;
             };
@@ -258,7 +245,7 @@ impl<'bound> XskRunning<'bound> {
             let lo = raw.read::<0>();
             let write_back = descriptor::WriteBack::from_raw(lo, hi);
 
-            self.ring.next_to_clean = self.ring.len.next(index);
+            self.ring.window.clean(1);
             cleaned += 1;
             packets += u32::from(write_back.end_of_packet());
             self.frame(index, &write_back, pool, napi);
@@ -268,7 +255,7 @@ impl<'bound> XskRunning<'bound> {
             }
         }
 
-        if self.ring.posted() == 0 {
+        if self.ring.window.posted() == 0 {
             self.queue.count_missed(&self.stats);
         }
         if self.unflushed.replace(false) {
@@ -317,7 +304,7 @@ impl<'bound> XskRunning<'bound> {
     /// Gives buffers to the device. Returns whether it has too few to go on, and the user does not
     /// say when there are more.
     fn refill(&mut self, pool: &Pool) -> bool {
-        let wanted = self.ring.unposted();
+        let wanted = self.ring.window.unposted();
         let mut filled = self.ring.fill(pool);
 
         if pool.needs_wakeup() {
@@ -331,8 +318,8 @@ impl<'bound> XskRunning<'bound> {
             }
         }
         if filled != 0 {
-            self.queue.give(self.ring.next_to_use);
+            self.queue.give(self.ring.window.tail());
         }
-        !pool.needs_wakeup() && self.ring.posted() < STARVED
+        !pool.needs_wakeup() && self.ring.window.posted() < STARVED
     }
 }
