@@ -2,6 +2,9 @@
 
 //! Which descriptors of a receive ring the device has.
 
+#[cfg(test)]
+mod explore;
+
 use core::ops::Range;
 
 use super::Ring;
