@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The program with our models of NICs.
+//! The program with our models of devices.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::ui::Step;
 ///
 /// When cargo fails.
 pub(crate) fn build(project: &Project) -> Result<PathBuf> {
-    let step = Step::begin("devices", "building the models of NICs");
+    let step = Step::begin("devices", "building the models of devices");
     project
         .cargo()
         .args(["build", "--package", "device"])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Our own NICs: a process that serves models of them to QEMU, over vfio-user.
+//! Our own devices: a process that serves models of them to QEMU, over vfio-user.
 
 use std::{
     env,
@@ -28,6 +28,8 @@ use crate::{End, Error, Images, Machine, Result, Wire, process::Process, run_dir
 
 /// What [`Machine::nic`] calls them.
 pub const OUR_NIC: &str = "nobounce";
+/// The engine in QEMU.
+const ENGINE: &str = "engine";
 /// How a line begins that says what a driver did (harness/device/src/nic.rs).
 const VIOLATION: &str = "violation: ";
 
@@ -53,7 +55,8 @@ impl Sockets {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         loop {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
-            let folder = env::temp_dir().join(format!("nobounce-nics-{}-{count}", process::id()));
+            let folder =
+                env::temp_dir().join(format!("nobounce-devices-{}-{count}", process::id()));
             match DirBuilder::new().mode(0o700).create(&folder) {
                 // Of a process that was killed, and had the same number.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -62,8 +65,9 @@ impl Sockets {
         }
     }
 
-    fn of(&self, wire: Wire, end: End) -> PathBuf {
-        self.0.join(wire.nic(end))
+    /// Of a device, by its name in QEMU.
+    fn of(&self, device: &str) -> PathBuf {
+        self.0.join(device)
     }
 }
 
@@ -76,18 +80,24 @@ impl Drop for Sockets {
 
 impl Devices {
     /// Whether the machine's NICs are ours.
-    pub(crate) fn wanted(machine: &Machine) -> bool {
+    pub(crate) fn have_nics(machine: &Machine) -> bool {
         machine.nic == OUR_NIC
     }
 
-    /// Starts the process with a NIC at each end of each wire.
+    /// Whether any of its devices are.
+    pub(crate) fn wanted(machine: &Machine) -> bool {
+        Self::have_nics(machine) || machine.engine
+    }
+
+    /// Starts the process, with a NIC at each end of each wire and an engine, where they are to be ours.
     pub(crate) fn start(machine: &Machine, images: &Images, run: &RunDir) -> Result<Self> {
-        if machine.cables.is_some() {
+        let have_nics = Self::have_nics(machine);
+        if have_nics && machine.cables.is_some() {
             let what = "NICs of ours have no wires to another machine yet";
             return Err(Error::BadMachine(what.to_owned()));
         }
         let program = images.devices.as_ref().ok_or_else(|| {
-            Error::BadMachine("the manifest names no program with models of NICs".to_owned())
+            Error::BadMachine("the manifest names no program with models of devices".to_owned())
         })?;
         let unwritable = |error| Error::RunDirectory {
             path: run.path().to_owned(),
@@ -98,13 +108,17 @@ impl Devices {
         let (control, far) = UnixStream::pair().map_err(unwritable)?;
         command.arg("--control").arg(far.as_raw_fd().to_string());
         let mut inherited = vec![OwnedFd::from(far)];
+        let mut listen = |device: &str| {
+            let listener = UnixListener::bind(sockets.of(device)).map_err(unwritable)?;
+            let fd = listener.as_raw_fd();
+            inherited.push(OwnedFd::from(listener));
+            Result::Ok(fd)
+        };
         let mut nics = Vec::new();
-        for (count, wire) in machine.wires().enumerate() {
+        for (count, wire) in machine.wires().filter(|_| have_nics).enumerate() {
             for end in End::BOTH {
-                let listener = UnixListener::bind(sockets.of(wire, end)).map_err(unwritable)?;
-                let (fd, mac) = (listener.as_raw_fd(), wire.mac(end));
+                let (fd, mac) = (listen(&wire.nic(end))?, wire.mac(end));
                 command.arg("--device").arg(format!("mac={mac},fd={fd}"));
-                inherited.push(OwnedFd::from(listener));
                 nics.push(wire.nic(end));
             }
             let (one, other, snap) = (2 * count, 2 * count + 1, machine.snap_length);
@@ -118,6 +132,10 @@ impl Devices {
                 text.push_str(&format!(",{link}"));
             }
             command.arg("--wire").arg(text);
+        }
+        if machine.engine {
+            let fd = listen(ENGINE)?;
+            command.arg("--engine").arg(format!("fd={fd}"));
         }
         let log = run.file("devices.log");
         let output = File::create(&log).map_err(unwritable)?;
@@ -137,13 +155,22 @@ impl Devices {
     }
 
     /// QEMU's device for a NIC, on this bus.
-    pub(crate) fn device(&self, wire: Wire, end: End, bus: &str) -> String {
+    pub(crate) fn nic(&self, wire: Wire, end: End, bus: &str) -> String {
+        self.device(&wire.nic(end), bus)
+    }
+
+    /// QEMU's device for the engine, on this bus.
+    pub(crate) fn engine(&self, bus: &str) -> String {
+        self.device(ENGINE, bus)
+    }
+
+    fn device(&self, id: &str, bus: &str) -> String {
         json!({
             "driver": "vfio-user-pci",
-            "id": wire.nic(end),
+            "id": id,
             "bus": bus,
             "rombar": 0,
-            "socket": { "type": "unix", "path": self.sockets.of(wire, end) },
+            "socket": { "type": "unix", "path": self.sockets.of(id) },
         })
         .to_string()
     }
@@ -156,6 +183,8 @@ impl Devices {
     pub(crate) fn lie(&self, wire: Wire, end: End, plan: &Value) -> Result<Vec<u32>> {
         let nic = wire.nic(end);
         let device = self.nics.iter().position(|other| *other == nic);
+        let device =
+            device.ok_or_else(|| Error::BadMachine("QEMU's NICs tell no lies".to_owned()))?;
         let ask = || {
             let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
             let request = json!({ "device": device, "plan": plan });

@@ -237,16 +237,16 @@ pub enum Error {
         /// The console's log.
         console: PathBuf,
     },
-    /// The process with our NICs has ended.
-    #[error("the process with the models of NICs has ended: {output}; log: {}", log.display())]
+    /// The process with our devices has ended.
+    #[error("the process with the models of devices has ended: {output}; log: {}", log.display())]
     DevicesEnded {
         /// What it printed.
         output: String,
         /// Its log.
         log: PathBuf,
     },
-    /// A driver did to our NICs what it must not do.
-    #[error("the driver did to the NICs what it must not do:\n{}\nlog: {}", violations.join("\n"), log.display())]
+    /// A driver did to our devices what it must not do.
+    #[error("a driver did to its device what it must not do:\n{}\nlog: {}", violations.join("\n"), log.display())]
     Violated {
         /// What it did, a line each.
         violations: Vec<String>,

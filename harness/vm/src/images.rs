@@ -43,7 +43,7 @@ pub struct Images {
     /// The counter, a plugin for this QEMU; only measurements need it.
     #[serde(default)]
     pub counter: Option<PathBuf>,
-    /// The program with our models of NICs, where one was built.
+    /// The program with our models of devices, where one was built.
     #[serde(default)]
     pub devices: Option<PathBuf>,
     /// The kernel's `System.map`, beside `vmlinux`; only measurements and debuggers need it.

@@ -89,7 +89,8 @@ pub struct Export {
 }
 
 /// A machine that can be booted: a PC (q35) with wires, each with a NIC at both ends, and an
-/// accelerator if asked for: an `ivshmem-plain`, whose memory is behind a BAR and is the host's too.
+/// accelerator if asked for: an `ivshmem-plain`, whose memory is behind a BAR and is the host's too, and an
+/// engine.
 #[derive(Debug, Clone)]
 pub struct Machine {
     pub(crate) memory_mib: u64,
@@ -101,6 +102,7 @@ pub struct Machine {
     pub(crate) nic_bus: NicBus,
     pub(crate) nic_rom: Option<PathBuf>,
     pub(crate) accelerator_mib: Option<u64>,
+    pub(crate) engine: bool,
     pub(crate) disk: Option<PathBuf>,
     pub(crate) exports: Vec<Export>,
     pub(crate) topology: Topology,
@@ -133,6 +135,7 @@ impl Machine {
             nic_bus: NicBus::default(),
             nic_rom: None,
             accelerator_mib: None,
+            engine: false,
             disk: None,
             exports: Vec::new(),
             topology: Topology::default(),
@@ -210,6 +213,14 @@ impl Machine {
     #[must_use]
     pub fn accelerator_memory_mib(mut self, mib: u64) -> Self {
         self.accelerator_mib = Some(mib);
+        self
+    }
+
+    /// Adds the engine of an accelerator, a device beside the memory: our model of it. The machine boots
+    /// each time then.
+    #[must_use]
+    pub fn engine(mut self) -> Self {
+        self.engine = true;
         self
     }
 
@@ -344,7 +355,7 @@ impl Machine {
         if self.wires > 8 {
             return bad(format!("a machine has at most 8 wires, not {}", self.wires));
         }
-        if self.link.is_some() && !Devices::wanted(self) {
+        if self.link.is_some() && !Devices::have_nics(self) {
             return bad(format!(
                 "wires between NICs of QEMU's only carry: a link takes NICs of ours, not {}",
                 self.nic

@@ -142,7 +142,7 @@ pub(crate) fn arguments(
     }
     let mut ports = Ports::new(machine.topology, &mut arguments);
     for wire in machine.wires() {
-        match devices {
+        match devices.filter(|_| Devices::have_nics(machine)) {
             Some(devices) => add_own_wire(&mut arguments, &mut ports, wire, machine, devices),
             None => add_wire(&mut arguments, &mut ports, wire, run, machine, fds),
         }
@@ -154,6 +154,10 @@ pub(crate) fn arguments(
             "-device",
             format!("ivshmem-plain,id={ACCELERATOR},memdev=accelerator-memory,bus={port}"),
         );
+    }
+    if let Some(devices) = devices.filter(|_| machine.engine) {
+        let port = ports.add(&mut arguments);
+        arguments.add("-device", devices.engine(&port));
     }
     arguments
         .0
@@ -250,7 +254,7 @@ fn add_own_wire(
 ) {
     for end in End::BOTH {
         let bus = ports.add_for_nic(machine.nic_bus, arguments);
-        arguments.add("-device", devices.device(wire, end, &bus));
+        arguments.add("-device", devices.nic(wire, end, &bus));
     }
 }
 

@@ -94,7 +94,7 @@ fn nics_of_ours_want_their_program_and_its_end_is_called_one() {
         ..images()
     };
     let error = machine.boot(&images, "no-devices").unwrap_err();
-    assert!(error.to_string().contains("models of NICs"), "{error}");
+    assert!(error.to_string().contains("models of devices"), "{error}");
     // One that ends at once: QEMU has nobody to connect to.
     let images = vm::Images {
         devices: Some("/bin/true".into()),

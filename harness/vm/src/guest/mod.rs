@@ -41,7 +41,7 @@ use crate::{
 pub struct Guest {
     // The process first: it dies before what it uses goes away.
     process: Process,
-    /// Our NICs, where QEMU's are not used.
+    /// Our devices, if there are any.
     devices: Option<Devices>,
     channel: Channel,
     monitor: Mutex<Monitor>,

@@ -53,7 +53,7 @@ impl Guest {
         }
     }
 
-    /// Looks whether the driver of one of our models did what it must not do, so far.
+    /// Looks whether the driver of one of our models, of NICs or of an engine, did what it must not do, so far.
     ///
     /// # Errors
     ///
