@@ -112,7 +112,7 @@ struct Registration<T: Node> {
     #[pin]
     misc: Opaque<bindings::miscdevice>,
     data: Arc<T>,
-    parent: Arc<Parent>,
+    gate: Arc<Parent>,
     name: CString,
     /// Freed only when the registration is gone.
     number: Number,
@@ -134,7 +134,7 @@ impl<T: Node> Registration<T> {
         try_pin_init!(Self {
             data,
             // INVARIANT: It is bound, and the gate is closed and empty before it is not.
-            parent: Arc::pin_init(
+            gate: Arc::pin_init(
                 pin_init!(Parent {
                     dev: parent.into(),
                     ioctls <- Gate::new(),
@@ -151,7 +151,7 @@ impl<T: Node> Registration<T> {
                     name: raw_name,
                     fops: Vtable::<T>::build(),
                     // `Device` is transparent.
-                    parent: core::ptr::from_ref(parent).cast_mut().cast(),
+                    parent: core::ptr::from_ref::<Device<Bound>>(parent).cast_mut().cast(),
                     ..pin_init::zeroed()
                 };
 
@@ -169,8 +169,8 @@ impl<T: Node> PinnedDrop for Registration<T> {
     fn drop(self: Pin<&mut Self>) {
         // SAFETY: By the type invariant it is registered. When this returns, no `open` is running.
         unsafe { bindings::misc_deregister(self.misc.get()) };
-        self.parent.ioctls.close();
-        self.parent.ioctls.wait();
+        self.gate.ioctls.close();
+        self.gate.ioctls.wait();
     }
 }
 
@@ -206,7 +206,7 @@ impl<T: Node> Vtable<T> {
         from_result(|| {
             let open = Open::<T> {
                 file: T::open(registration.data.as_arc_borrow())?,
-                parent: registration.parent.clone(),
+                parent: registration.gate.clone(),
             };
             let open = KBox::into_raw(KBox::new(open, GFP_KERNEL)?);
             // SAFETY: From now on it is ours.

@@ -292,7 +292,7 @@ fn run(cli: Cli) -> Result<u8> {
             made(&guest::initramfs(project, &kernel, &modules)?);
         }
         Command::Guest => {
-            guest::prepare(project)?;
+            guest::prepare_for_cases(project)?;
             made(&guest::manifest_path(project));
         }
         Command::Run { json } => run::run(project, lock, json.as_deref())?,

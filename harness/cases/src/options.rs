@@ -202,6 +202,13 @@ impl Options {
         self.needs([Ability::Dma]).needs_kernel(["PCI_P2PDMA"])
     }
 
+    /// Adds the engine of an accelerator, which reaches its memory as NICs do.
+    #[must_use]
+    pub fn engine(mut self) -> Self {
+        self.machine = self.machine.engine();
+        self
+    }
+
     /// Puts the stations on two wires, each with another NIC for an XDP program that connects the
     /// wires: [`crate::PORTS`], in [`protocol::Ns::Local`], which does not answer on them.
     #[must_use]

@@ -27,6 +27,8 @@ pub const PATIENCE_MS: u64 = 60_000;
 
 /// The accelerator's driver.
 const ACCELERATOR_DRIVER: &str = "ivshmem_mem";
+/// Its engine's.
+const ENGINE_DRIVER: &str = "copy_engine";
 
 /// The interfaces of the program that connects two wires, at their other ends.
 pub const PORTS: [&str; 2] = ["port0", "port1"];
@@ -84,6 +86,17 @@ impl Testbed {
     pub fn accelerator(topology: Topology, name: &str) -> Result<Self> {
         let options = Self::devmem_options().accelerator(topology);
         options.boot_steered(name)
+    }
+
+    /// As [`Testbed::accelerator`] behind a switch, with an engine and its driver.
+    pub fn engine(name: &str) -> Result<Self> {
+        let options = Self::devmem_options().accelerator(Topology::Switch);
+        let bed = options.engine().boot_steered(name)?;
+        bed.guest.call(LoadModule {
+            name: ENGINE_DRIVER.to_owned(),
+            parameters: String::new(),
+        })?;
+        Ok(bed)
     }
 
     /// Whether the NIC under test can do this, for what a case looks at by the way. What it is about

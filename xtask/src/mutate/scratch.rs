@@ -40,7 +40,7 @@ impl Scratch {
     ///
     /// Those of the preparation.
     pub(super) fn prepare(project: &Project) -> Result<Self> {
-        let images = guest::prepare(project)?;
+        let images = guest::prepare_for_cases(project)?;
         let dir = project.out("mutate");
         let snapshots = Some(dir.join("snapshots"));
         let scratch = Self {

@@ -51,7 +51,7 @@ pub(super) fn run(
     // All of them first: the tests only read what is in the cache.
     let mut prepared = Vec::new();
     for (name, project) in projects {
-        let made = guest::prepare(&project);
+        let made = guest::prepare_for_cases(&project);
         if let Err(error) = &made {
             ui::note(&format!("{name} is not tested: {error:#}"));
         }

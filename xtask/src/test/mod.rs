@@ -18,7 +18,7 @@ use clap::Args;
 
 use crate::kernel::{self, Flavour, KernelArgs};
 use crate::project::{Locked, Project};
-use crate::{devices, guest, packages, tools, ui};
+use crate::{guest, packages, tools, ui};
 
 use self::retries::Retries;
 use self::skipped::Skipped;
@@ -122,7 +122,7 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
         ui::note(&format!("JUnit XML: {}", junit.display()));
         return Ok(());
     }
-    guest::prepare(project)?;
+    guest::prepare_for_cases(project)?;
     if let Some(file) = &options.nic {
         let nics = [nic::prepare(project, file, nic::ALL)?];
         let nextest = tools::nextest(project)?;
@@ -249,11 +249,8 @@ fn selftests(project: &Project, filters: &[String]) -> Result<Option<PathBuf>> {
         ..project.kernel.clone()
     })?;
     packages::install_missing_of_tests(&project)?;
-    let mut images = guest::prepare(&project)?;
-    images.devices = Some(devices::build(&project)?);
-    let manifest = guest::manifest_path(&project);
-    guest::write_manifest(&manifest, &images)?;
-    Ok(Some(manifest))
+    guest::prepare_for_cases(&project)?;
+    Ok(Some(guest::manifest_path(&project)))
 }
 
 #[cfg(test)]

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The engine of an accelerator: what it does with memory, and that it reaches nothing else.
+
+use cases::{ACCELERATOR, Family, Result, Stream, Testbed, assert_refused, place};
+use libc::{EBUSY, ENODEV};
+use protocol::{
+    DevmemGather, Ns,
+    bytes::Bytes,
+    engine::{Execute, Executed, Operation, Outcome, Status, Step},
+    kernel::{ReadFile, WriteFile},
+};
+use vm::JobHandle;
+
+const MIB: u64 = 1 << 20;
+/// All that is received and gathered.
+const BYTES: u64 = 8 * MIB;
+/// The queue that device memory is bound to.
+const BOUND: u32 = 1;
+/// Vendor and device ID, as `/proc/bus/pci/devices` has them.
+const IDS: &str = "1af410fe";
+const DRIVER: &str = "/sys/bus/pci/drivers/copy_engine";
+
+fn execute(pieces: &[&[u8]], steps: &[Step]) -> Execute {
+    Execute {
+        engine: 0,
+        besides: 0,
+        memory: ACCELERATOR,
+        pieces: pieces.iter().map(|piece| Bytes(piece.to_vec())).collect(),
+        steps: steps.to_vec(),
+    }
+}
+
+/// From the first piece of memory to the second.
+fn step(operation: Operation, fragments: &[(u32, u32, u64)]) -> Step {
+    Step {
+        operation,
+        source: 0,
+        destination: 1,
+        value: 0,
+        fragments: fragments.to_vec(),
+    }
+}
+
+fn outcome(status: Status, fragments: u32, bytes: u64) -> Outcome {
+    Outcome {
+        status,
+        fragments,
+        bytes,
+    }
+}
+
+#[test]
+fn an_engine_copies_fills_compares_and_adds() -> Result {
+    let bed = Testbed::engine("engine")?;
+    let numbers: Vec<u8> = (0..64_u8).collect();
+
+    let Executed { outcomes, pieces } = bed.guest.call(execute(
+        &[&numbers, &[0xee; 64]],
+        &[
+            // Out of order, of odd lengths, and next to each other at the destination.
+            step(Operation::Copy, &[(40, 7, 0), (3, 9, 7), (63, 1, 16)]),
+            Step {
+                value: 0x0403_0201,
+                ..step(Operation::Fill, &[(0, 6, 20), (0, 3, 30)])
+            },
+            step(Operation::Compare, &[(40, 7, 0), (3, 9, 7)]),
+            step(Operation::Compare, &[(40, 7, 0), (3, 9, 8)]),
+            step(Operation::Copy, &[]),
+        ],
+    ))?;
+    assert_eq!(
+        outcomes,
+        [
+            outcome(Status::Done, 3, 17),
+            outcome(Status::Done, 2, 9),
+            outcome(Status::Done, 2, 16),
+            outcome(Status::Different, 1, 7),
+            outcome(Status::Done, 0, 0),
+        ]
+    );
+    let mut expected = [0xee; 64];
+    expected[..7].copy_from_slice(&numbers[40..47]);
+    expected[7..16].copy_from_slice(&numbers[3..12]);
+    expected[16] = 63;
+    expected[20..26].copy_from_slice(&[1, 2, 3, 4, 1, 2]);
+    expected[30..33].copy_from_slice(&[1, 2, 3]);
+    assert_eq!(pieces[0].0, numbers, "sources stay as they are");
+    assert_eq!(pieces[1].0, expected);
+
+    // 1.5 + 2.25 and so on; bfloat16 is the upper half of a binary32.
+    let floats =
+        |values: &[f32]| -> Vec<u8> { values.iter().flat_map(|v| v.to_le_bytes()).collect() };
+    let halves = |values: &[f32]| -> Vec<u8> {
+        let upper = values.iter().map(|v| (v.to_bits() >> 16) as u16);
+        upper.flat_map(u16::to_le_bytes).collect()
+    };
+    let (a, b) = ([1.5, -3.0, 1e30], [2.25, 3.0, 1e30]);
+    let sums = [3.75, 0.0, 2e30];
+    let Executed { outcomes, pieces } = bed.guest.call(execute(
+        &[&floats(&a), &floats(&b)],
+        &[step(Operation::SumF32, &[(0, 12, 0)])],
+    ))?;
+    assert_eq!(outcomes, [outcome(Status::Done, 1, 12)]);
+    assert_eq!(pieces[1].0, floats(&sums));
+    let (a, b) = ([1.5, -3.0], [2.25, 3.0]);
+    let Executed { outcomes, pieces } = bed.guest.call(execute(
+        &[&halves(&a), &halves(&b)],
+        &[
+            step(Operation::SumBf16, &[(0, 4, 0)]),
+            step(Operation::SumBf16, &[(0, 3, 0)]),
+        ],
+    ))?;
+    assert_eq!(outcomes[0], outcome(Status::Done, 1, 4));
+    assert_eq!(outcomes[1].status, Status::Malformed);
+    assert_eq!(pieces[1].0, halves(&sums[..2]));
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn a_work_queue_reaches_nothing_but_what_was_imported_into_it() -> Result {
+    let bed = Testbed::engine("engine-windows")?;
+    // What others have: it must stay as it is.
+    let other = bed.guest.start(binding_of(&bed))?;
+
+    let page = [0x5a; 4096];
+    let beyond = [
+        (0, 1, 4096),
+        (4096, 1, 0),
+        (1, 4096, 0),
+        (0, 4096, 1),
+        (0, u32::MAX, 0),
+        (u32::MAX, 1, 0),
+        (0, 1, u64::MAX),
+        (0, 2, u64::MAX),
+    ];
+    let steps: Vec<_> = beyond
+        .iter()
+        .map(|fragment| step(Operation::Copy, &[*fragment]))
+        .chain([2, 14, 15, 250].map(|piece| Step {
+            destination: piece,
+            ..step(Operation::Copy, &[(0, 64, 0)])
+        }))
+        .chain([2, 14, 15, 250].map(|piece| Step {
+            source: piece,
+            ..step(Operation::Copy, &[(0, 64, 0)])
+        }))
+        .collect();
+    let Executed { outcomes, pieces } = bed.guest.call(execute(&[&page, &page], &steps))?;
+    for (step, outcome) in steps.iter().zip(&outcomes) {
+        assert_eq!(
+            (outcome.status, outcome.fragments),
+            (Status::Outside, 0),
+            "{step:?}"
+        );
+    }
+    assert_eq!(outcomes.len(), steps.len());
+    assert!(pieces.iter().all(|piece| piece.0 == page));
+
+    // As many queues as there are, and no more; they are free again when they are closed.
+    let all = Execute {
+        besides: 7,
+        ..execute(&[&page, &page], &[step(Operation::Copy, &[(0, 64, 0)])])
+    };
+    let Executed { outcomes, .. } = bed.guest.call(all.clone())?;
+    assert_eq!(outcomes, [outcome(Status::Done, 1, 64)]);
+    let more = Execute { besides: 8, ..all };
+    assert_refused(bed.guest.call(more), EBUSY, "a ninth work queue");
+    other.stop()?;
+    bed.finish()?;
+    Ok(())
+}
+
+fn binding_of(bed: &Testbed) -> protocol::Binding {
+    protocol::Binding {
+        ns: bed.local.ns,
+        interface: bed.local.name(),
+        queues: vec![BOUND],
+        memory: ACCELERATOR,
+        dmabuf_bytes: 4 * MIB,
+        rx_page_size: None,
+    }
+}
+
+/// A stream that only the host knows, which goes from accelerator memory into accelerator memory.
+fn secret(bed: &Testbed) -> Stream {
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    stream.in_accelerator().unpredictable()
+}
+
+fn gather<'g>(bed: &'g Testbed, stream: &Stream) -> Result<JobHandle<'g, DevmemGather>> {
+    Ok(bed.guest.start(DevmemGather {
+        ns: stream.to.ns,
+        interface: stream.to.name(),
+        queues: vec![BOUND],
+        memory: ACCELERATOR,
+        engine: 0,
+        dmabuf_bytes: 4 * MIB,
+        gathered_bytes: BYTES,
+        listen: stream.to.socket(stream.family, stream.port),
+    })?)
+}
+
+#[test]
+fn what_was_received_is_gathered_by_the_engine_and_leaves_no_trace_in_ram() -> Result {
+    let bed = Testbed::engine("engine-gather")?;
+    bed.steer(bed.local, &[BOUND])?;
+    let stream = secret(&bed);
+    let mut sink = gather(&bed, &stream)?;
+    let _received = sink.wait_event(place)?;
+    let gathered = sink.wait_event(place)?;
+    let source = stream.source_filled_by_host(&bed, BYTES)?;
+    while sink.next_event(bed.guest.call_timeout())?.is_some() {}
+
+    // The memory is there as long as the job is.
+    let mut bytes = vec![0; BYTES as usize];
+    bed.guest.dmabuf(gathered)?.read(0, &mut bytes)?;
+    assert!(
+        bytes == stream.payload(BYTES),
+        "the stream is in one piece, in order"
+    );
+    let traces = stream.traces_in_ram(&bed, BYTES)?;
+    assert!(traces.is_empty(), "payload is in RAM: {traces:?}");
+    let (sink, source) = (sink.join()?, source.join()?);
+    assert_eq!(
+        (sink.bytes, sink.linear_bytes, sink.end_of_stream),
+        (BYTES, 0, true),
+        "{sink:?}"
+    );
+    assert!(sink.descriptors > 0 && sink.fragments > 1, "{sink:?}");
+    assert!(source.delivered && source.copied == 0, "{source:?}");
+    bed.finish()?;
+    Ok(())
+}
+
+/// The engine's address on the PCI bus.
+fn address(bed: &Testbed) -> Result<String> {
+    let devices = bed.guest.call(ReadFile {
+        ns: Ns::Local,
+        path: "/proc/bus/pci/devices".to_owned(),
+    })?;
+    let found = devices.lines().find_map(|line| {
+        let (place, rest) = line.split_once('\t')?;
+        let place = u16::from_str_radix(place, 16).ok()?;
+        rest.starts_with(IDS).then_some(place)
+    });
+    let place = found.expect("there is an engine");
+    let (bus, device, function) = (place >> 8, place >> 3 & 0x1f, place & 7);
+    Ok(format!("0000:{bus:02x}:{device:02x}.{function}"))
+}
+
+#[test]
+fn an_engine_that_is_unbound_ends_its_users_and_works_when_it_is_bound_again() -> Result {
+    let bed = Testbed::engine("engine-unbind")?;
+    let address = address(&bed)?;
+    let write = |what: &str| {
+        bed.guest.call(WriteFile {
+            ns: Ns::Local,
+            path: format!("{DRIVER}/{what}"),
+            contents: address.clone(),
+        })
+    };
+    bed.steer(bed.local, &[BOUND])?;
+    let stream = secret(&bed);
+    let sink = gather(&bed, &stream)?;
+    let (source, _) = stream.source_ready(&bed, BYTES)?;
+
+    write("unbind")?;
+    source.tell(protocol::Command::Go)?;
+    let sink = sink.join()?;
+    let errno = sink.error.as_ref().and_then(|failure| failure.errno);
+    assert_eq!(errno, Some(ENODEV), "{sink:?}");
+    source.stop()?;
+    let page = [0x5a; 64];
+    let steps = [step(Operation::Copy, &[(0, 64, 0)])];
+    assert!(
+        bed.guest.call(execute(&[&page, &[0; 64]], &steps)).is_err(),
+        "there is no engine"
+    );
+
+    write("bind")?;
+    let Executed { outcomes, pieces } = bed.guest.call(execute(&[&page, &[0; 64]], &steps))?;
+    assert_eq!(outcomes, [outcome(Status::Done, 1, 64)]);
+    assert_eq!(pieces[1].0, page);
+    bed.finish()?;
+    Ok(())
+}
