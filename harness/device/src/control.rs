@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Whoever started the program tells devices to lie: a line of JSON for each plan, and a line of JSON for
-//! each answer.
+//! Whoever started the program tells devices to lie, and asks what they told: a line of JSON for each
+//! request, and a line of JSON for each answer.
 
 use std::{
     io::{self, BufRead, BufReader, Write},
@@ -15,21 +15,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::Port;
 
-/// Has a device lie from now on.
+/// Has a device lie from now on, or asks what it told.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// Which, counted from 0.
     pub device: usize,
-    /// What it lies about; a plan without lies ends them.
-    pub plan: Plan,
+    /// What it lies about; a plan without lies ends them, and with none it goes on as it was.
+    pub plan: Option<Plan>,
 }
 
 /// What becomes of a [`Request`].
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// It is done. How often each lie of the plan before was told.
+    /// It is done. How often each lie was told so far, of the plan that it went by until now.
     Told(Vec<u32>),
     /// It makes no sense.
     Error(String),
@@ -62,7 +62,7 @@ fn answer(line: &str, ports: &[Arc<Port>]) -> Result<Vec<u32>, String> {
     let Request { device, plan } = serde_json::from_str(line).map_err(|error| error.to_string())?;
     let port = ports.get(device);
     let port = port.ok_or_else(|| format!("there is no device {device}"))?;
-    Ok(port.lie(&plan))
+    Ok(plan.map_or_else(|| port.told(), |plan| port.lie(&plan)))
 }
 
 #[cfg(test)]
@@ -88,10 +88,11 @@ mod tests {
             times: 2,
             value: 3,
         };
-        let plan = Plan { lies: vec![lie] };
+        let plan = Some(Plan { lies: vec![lie] });
         let request = serde_json::to_string(&Request { device: 0, plan }).unwrap();
         assert!(request.contains("\"header-length\""), "{request}");
         assert_eq!(ask(&request), Answer::Told(vec![]));
+        assert_eq!(ask("{\"device\":0}"), Answer::Told(vec![0]));
         assert_eq!(ask(&request), Answer::Told(vec![0]));
         let refused = ask("{\"device\":1,\"plan\":{\"lies\":[]}}");
         assert_eq!(refused, Answer::Error("there is no device 1".to_owned()));

@@ -60,6 +60,11 @@ pub trait Device: Send {
         Vec::new()
     }
 
+    /// How often it has told each lie of the plan so far.
+    fn told(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
     /// Does what is due at a time, in nanoseconds since any moment, which never goes backwards. Returns
     /// when to call it again at the latest.
     fn elapse(&mut self, now: u64, host: &mut dyn Host) -> Option<u64>;

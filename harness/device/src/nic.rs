@@ -48,6 +48,10 @@ impl Device for Nic {
         Self::lie(self, plan)
     }
 
+    fn told(&self) -> Vec<u32> {
+        Self::told(self)
+    }
+
     fn receive_damaged(&mut self, frame: &[u8], _: &mut dyn Host) {
         Self::receive_damaged(self, frame);
     }

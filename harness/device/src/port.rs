@@ -122,6 +122,11 @@ impl Port {
         self.with(|slot, _| slot.device.lie(plan))
     }
 
+    /// How often the device has told each lie of the plan so far.
+    pub fn told(&self) -> Vec<u32> {
+        self.with_slot(|slot| slot.device.told())
+    }
+
     /// Reads registers. All bits are ones where the device doesn't answer.
     pub(crate) fn read_registers(&self, offset: u64, data: &mut [u8]) {
         self.with(|slot, ways| {

@@ -175,12 +175,12 @@ impl Devices {
         .to_string()
     }
 
-    /// Makes a NIC lie as a plan says. Returns how often it told each lie of the plan before.
+    /// Makes a NIC lie as a plan says, if there is one. Returns how often it told each lie until now.
     ///
     /// # Errors
     ///
     /// [`Error::DevicesEnded`], and [`Error::BadMachine`] for a plan that it does not understand.
-    pub(crate) fn lie(&self, wire: Wire, end: End, plan: &Value) -> Result<Vec<u32>> {
+    pub(crate) fn lie(&self, wire: Wire, end: End, plan: Option<&Value>) -> Result<Vec<u32>> {
         let nic = wire.nic(end);
         let device = self.nics.iter().position(|other| *other == nic);
         let device =

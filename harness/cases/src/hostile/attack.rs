@@ -42,7 +42,7 @@ impl Testbed {
         Ok(self.guest.lie(
             self.local.wire,
             self.local.end,
-            &serde_json::to_value(plan)?,
+            Some(&serde_json::to_value(plan)?),
         )?)
     }
 

@@ -110,6 +110,12 @@ impl Nic {
         self.lies.begin(plan)
     }
 
+    /// How often it has told each lie of the plan so far.
+    #[must_use]
+    pub fn told(&self) -> Vec<u32> {
+        self.lies.told()
+    }
+
     fn settle(&mut self, host: &mut dyn Host) {
         if self.replug.take_if(|time| *time <= self.now).is_some() {
             self.phy.plug(true, self.now);

@@ -37,14 +37,14 @@ impl Guest {
         }
     }
 
-    /// Makes our model of a NIC lie as a plan says, which is one of harness/model's in JSON. Returns how
-    /// often it told each lie of the plan before.
+    /// Makes our model of a NIC lie as a plan says, which is one of harness/model's in JSON; without one it
+    /// goes on as before. Returns how often it told each lie until now.
     ///
     /// # Errors
     ///
     /// [`crate::Error::BadMachine`] if the NIC is none of ours, or refuses the plan, and
     /// [`crate::Error::DevicesEnded`].
-    pub fn lie(&self, wire: Wire, end: End, plan: &Value) -> Result<Vec<u32>> {
+    pub fn lie(&self, wire: Wire, end: End, plan: Option<&Value>) -> Result<Vec<u32>> {
         match &self.devices {
             Some(devices) => devices.lie(wire, end, plan),
             None => Err(crate::Error::BadMachine(

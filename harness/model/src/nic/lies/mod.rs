@@ -28,8 +28,14 @@ impl Lies {
             seen: 0,
             told: 0,
         });
-        let last = std::mem::replace(&mut self.0, progress.collect());
-        last.iter().map(|progress| progress.told).collect()
+        let told = self.told();
+        self.0 = progress.collect();
+        told
+    }
+
+    /// How often each lie was told so far.
+    pub(crate) fn told(&self) -> Vec<u32> {
+        self.0.iter().map(|progress| progress.told).collect()
     }
 
     /// On an occasion of this kind: what is to be said, if a lie is due.
@@ -72,6 +78,7 @@ mod tests {
         let all: Vec<_> = (0..6).map(|_| told()).collect();
         assert_eq!(all, [None, None, Some(5), Some(10), None, None]);
         assert_eq!(lies.tell(Kind::Length), None);
+        assert_eq!(lies.told(), [2]);
         assert_eq!(lies.begin(&Plan::default()), [2]);
     }
 }
