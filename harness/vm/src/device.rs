@@ -30,6 +30,8 @@ use crate::{End, Error, Images, Machine, Result, Wire, process::Process, run_dir
 pub const OUR_NIC: &str = "nobounce";
 /// The engine in QEMU.
 const ENGINE: &str = "engine";
+/// How long the process may take for an answer: it takes it no time.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// How a line begins that says what a driver did (harness/device/src/nic.rs).
 const VIOLATION: &str = "violation: ";
 
@@ -106,6 +108,10 @@ impl Devices {
         let sockets = Sockets::create().map_err(unwritable)?;
         let mut command = Command::new(program);
         let (control, far) = UnixStream::pair().map_err(unwritable)?;
+        control
+            .set_read_timeout(Some(PATIENCE))
+            .and_then(|()| control.set_write_timeout(Some(PATIENCE)))
+            .map_err(unwritable)?;
         command.arg("--control").arg(far.as_raw_fd().to_string());
         let mut inherited = vec![OwnedFd::from(far)];
         let mut listen = |device: &str| {
@@ -193,10 +199,18 @@ impl Devices {
             control.read_line(&mut line)?;
             io::Result::Ok(line)
         };
-        let answer = ask().unwrap_or_default();
-        if answer.is_empty() {
-            return Err(self.ended());
-        }
+        let answer = match ask() {
+            Ok(answer) if !answer.is_empty() => answer,
+            Err(error) if is_timeout(&error) => {
+                // An answer that is late would be taken for the next request's.
+                self.process.kill();
+                return Err(Error::DevicesEnded {
+                    output: format!("it was killed, as it did not answer for {PATIENCE:?}"),
+                    log: self.log.clone(),
+                });
+            }
+            _ => return Err(self.ended()),
+        };
         serde_json::from_str(&answer)
             .ok()
             .and_then(|answer: Value| serde_json::from_value(answer.get("told")?.clone()).ok())
@@ -228,4 +242,11 @@ impl Devices {
             false => Err(Error::Violated { violations, log }),
         }
     }
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
 }
