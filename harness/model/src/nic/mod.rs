@@ -58,7 +58,7 @@ pub struct Nic {
     /// When the other side is asked for silence once more, if it was asked.
     silence: Option<u64>,
     /// The packet buffer: frames that wait for a descriptor.
-    waiting: VecDeque<Vec<u8>>,
+    waiting: VecDeque<receive::Waiting>,
     now: u64,
     record: Record,
     lies: Lies,

@@ -246,6 +246,33 @@ fn a_plan_is_told_in_what_is_written_back_and_ends_with_the_next() {
 }
 
 #[test]
+fn a_lie_about_a_frame_is_told_once_however_long_it_waits() {
+    let port = &mut Port::new();
+    let split = srrctl::DescType::HeaderSplit;
+    port.write(regs::srrctl(1), srrctl::encode(4, 4, split, false));
+    port.post(1);
+    let lies = [Kind::Unsplit, Kind::Corrupt].map(|kind| Lie {
+        kind,
+        after: 0,
+        times: u32::MAX,
+        value: 5,
+    });
+    port.nic.lie(&Plan {
+        lies: lies.to_vec(),
+    });
+    // More than a buffer has, twice: they wait until there are enough.
+    for _ in 0..2 {
+        port.nic.receive(&segment(&[7; 6000]), &mut port.host);
+    }
+    port.later(1_000_000);
+    port.post(3);
+    port.post(8);
+    port.later(1_000_000);
+    assert!(rx::is_done(port.get(RX_RING + 3 * 16 + 8)));
+    assert_eq!(port.nic.told(), [2, 2]);
+}
+
+#[test]
 fn a_segment_is_split_into_headers_and_payload() {
     let port = &mut Port::new();
     port.post(8);

@@ -24,8 +24,7 @@ impl Nic {
     pub(in crate::nic) fn control_flow(&mut self, host: &mut dyn Host) {
         let threshold = |reg| self.registers.get(reg) & BYTES;
         let (high, low) = (threshold(FCRTH), threshold(FCRTL));
-        let used: usize = self.waiting.iter().map(Vec::len).sum();
-        let used = u32::try_from(used).unwrap_or(u32::MAX);
+        let used = u32::try_from(self.waiting_bytes()).unwrap_or(u32::MAX);
         let wanted = self.registers.has(CTRL, ctrl::TFCE) && self.link_is_up();
         match self.silence {
             _ if !wanted => self.silence = None,

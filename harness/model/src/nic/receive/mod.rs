@@ -42,6 +42,21 @@ const GATHER: u64 = 50_000;
 /// How long a cable is out, in nanoseconds.
 const FLAP: u64 = 1_000_000;
 
+/// A frame in the packet buffer, which waits for a descriptor.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    frame: Vec<u8>,
+    lies: Option<Told>,
+}
+
+/// The lies about a frame before it has a place. They are told once, however often one is looked for.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    lost: bool,
+    unsplit: bool,
+    corrupt: Option<u64>,
+}
+
 impl Nic {
     /// Receives a frame from the wire, without its frame check sequence.
     pub fn receive(&mut self, frame: &[u8], host: &mut dyn Host) {
@@ -95,9 +110,9 @@ impl Nic {
             let fetched = self.rx[usize::from(queue)].prefetch(queue, &self.registers, host);
             self.note(queue, fetched);
         }
-        while let Some(frame) = self.waiting.pop_front() {
-            if !self.place(&frame, host) {
-                self.waiting.push_front(frame);
+        while let Some(mut waiting) = self.waiting.pop_front() {
+            if !self.place(&waiting.frame, &mut waiting.lies, host) {
+                self.waiting.push_front(waiting);
                 break;
             }
         }
@@ -109,17 +124,23 @@ impl Nic {
         if !self.is_master() || !self.admits(frame) {
             return;
         }
-        if self.waiting.is_empty() && self.place(frame, host) {
+        let mut lies = None;
+        if self.waiting.is_empty() && self.place(frame, &mut lies, host) {
             return;
         }
         let size = (self.registers.get(regs::RXPBS) & 0x7f) as usize * 1024;
-        let used: usize = self.waiting.iter().map(Vec::len).sum();
-        if used + frame.len() <= size {
-            self.waiting.push_back(frame.to_vec());
+        if self.waiting_bytes() + frame.len() <= size {
+            let frame = frame.to_vec();
+            self.waiting.push_back(Waiting { frame, lies });
             self.control_flow(host);
         } else {
             statistics::count(&mut self.registers, MPC, 1);
         }
+    }
+
+    /// Bytes of the packet buffer that are in use.
+    fn waiting_bytes(&self) -> usize {
+        self.waiting.iter().map(|waiting| waiting.frame.len()).sum()
     }
 
     /// Whether a frame is let in. Takes notice of a pause, and counts what is refused.
@@ -137,20 +158,29 @@ impl Nic {
         false
     }
 
-    /// Puts a frame that is let in where it belongs, or drops it. False if it must wait for a descriptor.
-    fn place(&mut self, frame: &[u8], host: &mut dyn Host) -> bool {
+    /// Puts a frame that is let in where it belongs, or drops it. False if it must wait for a descriptor: `lies`
+    /// keeps what is told of it then.
+    fn place(&mut self, frame: &[u8], lies: &mut Option<Told>, host: &mut dyn Host) -> bool {
         let packet = Packet::parse(frame, &self.registers);
         let destination = steer(&packet, &self.registers);
         let queue = u16::from(destination.queue) % MAX_RX_QUEUES;
-        if !self.receives(queue) || self.lies.tells(Kind::Lost) {
+        if !self.receives(queue) {
             return true;
         }
         let (mut bytes, vlan) = packet.strip(frame, &self.registers);
         let header = split::header_len(&packet, queue, &self.registers);
-        let header = header.filter(|_| !self.lies.tells(Kind::Unsplit));
+        let lies = *lies.get_or_insert_with(|| Told {
+            lost: self.lies.tells(Kind::Lost),
+            unsplit: header.is_some() && self.lies.tells(Kind::Unsplit),
+            corrupt: self.lies.tell(Kind::Corrupt),
+        });
+        if lies.lost {
+            return true;
+        }
+        let header = header.filter(|_| !lies.unsplit);
         let control = self.registers.get(regs::srrctl(queue));
         let layout = split::layout(header, bytes.len(), control);
-        if let Some(value) = self.lies.tell(Kind::Corrupt) {
+        if let Some(value) = lies.corrupt {
             corrupt(bytes.to_mut(), layout.header, value);
         }
         let pieces = (&*bytes, layout.header);
