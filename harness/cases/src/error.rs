@@ -3,6 +3,7 @@
 //! How a case fails.
 
 use std::{
+    any::Any,
     error::Error,
     fmt::{self, Debug},
 };
@@ -15,7 +16,7 @@ pub type Result<T = ()> = std::result::Result<T, CaseError>;
 /// Any error, shown with its causes: a person reads what the test runner prints.
 pub struct CaseError {
     text: String,
-    errno: Option<i32>,
+    of_guest: Option<Box<vm::Error>>,
     _counted: Counted,
 }
 
@@ -25,9 +26,15 @@ impl CaseError {
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             text: message.into(),
-            errno: None,
+            of_guest: None,
             _counted: Counted::new(),
         }
+    }
+
+    /// What befell the guest, if it was that.
+    #[must_use]
+    pub fn of_guest(&self) -> Option<&vm::Error> {
+        self.of_guest.as_deref()
     }
 }
 
@@ -39,7 +46,7 @@ pub trait Refusal {
 
 impl Refusal for CaseError {
     fn errno(&self) -> Option<i32> {
-        self.errno
+        self.of_guest().and_then(vm::Error::errno)
     }
 }
 
@@ -70,18 +77,16 @@ pub fn assert_refused<T, E: Refusal + Debug>(
 
 impl<E: Error + 'static> From<E> for CaseError {
     fn from(error: E) -> Self {
-        let errno = (&error as &dyn Error)
-            .downcast_ref::<vm::Error>()
-            .and_then(vm::Error::errno);
         let mut text = error.to_string();
         let mut cause = error.source();
         while let Some(error) = cause {
             text = format!("{text}: {error}");
             cause = error.source();
         }
+        let error: Box<dyn Any> = Box::new(error);
         Self {
             text,
-            errno,
+            of_guest: error.downcast().ok(),
             _counted: Counted::new(),
         }
     }
