@@ -148,6 +148,24 @@ pub struct Lie {
     pub value: u64,
 }
 
+impl fmt::Display for Lie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            kind,
+            after,
+            times,
+            value,
+        } = self;
+        write!(f, "{kind}: after {after} occasions, ")?;
+        match *times {
+            1 => f.write_str("once")?,
+            u32::MAX => f.write_str("on each")?,
+            times => write!(f, "{times} times")?,
+        }
+        write!(f, ", value {value:#x}")
+    }
+}
+
 /// The lies that a device tells.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Plan {
@@ -180,6 +198,18 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lie_is_shown_in_words() {
+        let lie = Lie {
+            kind: Kind::LostWrite,
+            after: 3,
+            times: u32::MAX,
+            value: 16,
+        };
+        let text = "lost-write: after 3 occasions, on each, value 0x10";
+        assert_eq!(lie.to_string(), text);
+    }
 
     #[test]
     fn a_seed_always_makes_the_same_plan_and_seeds_make_all_kinds() {
