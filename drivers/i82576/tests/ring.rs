@@ -51,6 +51,24 @@ fn an_empty_ring_has_all_slots_but_one_unused() {
     }
 }
 
+/// All pairs of indices of the smallest and the largest ring, and of one between that is no power of two.
+#[test]
+fn every_pair_of_indices_splits_the_ring_into_used_and_unused_slots() {
+    for len in [RING_MIN, 1000, RING_MAX] {
+        let ring = Ring::new(len).expect("a multiple of 8 within the bounds is a ring");
+        for clean in 0..len {
+            // Stepped, not computed.
+            let mut fill = clean;
+            for used in 0..len {
+                assert_eq!(ring.used(fill, clean), used, "{clean}..{fill} of {len}");
+                assert_eq!(ring.unused(fill, clean), len - 1 - used);
+                assert!(clean + ring.contiguous(clean, used) <= len);
+                fill = if fill + 1 == len { 0 } else { fill + 1 };
+            }
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn advancing_is_stepping_many_times((ring, start) in ring_and_index(), n in 0u16..9000) {

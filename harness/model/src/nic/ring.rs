@@ -118,4 +118,32 @@ mod tests {
             *b"\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0"
         );
     }
+
+    /// The registers may hold any indices, and no length but multiples of eight descriptors.
+    #[test]
+    fn every_pair_of_indices_stays_within_every_small_ring() {
+        for len in (0..=64).step_by(8) {
+            let ring = Ring { base: 0, len };
+            let indices = || (0..len + 3).chain([u32::MAX]);
+            for (head, tail) in indices().flat_map(|head| indices().map(move |tail| (head, tail))) {
+                let available = ring.available(head, tail);
+                if head >= len || tail >= len {
+                    assert_eq!(available, 0, "{head}..{tail} of {len}");
+                    continue;
+                }
+                let posted: Vec<_> = (0..available)
+                    .scan(head, |index, _| {
+                        Some(std::mem::replace(index, ring.next(*index)))
+                    })
+                    .collect();
+                let all = (0..len).map(|nth| (head + nth) % len);
+                let expected: Vec<_> = all.take_while(|index| *index != tail).collect();
+                assert_eq!(posted, expected, "{head}..{tail} of {len}");
+                for value in 0..u64::from(len) {
+                    let unposted = ring.unposted(head, tail, value);
+                    assert!(unposted.is_none_or(|index| index < len && !posted.contains(&index)));
+                }
+            }
+        }
+    }
 }

@@ -249,7 +249,10 @@ pub(crate) fn header_buffer(srrctl: u32) -> usize {
 mod tests {
     use super::*;
     use crate::nic::tests::Recorder;
-    use i82576::regs::{srrctl::DescType, thresholds};
+    use i82576::{
+        limits::MAX_FRAME,
+        regs::{srrctl::DescType, thresholds},
+    };
 
     const BASE: u64 = 0x1000;
 
@@ -329,5 +332,21 @@ mod tests {
         let (mut queue, registers, mut host) = posted(3);
         queue.prefetch(1, &registers, &mut host).unwrap();
         assert!(queue.fetched.is_empty(), "the host threshold is 4");
+    }
+
+    /// Every size of a payload buffer, by every length of a packet.
+    #[test]
+    fn every_packet_is_cut_into_as_many_pieces_as_hold_it() {
+        let packet = vec![0; MAX_FRAME as usize];
+        let mut registers = Registers::default();
+        for kib in 0..=BSIZEPACKET {
+            registers.set(srrctl(1), kib);
+            for len in 0..=packet.len() {
+                let Pieces { size, count, .. } = pieces((&packet[..len], 0), 1, &registers);
+                let kib = if kib == 0 { 2 } else { kib };
+                assert_eq!(size, kib as usize * 1024);
+                assert!(count * size >= len && (count - 1) * size < len.max(1));
+            }
+        }
     }
 }

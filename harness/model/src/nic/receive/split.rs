@@ -138,3 +138,32 @@ pub(crate) fn layout(header_len: Option<u16>, packet_len: usize, srrctl: u32) ->
 fn field(len: usize) -> u16 {
     u16::try_from(len).unwrap_or(u16::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every size of a header buffer, by every length of headers and by packets that end about there.
+    #[test]
+    fn no_header_is_longer_than_its_buffer() {
+        for units in 0..64 {
+            let buffer = units * 64;
+            for (kind, len) in (0..8).flat_map(|kind| (0..=LONGEST).map(move |len| (kind, len))) {
+                let control = (units as u32) << 8 | kind << DESCTYPE_SHIFT;
+                let about = |at: usize| at.saturating_sub(1)..=at + 1;
+                for packet in about(len).chain(about(buffer)).chain(about(9728)) {
+                    for header in [None, Some(len as u16)] {
+                        let layout = layout(header, packet, control);
+                        assert!(
+                            layout.header <= buffer.min(packet),
+                            "{layout:?} of {packet}"
+                        );
+                        let is_split = layout.sph && !layout.hbo;
+                        assert!(!is_split || usize::from(layout.hdr_len) <= buffer);
+                        assert!(!layout.hbo || layout.sph);
+                    }
+                }
+            }
+        }
+    }
+}
