@@ -4,6 +4,8 @@
 //! and writes registers, passes frames and the time in, and the model reads and writes memory, sends frames
 //! and interrupts through a [`Host`].
 
+#![forbid(unsafe_code)]
+
 pub mod engine;
 mod host;
 pub mod nic;
