@@ -49,7 +49,7 @@ pub(crate) struct Options {
 ///
 /// Those of the steps, and when a file can't be read or written.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<PathBuf> {
-    let images = guest::prepare(project)?;
+    let images = guest::prepare_for_cases(project)?;
     let nextest = tools::nextest(project)?;
     let step = Step::begin("archive", "building the cases");
     let folder = project.out("archive");

@@ -35,7 +35,7 @@ pub(crate) struct Options {
 ///
 /// When a plan did harm, or a guest can't be booted.
 pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<()> {
-    guest::prepare(project)?;
+    guest::prepare_for_cases(project)?;
     let out = project.out("fuzz");
     fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
     let manifest = guest::prepare_nic(project, &Driver::RigbModel.nic(), &out)?;

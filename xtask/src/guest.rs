@@ -39,12 +39,29 @@ const KASAN_PARAMETER: &str = "no5lvl";
 ///
 /// Those of the steps.
 pub(crate) fn prepare(project: &Project) -> Result<Images> {
+    let images = prepare_whole(project)?;
+    write_manifest(&manifest_path(project), &images)?;
+    Ok(images)
+}
+
+/// As [`prepare`], with our models of devices, which some cases want.
+///
+/// # Errors
+///
+/// Those of the steps.
+pub(crate) fn prepare_for_cases(project: &Project) -> Result<Images> {
+    let mut images = prepare_whole(project)?;
+    images.devices = Some(devices::build(project)?);
+    write_manifest(&manifest_path(project), &images)?;
+    Ok(images)
+}
+
+fn prepare_whole(project: &Project) -> Result<Images> {
     let (kernel, mut images) = prepare_parts(project)?;
     images.disk = match project.kernel.flavour() {
         Flavour::Lab => Some(image::prepare(project, &kernel)?),
         Flavour::Plain | Flavour::Debug | Flavour::Clang => None,
     };
-    write_manifest(&manifest_path(project), &images)?;
     Ok(images)
 }
 
@@ -96,7 +113,8 @@ fn prepare_parts(project: &Project) -> Result<(Kernel, Images)> {
 }
 
 /// Builds the modules of a NIC under test, packs an initramfs that has them too, and writes a
-/// manifest, both into `out`. Returns the manifest. The guest must be prepared.
+/// manifest, both into `out`. Returns the manifest. The guest must be prepared
+/// for cases.
 ///
 /// # Errors
 ///
@@ -116,9 +134,6 @@ pub(crate) fn prepare_nic(project: &Project, nic: &Nic, out: &Path) -> Result<Pa
         .with_context(|| format!("{} can't be tested on {}", nic.name, kernel.release))?;
     images.initramfs = out.join("initramfs.cpio");
     initramfs::write(&images.initramfs, &agent(project)?, &modules)?;
-    if nic.device.as_deref() == Some(vm::OUR_NIC) {
-        images.devices = Some(devices::build(project)?);
-    }
     let manifest = out.join("guest.json");
     write_manifest(&manifest, &images)?;
     Ok(manifest)

@@ -14,7 +14,6 @@ use clap::{Args, ValueEnum};
 use kselftest::{Outcome, Test, read};
 use vm::Images;
 
-use crate::devices;
 use crate::document;
 use crate::guest;
 use crate::project::{Locked, Project};
@@ -70,8 +69,7 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     let tests = kselftest::choose(&options.tests, options.all || options.document)?;
     // Before its results make the tree a changed one.
     let commit = document::commit(project);
-    let mut images = guest::prepare(project)?;
-    images.devices = Some(devices::build(project)?);
+    let images = guest::prepare_for_cases(project)?;
     // The guests only read what is in the cache.
     drop(lock);
     let drivers = match options.document {
