@@ -7,6 +7,7 @@
 //! `tests/`, one file per feature.
 
 mod accelerator;
+mod bare;
 mod both_ways;
 mod counts;
 mod error;
@@ -30,6 +31,7 @@ mod unfinished;
 mod zcrx;
 
 pub use accelerator::{ACCELERATOR, place};
+pub use bare::BareDevice;
 pub use both_ways::BothWays;
 pub use error::{CaseError, Refusal, Result, assert_refused};
 pub use exchange::{EXPERIMENTAL, ethernet};
