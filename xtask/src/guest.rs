@@ -65,18 +65,6 @@ fn prepare_whole(project: &Project) -> Result<Images> {
     Ok(images)
 }
 
-/// As [`prepare`], with the models of devices, which some cases take besides.
-///
-/// # Errors
-///
-/// Those of the steps.
-pub(crate) fn prepare_for_cases(project: &Project) -> Result<Images> {
-    let mut images = prepare(project)?;
-    images.devices = Some(devices::build(project)?);
-    write_manifest(&manifest_path(project), &images)?;
-    Ok(images)
-}
-
 /// As [`prepare`], for a guest that has the host's file system, and without a manifest.
 ///
 /// # Errors
