@@ -11,10 +11,10 @@ use protocol::{
     rings::{RingChange, SetRings, TcpDataSplit},
     traffic::Ping,
 };
-use vm::{Error, Images, JobHandle, OUR_NIC};
+use vm::{Images, JobHandle, OUR_NIC};
 
-use super::outcome::{Harm, Outcome};
-use crate::{Driver, Family, Nic, Refusal, Result, Station, Stream, Testbed, skip};
+use super::outcome::{Harm, Outcome, Trouble};
+use crate::{CaseError, Driver, Family, Nic, Refusal, Result, Station, Stream, Testbed, skip};
 
 /// How long traffic may take while the NIC lies.
 const ATTACK: Duration = Duration::from_millis(800);
@@ -30,7 +30,7 @@ const DATAGRAMS: u64 = 40;
 /// The queue that device memory is bound to.
 const BOUND: u32 = 1;
 
-type Step<T = ()> = std::result::Result<T, Harm>;
+type Step<T = ()> = std::result::Result<T, Trouble>;
 
 impl Testbed {
     /// Makes the NIC under test lie as a plan says. Returns how often it told each lie of the plan before.
@@ -44,6 +44,12 @@ impl Testbed {
             self.local.end,
             Some(&serde_json::to_value(plan)?),
         )?)
+    }
+
+    /// How often the NIC under test has told each lie of its plan so far.
+    fn told(&self) -> Result<Vec<u32>> {
+        let (wire, end) = (self.local.wire, self.local.end);
+        Ok(self.guest.lie(wire, end, None)?)
     }
 
     /// A guest for [`Self::attack`], whose NIC must be one of ours.
@@ -87,40 +93,88 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// What must not happen, whatever a NIC does. The guest may be lost.
+    /// What must not happen, whatever a NIC does, and failures of the harness. The guest may be lost.
     pub fn attack(&self, plan: &Plan) -> Step<(Outcome, Vec<u32>)> {
-        let attack = Attack {
-            bed: self,
-            believes: plan.lies.iter().any(|lie| lie.kind.is_believed()),
+        let result = Attack { bed: self, plan }.carry_out();
+        // What the kernel or the model says is the cause of anything else.
+        match self.check() {
+            Err(harm @ Trouble::Harm(_)) => Err(harm),
+            checked => result.and_then(|outcome| checked.map(|()| outcome)),
+        }
+    }
+
+    /// Looks for complaints of the kernel's and of the model's.
+    fn check(&self) -> Step {
+        self.guest.check_log()?;
+        self.guest.check_nics()?;
+        Ok(())
+    }
+
+    /// Ends a guest after plans, and looks for what they left behind: memory that is not returned, a
+    /// driver that can't be unloaded, and what each case's end looks for.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::attack`].
+    pub fn rest(self) -> Step {
+        let rested = self.let_go().and_then(|()| self.check());
+        if let Err(trouble) = rested {
+            self.abandon();
+            return Err(trouble);
+        }
+        self.finish()?;
+        Ok(())
+    }
+
+    fn let_go(&self) -> Step {
+        let done = |result, what| match granted(result)? {
+            Some(()) => Ok(()),
+            None => Err(Trouble::from(Harm::Hang(format!("{what} is refused")))),
         };
-        self.lie(plan)?;
-        let disturbed = attack.traffic(plan)?;
-        let told = self.lie(&Plan::default())?;
-        let outcome = match attack.works_within(RECOVERY)? {
-            true if disturbed => Outcome::Recovered,
-            true => Outcome::Unharmed,
-            false => attack.restart()?,
-        };
-        attack.check()?;
-        Ok((outcome, told))
+        done(self.set_interface(self.local, false), "to bring it down")?;
+        self.wait_pools_gone(self.local)
+            .map_err(|error| match error.of_guest() {
+                Some(error) => Trouble::from(error),
+                None => Harm::Leak(error.to_string()).into(),
+            })?;
+        done(self.unload_driver(), "to unload the driver")
     }
 }
 
 struct Attack<'a> {
     bed: &'a Testbed,
-    /// Wrong bytes are the NIC's fault.
-    believes: bool,
+    plan: &'a Plan,
 }
 
 impl Attack<'_> {
-    /// Uses the NIC in all ways. Says whether anything was lost.
-    fn traffic(&self, plan: &Plan) -> Step<bool> {
+    fn carry_out(&self) -> Step<(Outcome, Vec<u32>)> {
         let bed = self.bed;
+        bed.lie(self.plan)?;
         let lost = !self.device_memory()?;
-        self.change(plan)?;
+        let up = self.change()?;
+        let lost = !self.datagrams_both_ways()? | lost;
+        let told = bed.lie(&Plan::default())?;
+        // Nobody else brings up an interface that is down.
+        let outcome = match up && self.works_within(RECOVERY)? {
+            true if lost => Outcome::Recovered,
+            true => Outcome::Unharmed,
+            false => self.restart()?,
+        };
+        Ok((outcome, told))
+    }
+
+    /// Whether the NIC has told a lie so far that makes wrong bytes its own fault.
+    fn is_excused(&self) -> Step<bool> {
+        let told = self.bed.told()?;
+        let mut lies = self.plan.lies.iter().zip(told);
+        Ok(lies.any(|(lie, told)| told > 0 && lie.kind.is_believed()))
+    }
+
+    /// Datagrams. Says whether all of them came.
+    fn datagrams_both_ways(&self) -> Step<bool> {
+        let bed = self.bed;
         let [there, back] = [(bed.local, bed.peer), (bed.peer, bed.local)];
-        let lost = !self.datagrams(there)? | lost;
-        Ok(!self.datagrams(back)? | lost)
+        Ok(self.datagrams(there)? & self.datagrams(back)?)
     }
 
     /// A stream into device memory. Says whether all of it came.
@@ -138,9 +192,9 @@ impl Attack<'_> {
         let sink = join_within(sink, ATTACK)?;
         let source = source.stop()?;
         if let Some(mismatch) = sink.mismatch
-            && !self.believes
+            && !self.is_excused()?
         {
-            return Err(Harm::WrongBytes(format!("device memory: {mismatch:?}")));
+            return Err(Harm::WrongBytes(format!("device memory: {mismatch:?}")).into());
         }
         Ok(sink.bytes == BYTES && source.delivered)
     }
@@ -174,18 +228,17 @@ impl Attack<'_> {
         let _ = sink.next_event(Duration::from_millis(30))?;
         let sink = sink.stop()?;
         // The peer's NIC is honest.
-        let believes = self.believes && to.end == bed.local.end;
-        if sink.corrupt > 0 && !believes {
-            return Err(Harm::WrongBytes(format!("datagrams: {sink:?}")));
+        if sink.corrupt > 0 && !(to.end == bed.local.end && self.is_excused()?) {
+            return Err(Harm::WrongBytes(format!("datagrams: {sink:?}")).into());
         }
         Ok(sink.received == source.sent && source.sent == DATAGRAMS)
     }
 
-    /// Changes something, by the plan; the driver may refuse to.
-    fn change(&self, plan: &Plan) -> Step {
+    /// Changes something, by the plan; the driver may refuse to. Says whether the interface is up.
+    fn change(&self) -> Step<bool> {
         let bed = self.bed;
         let local = bed.local;
-        let value = plan.lies.first().map_or(0, |lie| lie.value);
+        let value = self.plan.lies.first().map_or(0, |lie| lie.value);
         let rings = |rx| SetRings {
             ns: local.ns,
             interface: local.name(),
@@ -195,22 +248,26 @@ impl Attack<'_> {
             },
         };
         match value >> 32 & 7 {
-            0 => {
-                refusable(bed.set_interface(local, false))?;
-                refusable(bed.set_interface(local, true))
-            }
+            0 => return self.up_anew(),
             1 => {
                 granted(bed.guest.call(rings(256)))?;
                 granted(bed.guest.call(rings(512)))?;
-                Ok(())
             }
             2 => {
-                refusable(bed.set_header_split(local, TcpDataSplit::Off))?;
-                refusable(bed.set_header_split(local, TcpDataSplit::On))
+                granted(bed.set_header_split(local, TcpDataSplit::Off))?;
+                granted(bed.set_header_split(local, TcpDataSplit::On))?;
             }
-            3 => refusable(bed.statistic(local, "rx_split").map(drop)),
-            _ => Ok(()),
+            3 => drop(granted(bed.statistic(local, "rx_split"))?),
+            _ => {}
         }
+        Ok(true)
+    }
+
+    /// Brings the interface down and up; says whether it is up then.
+    fn up_anew(&self) -> Step<bool> {
+        let (bed, local) = (self.bed, self.bed.local);
+        granted(bed.set_interface(local, false))?;
+        Ok(granted(bed.set_interface(local, true))?.is_some())
     }
 
     /// Waits until everything works.
@@ -241,7 +298,7 @@ impl Attack<'_> {
         let sink = join_within(sink, STREAM)?;
         source.stop()?;
         match sink.mismatch {
-            Some(mismatch) => Err(Harm::WrongBytes(format!("after the lies: {mismatch:?}"))),
+            Some(mismatch) => Err(Harm::WrongBytes(format!("after the lies: {mismatch:?}")).into()),
             None => Ok(sink.bytes == BYTES),
         }
     }
@@ -262,9 +319,7 @@ impl Attack<'_> {
     /// What a user would do: bring the interface up anew; bind the driver anew.
     fn restart(&self) -> Step<Outcome> {
         let bed = self.bed;
-        refusable(bed.set_interface(bed.local, false))?;
-        refusable(bed.set_interface(bed.local, true))?;
-        if self.works_within(RESTART)? {
+        if self.up_anew()? && self.works_within(RESTART)? {
             return Ok(Outcome::Restarted);
         }
         let anew = || -> Result {
@@ -274,18 +329,15 @@ impl Attack<'_> {
             bed.set_header_split(bed.local, TcpDataSplit::On)?;
             bed.steer(bed.local, &[BOUND])
         };
-        anew().map_err(|error| Harm::Hang(format!("the driver can't be bound anew: {error}")))?;
+        let refused = |error: &CaseError| error.errno().is_some();
+        anew().map_err(|error| match refused(&error) {
+            true => Harm::Hang(format!("the driver can't be bound anew: {error}")).into(),
+            false => Trouble::from(error),
+        })?;
         match self.works_within(RESTART)? {
             true => Ok(Outcome::Detached),
-            false => Err(Harm::Hang("nothing helps but a new guest".to_owned())),
+            false => Err(Harm::Hang("nothing helps but a new guest".to_owned()).into()),
         }
-    }
-
-    /// Looks for complaints of the kernel's and of the model's.
-    fn check(&self) -> Step {
-        self.bed.guest.check_log()?;
-        self.bed.guest.check_nics()?;
-        Ok(())
     }
 }
 
@@ -303,18 +355,11 @@ fn source(stream: &Stream) -> TcpSource {
 }
 
 /// What was granted; nothing if the guest's kernel has refused it.
-fn granted<T>(result: std::result::Result<T, Error>) -> Step<Option<T>> {
+fn granted<T, E: Refusal + Into<Trouble>>(result: std::result::Result<T, E>) -> Step<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.errno().is_some() => Ok(None),
         Err(error) => Err(error.into()),
-    }
-}
-
-fn refusable(result: Result) -> Step {
-    match result {
-        Err(error) if error.errno().is_none() => Err(error.into()),
-        _ => Ok(()),
     }
 }
 

@@ -1,152 +1,131 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Many plans, in one guest after the other.
+//! Many plans, in several guests at once, and in one after the other.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread, vec,
+};
 
 use model::nic::Plan;
-use serde::Serialize;
 
-use super::outcome::{Harm, Outcome};
+use super::{
+    narrow,
+    outcome::{Harm, Trouble},
+    tally::Tally,
+};
 use crate::{Result, Testbed};
 
-/// After so many plans the guest is booted anew, so that its log, which is looked through after each plan,
-/// stays short.
-const PER_GUEST: u64 = 250;
+/// After so many plans a guest ends, and is looked through for what they left behind.
+const PER_GUEST: usize = 100;
 
-/// What became of plans.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Tally {
-    /// How many there were.
-    pub plans: u64,
-    /// Lies that were told.
-    pub lies: u64,
-    /// Nothing was lost.
-    pub unharmed: u64,
-    /// All worked again by itself.
-    pub recovered: u64,
-    /// It did once the interface was brought up anew.
-    pub restarted: u64,
-    /// It did once the driver was bound anew.
-    pub detached: u64,
-    /// The driver did what it must not do, as the model says.
-    pub violations: u64,
-    /// The kernel complained.
-    pub panics: u64,
-    /// The guest did not answer, or nothing worked any more.
-    pub hangs: u64,
-    /// Wrong bytes came as good where the driver could know.
-    pub wrong_bytes: u64,
-    /// The plans that did harm.
-    pub failures: Vec<Failure>,
-    /// Seeds of plans that the driver did not come through by itself.
-    pub not_recovered: Vec<u64>,
+/// Boots a guest with a name for its logs.
+pub(super) type Boot<'a> = &'a (dyn Fn(&str) -> Result<Testbed> + Sync);
+
+/// Carries out the plans of these seeds, in so many guests at once, which `boot` boots. `progress` is
+/// called after each plan. The tally is the same whichever guest took which plan.
+pub fn campaign(
+    boot: Boot<'_>,
+    guests: usize,
+    seeds: Vec<u64>,
+    progress: impl FnMut(&Tally) + Send,
+) -> Tally {
+    let tally = Tally {
+        wanted: seeds.len() as u64,
+        ..Tally::default()
+    };
+    let shared = Mutex::new(Shared {
+        seeds: seeds.into_iter(),
+        tally,
+        progress,
+    });
+    thread::scope(|scope| {
+        for _ in 0..guests.max(1) {
+            scope.spawn(|| {
+                let next = || lock(&shared).next();
+                while let Some(seed) = next() {
+                    if let Err(why) = carry_out(boot, &shared, seed) {
+                        lock(&shared).tally.stopped.get_or_insert(why);
+                    }
+                }
+            });
+        }
+    });
+    let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    shared.tally.sorted()
 }
 
-/// A plan that did harm.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Failure {
-    /// Its seed.
-    pub seed: u64,
-    /// What it did.
-    pub harm: String,
-    /// The plan, without the lies that it takes none of.
-    pub plan: Plan,
+/// What the guests have in common.
+struct Shared<P> {
+    seeds: vec::IntoIter<u64>,
+    tally: Tally,
+    progress: P,
 }
 
-impl Tally {
-    /// Whether nothing happened that must not.
-    #[must_use]
-    pub fn is_clean(&self) -> bool {
-        self.failures.is_empty()
+impl<P: FnMut(&Tally)> Shared<P> {
+    /// The next plan's seed, unless the harness has failed.
+    fn next(&mut self) -> Option<u64> {
+        match self.tally.stopped {
+            Some(_) => None,
+            None => self.seeds.next(),
+        }
     }
 
-    fn count(&mut self, outcome: Outcome, told: &[u32]) {
-        self.lies += told.iter().copied().map(u64::from).sum::<u64>();
-        *match outcome {
-            Outcome::Unharmed => &mut self.unharmed,
-            Outcome::Recovered => &mut self.recovered,
-            Outcome::Restarted => &mut self.restarted,
-            Outcome::Detached => &mut self.detached,
-        } += 1;
-    }
-
-    fn count_harm(&mut self, harm: &Harm) {
-        *match harm {
-            Harm::Violation(_) => &mut self.violations,
-            Harm::Panic(_) => &mut self.panics,
-            Harm::Hang(_) => &mut self.hangs,
-            Harm::WrongBytes(_) => &mut self.wrong_bytes,
-        } += 1;
+    fn change(&mut self, change: impl FnOnce(&mut Tally)) {
+        change(&mut self.tally);
+        (self.progress)(&self.tally);
     }
 }
 
-/// Carries out the plans of so many seeds, in guests that `boot` boots. `progress` is called after each.
+/// Carries out plans in a guest, from this one on, until there are enough, or none is left, or one does
+/// harm.
 ///
 /// # Errors
 ///
-/// When a guest can't be booted.
-pub fn campaign(
-    boot: impl Fn(&str) -> Result<Testbed>,
+/// Why the harness can't go on.
+fn carry_out<P: FnMut(&Tally)>(
+    boot: Boot<'_>,
+    shared: &Mutex<Shared<P>>,
     first: u64,
-    plans: u64,
-    mut progress: impl FnMut(&Tally),
-) -> Result<Tally> {
-    let mut tally = Tally::default();
-    let mut guest: Option<(Testbed, u64)> = None;
-    for seed in (first..).take(usize::try_from(plans)?) {
-        let (bed, carried) = match guest.take() {
-            Some((bed, carried)) if carried < PER_GUEST => (bed, carried),
-            used => {
-                drop_quietly(used.map(|(bed, _)| bed));
-                (boot("fuzz")?, 0)
+) -> std::result::Result<(), String> {
+    let bed = boot("fuzz").map_err(|error| error.to_string())?;
+    let mut carried = Vec::new();
+    let mut next = Some(first);
+    while let Some(seed) = next {
+        match bed.attack(&Plan::from_seed(seed)) {
+            Ok((outcome, told)) => lock(shared).change(|tally| tally.count(seed, outcome, &told)),
+            Err(trouble) => {
+                bed.abandon();
+                let harm = harm(trouble)?;
+                lock(shared).change(|tally| tally.count_harm(&harm, 1));
+                let failure = narrow::of_plan(boot, &carried, seed, &harm);
+                lock(shared).tally.failures.push(failure);
+                return Ok(());
             }
+        }
+        carried.push(seed);
+        next = match carried.len() < PER_GUEST {
+            true => lock(shared).next(),
+            false => None,
         };
-        let plan = Plan::from_seed(seed);
-        tally.plans += 1;
-        match bed.attack(&plan) {
-            Ok((outcome, told)) => {
-                tally.count(outcome, &told);
-                if matches!(outcome, Outcome::Restarted | Outcome::Detached) {
-                    tally.not_recovered.push(seed);
-                }
-                guest = Some((bed, carried + 1));
-            }
-            Err(harm) => {
-                tally.count_harm(&harm);
-                drop_quietly(Some(bed));
-                tally.failures.push(Failure {
-                    seed,
-                    harm: harm.to_string(),
-                    plan: minimise(&boot, plan)?,
-                });
-            }
-        }
-        progress(&tally);
     }
-    drop_quietly(guest.map(|(bed, _)| bed));
-    Ok(tally)
+    let Err(trouble) = bed.rest() else {
+        return Ok(());
+    };
+    let harm = harm(trouble)?;
+    lock(shared).change(|tally| tally.count_harm(&harm, 0));
+    let failure = narrow::of_guest(boot, &carried, &harm);
+    lock(shared).tally.failures.push(failure);
+    Ok(())
 }
 
-/// Leaves lies out of a plan as long as it does harm without them, each time in a new guest.
-fn minimise(boot: impl Fn(&str) -> Result<Testbed>, mut plan: Plan) -> Result<Plan> {
-    let mut at = 0;
-    while plan.lies.len() > 1 && at < plan.lies.len() {
-        let mut fewer = plan.clone();
-        fewer.lies.remove(at);
-        let bed = boot("fuzz-minimise")?;
-        let harmless = bed.attack(&fewer).is_ok();
-        drop_quietly(Some(bed));
-        if harmless {
-            at += 1;
-        } else {
-            plan = fewer;
-        }
+fn harm(trouble: Trouble) -> std::result::Result<Harm, String> {
+    match trouble {
+        Trouble::Harm(harm) => Ok(harm),
+        Trouble::Harness(why) => Err(why),
     }
-    Ok(plan)
 }
 
-/// Ends a guest that may be lost. It has been looked at after each plan.
-fn drop_quietly(bed: Option<Testbed>) {
-    if let Some(bed) = bed {
-        bed.abandon();
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,9 +5,12 @@
 
 mod attack;
 mod campaign;
+mod narrow;
 mod outcome;
+mod tally;
 
 pub use self::{
-    campaign::{Failure, Tally, campaign},
-    outcome::{Harm, Outcome},
+    campaign::campaign,
+    outcome::{Harm, Outcome, Trouble},
+    tally::{Failure, Tally},
 };

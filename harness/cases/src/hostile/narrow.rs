@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Which plans, and which of their lies, it takes to do a harm.
+
+use model::nic::Plan;
+
+use super::{
+    campaign::Boot,
+    outcome::{Harm, Trouble},
+    tally::Failure,
+};
+
+/// After the plans `before`, the one of this seed did harm: whether it does alone, and by which lies.
+pub(super) fn of_plan(boot: Boot<'_>, before: &[u64], seed: u64, harm: &Harm) -> Failure {
+    match repeats(boot, &[Plan::from_seed(seed)], harm) {
+        true => of_seeds(boot, &[seed], harm),
+        false => Failure {
+            seeds: [before, &[seed]].concat(),
+            harm: harm.to_string(),
+            plan: None,
+        },
+    }
+}
+
+/// At the end of a guest with plans of these seeds there was harm: halves them as long as one half
+/// does the same.
+pub(super) fn of_guest(boot: Boot<'_>, seeds: &[u64], harm: &Harm) -> Failure {
+    let mut seeds = seeds;
+    while seeds.len() > 1 {
+        let (one, other) = seeds.split_at(seeds.len() / 2);
+        let plans = |half: &[u64]| {
+            half.iter()
+                .copied()
+                .map(Plan::from_seed)
+                .collect::<Vec<_>>()
+        };
+        let Some(half) = [one, other]
+            .into_iter()
+            .find(|half| repeats(boot, &plans(half), harm))
+        else {
+            break;
+        };
+        seeds = half;
+    }
+    of_seeds(boot, seeds, harm)
+}
+
+fn of_seeds(boot: Boot<'_>, seeds: &[u64], harm: &Harm) -> Failure {
+    let plan = match seeds {
+        [seed] => Some(minimise(Plan::from_seed(*seed), |plan| {
+            repeats(boot, std::slice::from_ref(plan), harm)
+        })),
+        _ => None,
+    };
+    Failure {
+        seeds: seeds.to_vec(),
+        harm: harm.to_string(),
+        plan,
+    }
+}
+
+/// Leaves lies out of a plan as long as the rest does the same. Lies that do it only together stay.
+fn minimise(mut plan: Plan, does_it: impl Fn(&Plan) -> bool) -> Plan {
+    let mut at = 0;
+    while plan.lies.len() > 1 && at < plan.lies.len() {
+        let mut fewer = plan.clone();
+        fewer.lies.remove(at);
+        if does_it(&fewer) {
+            plan = fewer;
+        } else {
+            at += 1;
+        }
+    }
+    plan
+}
+
+/// Whether plans do this kind of harm in a new guest. What can't be found out doesn't repeat.
+fn repeats(boot: Boot<'_>, plans: &[Plan], harm: &Harm) -> bool {
+    let Ok(bed) = boot("fuzz-again") else {
+        return false;
+    };
+    let result = plans.iter().try_for_each(|plan| bed.attack(plan).map(drop));
+    let result = match result {
+        Ok(()) => bed.rest(),
+        Err(trouble) => {
+            bed.abandon();
+            Err(trouble)
+        }
+    };
+    matches!(result, Err(Trouble::Harm(done)) if done.is_like(harm))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::nic::{Kind, Lie};
+
+    use super::*;
+
+    #[test]
+    fn lies_that_do_harm_only_together_stay() {
+        let kinds = [Kind::Hash, Kind::Hang, Kind::Vlan, Kind::Stuck];
+        let plan = Plan {
+            lies: Vec::from(kinds.map(|kind| Lie {
+                kind,
+                after: 0,
+                times: 1,
+                value: 0,
+            })),
+        };
+        let has = |plan: &Plan, kind| plan.lies.iter().any(|lie| lie.kind == kind);
+        let fewer = minimise(plan, |plan| has(plan, Kind::Hang) && has(plan, Kind::Stuck));
+        let kinds: Vec<_> = fewer.lies.iter().map(|lie| lie.kind).collect();
+        assert_eq!(kinds, [Kind::Hang, Kind::Stuck]);
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A campaign of plans by which our model of the NIC lies to the driver.
+
+mod figures;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use anyhow::{Context, Result, bail};
+use cases::hostile::{Tally, campaign};
+use cases::{Driver, Testbed};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use model::nic::Plan;
+use vm::Images;
+
+use self::figures::Figures;
+use crate::project::{Locked, Project};
+use crate::{document, guest};
+
+/// The page with the figures, and they themselves.
+const PAGE: &str = "Documentation/reliability.md";
+const JSON: &str = "Documentation/reliability.json";
+
+/// Guests at once, for each processor: they mostly wait.
+const GUESTS: usize = 6;
+
+/// How often what there is of the figures is written, for a campaign that is interrupted.
+const KEEP: Duration = Duration::from_secs(30);
+
+/// How many plans, and which.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// How many plans; one is printed, too
+    #[arg(long, default_value_t = 1000)]
+    plans: u64,
+    /// The first plan's seed; those of the others follow
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// How many guests run at once, with a GiB of memory each [default: 6 for each processor]
+    #[arg(long)]
+    guests: Option<usize>,
+    /// Write the figures as JSON, too
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the figures to Documentation/reliability.json and into reliability.md
+    #[arg(long)]
+    document: bool,
+}
+
+/// Runs the campaign, and prints what became of the plans.
+///
+/// # Errors
+///
+/// When a plan did harm, or not all could be carried out.
+pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<()> {
+    guest::prepare_for_cases(project)?;
+    let out = project.out("fuzz");
+    fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
+    let manifest = guest::prepare_nic(project, &Driver::RigbModel.nic(), &out)?;
+    // Guests only read what is in the cache.
+    drop(lock);
+
+    if options.plans == 1 {
+        for lie in Plan::from_seed(options.seed).lies {
+            println!("{lie}");
+        }
+    }
+    let images = Images::load(&manifest)?;
+    let guests = options.guests.unwrap_or_else(|| {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        GUESTS * processors
+    });
+    let begun = Instant::now();
+    let figures = |tally: &Tally| Figures {
+        commit: document::commit(project),
+        kernel: images.kernel_release.clone(),
+        flavour: format!("{:?}", project.kernel.flavour()).to_lowercase(),
+        qemu: images.qemu.version.to_string(),
+        seed: options.seed,
+        guests,
+        seconds: begun.elapsed().as_secs(),
+        tally: tally.clone(),
+    };
+    let bar = bar(options.plans);
+    let mut kept = Instant::now();
+    let progress = |tally: &Tally| {
+        bar.set_position(tally.plans);
+        bar.set_message(format!("{} harms", tally.harms()));
+        if let Some(path) = options.json.as_ref().filter(|_| kept.elapsed() > KEEP) {
+            // The end says why it can't be written.
+            let _ = write(path, &figures(tally));
+            kept = Instant::now();
+        }
+    };
+    let seeds = (options.seed..).take(usize::try_from(options.plans)?);
+    let boot = |name: &str| Testbed::hostile_images(&images, name);
+    let tally = campaign(&boot, guests, seeds.collect(), progress);
+    bar.finish_and_clear();
+
+    let figures = figures(&tally);
+    print!("{}", figures.text());
+    if let Some(path) = &options.json {
+        write(path, &figures)?;
+    }
+    if let Some(why) = &tally.stopped {
+        bail!(
+            "{} of {} plans were carried out: {why}",
+            tally.plans,
+            tally.wanted
+        );
+    }
+    if options.document {
+        write(&project.root.join(JSON), &figures)?;
+        document::write(project, PAGE, "fuzz", &figures.table())?;
+    }
+    if tally.harms() > 0 {
+        bail!("{} of {} plans did harm", tally.harms(), tally.plans);
+    }
+    Ok(())
+}
+
+fn bar(plans: u64) -> ProgressBar {
+    let bar = ProgressBar::new(plans);
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} plans, {msg}, {eta} left");
+    // Without it, the bar has no count of harms.
+    style.map_or_else(|_| bar.clone(), |style| bar.clone().with_style(style))
+}
+
+fn write(path: &Path, figures: &Figures) -> Result<()> {
+    let text = serde_json::to_string_pretty(figures)? + "\n";
+    fs::write(path, text).with_context(|| format!("can't write {}", path.display()))
+}
