@@ -4,7 +4,7 @@
 
 use cases::{
     Result, Testbed,
-    hostile::{Outcome, campaign},
+    hostile::{Outcome, campaign, corpus},
 };
 use model::nic::{Kind, Lie, Plan};
 
@@ -100,4 +100,9 @@ fn survives_plans(seeds: Vec<u64>) {
 #[test]
 fn plans_of_several_lies_do_no_harm() {
     survives_plans((0..30).collect());
+}
+
+#[test]
+fn plans_that_once_did_harm_do_none() {
+    survives_plans(corpus());
 }

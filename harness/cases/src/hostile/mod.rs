@@ -5,12 +5,14 @@
 
 mod attack;
 mod campaign;
+mod corpus;
 mod narrow;
 mod outcome;
 mod tally;
 
 pub use self::{
     campaign::campaign,
+    corpus::corpus,
     outcome::{Harm, Outcome, Trouble},
     tally::{Failure, Tally},
 };
