@@ -26,8 +26,8 @@ use kernel::{
 
 use crate::device::Device;
 
-/// How often a queue is looked at until it rests, and the delay in between: two seconds in all.
-const TRIES: u32 = 20_000;
+/// How often a queue is looked at until it rests, and the delay in between: half a second in all.
+const TRIES: u32 = 5_000;
 const PAUSE: Delta = Delta::from_micros(100);
 
 struct State {

@@ -13,9 +13,6 @@ use protocol::{
 
 use crate::jobs::memory;
 
-/// How long a step may take; only there to end a hang.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 pub(crate) fn execute(request: &Execute) -> Result<Executed> {
     let allocate = |bytes: usize| memory::allocate(request.memory, bytes as u64);
     let open = || Ok(WorkQueue::open(request.engine, allocate(CONTROL_BYTES)?)?);
@@ -35,6 +32,7 @@ pub(crate) fn execute(request: &Execute) -> Result<Executed> {
         // Not one that is open: the ring's is the first.
         Window(known.map_or(piece.saturating_add(1), |(_, window)| *window))
     };
+    let timeout = Duration::from_millis(request.timeout_ms);
     let mut outcomes = Vec::new();
     for step in &request.steps {
         let command = Command {
@@ -43,7 +41,7 @@ pub(crate) fn execute(request: &Execute) -> Result<Executed> {
             destination: window(step.destination),
             value: step.value,
         };
-        outcomes.push(carry_out(&mut queue, &command, step)?);
+        outcomes.push(carry_out(&mut queue, &command, step, timeout)?);
     }
     let read = |((piece, _), Bytes(content)): (&(devmem::memory::Memory, u8), &Bytes)| {
         let mut bytes = vec![0; content.len()];
@@ -57,7 +55,12 @@ pub(crate) fn execute(request: &Execute) -> Result<Executed> {
     })
 }
 
-fn carry_out(queue: &mut WorkQueue, command: &Command, step: &Step) -> Result<Outcome> {
+fn carry_out(
+    queue: &mut WorkQueue,
+    command: &Command,
+    step: &Step,
+    timeout: Duration,
+) -> Result<Outcome> {
     let fragments = step.fragments.iter();
     let fragments: Vec<_> = fragments
         .map(|&(source, len, destination)| Fragment {
@@ -67,7 +70,7 @@ fn carry_out(queue: &mut WorkQueue, command: &Command, step: &Step) -> Result<Ou
         })
         .collect();
     queue.submit(command, &fragments)?;
-    let completion = match queue.wait(PATIENCE) {
+    let completion = match queue.wait(timeout) {
         Ok(completions) => completions.first().copied(),
         Err(gather::Error::Failed { completion }) => completion,
         Err(error) => return Err(error.into()),

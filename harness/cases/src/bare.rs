@@ -25,21 +25,26 @@ pub struct BareDevice<'b> {
 }
 
 impl Testbed {
+    /// The address of a PCI device, as the guest's kernel writes it, by its name in QEMU.
+    pub fn pci_address(&self, id: &str) -> Result<String> {
+        let device = self.query_pci(id)?;
+        let number = |key: &str| device[key].as_u64().ok_or_else(|| no_device(id));
+        Ok(format!(
+            "0000:{:02x}:{:02x}.{:x}",
+            number("bus")?,
+            number("slot")?,
+            number("function")?
+        ))
+    }
+
+    fn query_pci(&self, id: &str) -> Result<Value> {
+        let buses = self.guest.monitor("query-pci", json!({}))?;
+        find(&buses, id).ok_or_else(|| no_device(id))
+    }
+
     /// Switches a device on that has no driver, by its name in QEMU.
     pub fn bare_device(&self, id: &str) -> Result<BareDevice<'_>> {
-        let none = || CaseError::new(format!("there is no PCI device {id}"));
-        let look = || -> Result<Value> {
-            let buses = self.guest.monitor("query-pci", json!({}))?;
-            find(&buses, id).ok_or_else(none)
-        };
-        let number = |device: &Value, key: &str| device[key].as_u64().ok_or_else(none);
-        let device = look()?;
-        let name = format!(
-            "0000:{:02x}:{:02x}.{:x}",
-            number(&device, "bus")?,
-            number(&device, "slot")?,
-            number(&device, "function")?
-        );
+        let name = self.pci_address(id)?;
         self.guest.call(WriteFile {
             ns: Ns::Local,
             path: format!("/sys/bus/pci/devices/{name}/enable"),
@@ -58,7 +63,7 @@ impl Testbed {
             bed: self,
             name,
             // They have addresses now.
-            regions: look()?["regions"].take(),
+            regions: self.query_pci(id)?["regions"].take(),
         })
     }
 }
@@ -86,6 +91,10 @@ impl BareDevice<'_> {
             value,
         })?)
     }
+}
+
+fn no_device(id: &str) -> CaseError {
+    CaseError::new(format!("there is no PCI device {id}"))
 }
 
 /// A device in the answer to `query-pci`.

@@ -8,7 +8,7 @@ use protocol::{
     DevmemGather, Ns,
     bytes::Bytes,
     engine::{Execute, Executed, Operation, Outcome, Status, Step},
-    kernel::{ReadFile, WriteFile},
+    kernel::WriteFile,
 };
 use vm::JobHandle;
 
@@ -17,8 +17,6 @@ const MIB: u64 = 1 << 20;
 const BYTES: u64 = 8 * MIB;
 /// The queue that device memory is bound to.
 const BOUND: u32 = 1;
-/// Vendor and device ID, as `/proc/bus/pci/devices` has them.
-const IDS: &str = "1af410fe";
 const DRIVER: &str = "/sys/bus/pci/drivers/copy_engine";
 
 fn execute(pieces: &[&[u8]], steps: &[Step]) -> Execute {
@@ -26,6 +24,7 @@ fn execute(pieces: &[&[u8]], steps: &[Step]) -> Execute {
         engine: 0,
         besides: 0,
         memory: ACCELERATOR,
+        timeout_ms: 60_000,
         pieces: pieces.iter().map(|piece| Bytes(piece.to_vec())).collect(),
         steps: steps.to_vec(),
     }
@@ -234,26 +233,10 @@ fn what_was_received_is_gathered_by_the_engine_and_leaves_no_trace_in_ram() -> R
     Ok(())
 }
 
-/// The engine's address on the PCI bus.
-fn address(bed: &Testbed) -> Result<String> {
-    let devices = bed.guest.call(ReadFile {
-        ns: Ns::Local,
-        path: "/proc/bus/pci/devices".to_owned(),
-    })?;
-    let found = devices.lines().find_map(|line| {
-        let (place, rest) = line.split_once('\t')?;
-        let place = u16::from_str_radix(place, 16).ok()?;
-        rest.starts_with(IDS).then_some(place)
-    });
-    let place = found.expect("there is an engine");
-    let (bus, device, function) = (place >> 8, place >> 3 & 0x1f, place & 7);
-    Ok(format!("0000:{bus:02x}:{device:02x}.{function}"))
-}
-
 #[test]
 fn an_engine_that_is_unbound_ends_its_users_and_works_when_it_is_bound_again() -> Result {
     let bed = Testbed::engine("engine-unbind")?;
-    let address = address(&bed)?;
+    let address = bed.pci_address("engine")?;
     let write = |what: &str| {
         bed.guest.call(WriteFile {
             ns: Ns::Local,

@@ -3,7 +3,7 @@
 //! The model of an accelerator's engine in its slot.
 
 use engine::{pci, regs::BAR_SIZE};
-use model::{Host, engine::Engine};
+use model::{Host, engine::Engine, lies::Plan};
 use tracing::error;
 
 use crate::{Device, Identity};
@@ -35,6 +35,14 @@ impl Device for Engine {
 
     fn reset(&mut self) {
         Self::reset(self);
+    }
+
+    fn lie(&mut self, plan: &Plan) -> Vec<u32> {
+        Self::lie(self, plan)
+    }
+
+    fn told(&self) -> Vec<u32> {
+        Self::told(self)
     }
 
     fn elapse(&mut self, now: u64, host: &mut dyn Host) -> Option<u64> {

@@ -28,12 +28,12 @@ pub mod wire;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use model::{Host, nic::Plan};
+use model::{Host, lies::Plan};
 
 pub use identity::Identity;
 pub use port::Port;
 
-/// A model of a device. One that is no NIC has no use for frames, and does not lie.
+/// A model of a device. One that is no NIC has no use for frames, and not each one lies.
 ///
 /// [`Self::elapse`] is called before each of the others, with the time, and after it, for the deadline.
 pub trait Device: Send {

@@ -61,7 +61,7 @@ fn main() -> Result<()> {
         server::serve(Arc::clone(port), server, name)?;
     }
     if let Some(fd) = arguments.control {
-        control::serve(arguments::take(fd)?.into(), nics.clone())?;
+        control::serve(arguments::take(fd)?.into(), served.ports.clone())?;
     }
     let mut output = io::stdout();
     writeln!(output, "ready")?;

@@ -8,6 +8,7 @@
 
 pub mod engine;
 mod host;
+pub mod lies;
 pub mod nic;
 
 pub use host::{Fault, Host};

@@ -19,6 +19,8 @@ pub struct Execute {
     pub memory: Memory,
     /// What each piece of memory has in it before. Each is a dma-buf of its own.
     pub pieces: Vec<Bytes>,
+    /// How long each step may take.
+    pub timeout_ms: u64,
     /// What is to be done.
     pub steps: Vec<Step>,
 }

@@ -191,6 +191,15 @@ impl Devices {
         let device = self.nics.iter().position(|other| *other == nic);
         let device =
             device.ok_or_else(|| Error::BadMachine("QEMU's NICs tell no lies".to_owned()))?;
+        self.tell(device, &nic, plan)
+    }
+
+    /// The same for the engine, which comes after the NICs.
+    pub(crate) fn lie_engine(&self, plan: Option<&Value>) -> Result<Vec<u32>> {
+        self.tell(self.nics.len(), ENGINE, plan)
+    }
+
+    fn tell(&self, device: usize, name: &str, plan: Option<&Value>) -> Result<Vec<u32>> {
         let ask = || {
             let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
             let request = json!({ "device": device, "plan": plan });
@@ -214,7 +223,7 @@ impl Devices {
         serde_json::from_str(&answer)
             .ok()
             .and_then(|answer: Value| serde_json::from_value(answer.get("told")?.clone()).ok())
-            .ok_or_else(|| Error::BadMachine(format!("{nic} refuses its plan: {}", answer.trim())))
+            .ok_or_else(|| Error::BadMachine(format!("{name} refuses its plan: {}", answer.trim())))
     }
 
     fn ended(&self) -> Error {

@@ -2,15 +2,27 @@
 
 //! Reads and writes of registers.
 
-use engine::regs::{CAPABILITIES, CAPABILITIES_VALUE, HEAD, ID, ID_VALUE, RESET, Register, TAIL};
+use engine::regs::{
+    CAPABILITIES, CAPABILITIES_VALUE, CONTROL, HEAD, ID, ID_VALUE, RESET, Register, TAIL,
+};
 
 use super::{Engine, What, queue::Surroundings};
-use crate::Host;
+use crate::{Host, lies::Kind};
 
 impl Engine {
     /// Reads a register, by its offset.
     #[must_use]
-    pub fn read(&self, offset: u32) -> u32 {
+    pub fn read(&mut self, offset: u32) -> u32 {
+        if self.lies.tells(Kind::Ones) {
+            return u32::MAX;
+        }
+        if let Some(value) = self.lies.tell(Kind::Garbage) {
+            return value as u32;
+        }
+        self.truth(offset)
+    }
+
+    fn truth(&self, offset: u32) -> u32 {
         match Register::at(offset) {
             Some(Register::Device(ID)) => ID_VALUE,
             Some(Register::Device(CAPABILITIES)) => CAPABILITIES_VALUE,
@@ -33,10 +45,15 @@ impl Engine {
         let Self {
             queues,
             record,
+            lies,
             now,
             ..
         } = self;
-        match Register::at(offset) {
+        let at = Register::at(offset);
+        if is_command(at) && lies.tells(Kind::LostWrite) {
+            return;
+        }
+        match at {
             Some(Register::Device(RESET)) if value == 1 => self.reset(),
             Some(Register::Queue { queue, register }) => {
                 let number = queue as usize;
@@ -44,6 +61,7 @@ impl Engine {
                     number,
                     host,
                     record,
+                    lies,
                 };
                 queues[number].write(register, value, *now, &mut around);
             }
@@ -56,7 +74,13 @@ impl Engine {
                 let queue = &mut queues[number];
                 let moved = queue.windows[window as usize].write(register, value);
                 if moved && !queue.rests() {
-                    record.violated(What::Closed, number);
+                    let mut around = Surroundings {
+                        number,
+                        host,
+                        record,
+                        lies,
+                    };
+                    around.violated(What::Closed);
                 }
             }
             Some(Register::Portal {
@@ -68,10 +92,24 @@ impl Engine {
                     number,
                     host,
                     record,
+                    lies,
                 };
                 queues[number].set_tail(value, &mut around);
             }
             _ => {}
         }
     }
+}
+
+/// Whether writing a register has something begin or end. A reset is never lost: nothing else would help.
+fn is_command(register: Option<Register>) -> bool {
+    matches!(
+        register,
+        Some(
+            Register::Queue {
+                register: CONTROL,
+                ..
+            } | Register::Portal { register: TAIL, .. }
+        )
+    )
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The engine of an accelerator, by the crate [`engine`](::engine), which is all that there is to read about
-//! it.
+//! The engine of an accelerator, by the crate [`engine`], which is all that there is to read about it.
 //!
 //! [`Engine::read`] and [`Engine::write`] are its registers (`access`). What a `queue` has been given is done
 //! as time goes by, in [`Engine::elapse`]: a `task` is a descriptor, which reaches memory through
@@ -24,7 +23,10 @@ use self::{
     task::Buffers,
     violation::Record,
 };
-use crate::Host;
+use crate::{
+    Host,
+    lies::{Kind, Lies, Plan},
+};
 
 /// An engine.
 #[derive(Debug, Default)]
@@ -35,9 +37,22 @@ pub struct Engine {
     buffers: Buffers,
     now: u64,
     record: Record,
+    lies: Lies,
 }
 
 impl Engine {
+    /// Lies from now on as a plan says, about what is in [`Kind::OF_ENGINE`]. Returns how often it told each
+    /// lie of the plan before.
+    pub fn lie(&mut self, plan: &Plan) -> Vec<u32> {
+        self.lies.begin(plan)
+    }
+
+    /// How often each lie of the plan was told so far.
+    #[must_use]
+    pub fn told(&self) -> Vec<u32> {
+        self.lies.told()
+    }
+
     /// Resets everything, as the bus does.
     pub fn reset(&mut self) {
         self.queues = Default::default();
@@ -50,7 +65,11 @@ impl Engine {
     pub fn elapse(&mut self, now: u64, host: &mut dyn Host) -> Option<u64> {
         self.now = self.now.max(now);
         for queue in &mut self.queues {
-            queue.settle(self.now);
+            match queue.settles(self.now) {
+                true if self.lies.tells(Kind::Stuck) => queue.hold(),
+                true => queue.rest(),
+                false => {}
+            }
         }
         let count = self.queues.len();
         let mut turns = (self.turn..self.turn + count).map(|number| number % count);
@@ -59,6 +78,7 @@ impl Engine {
                 number,
                 host,
                 record: &mut self.record,
+                lies: &mut self.lies,
             };
             self.queues[number].work(&mut self.buffers, &mut around);
             self.turn = number + 1;

@@ -17,7 +17,10 @@ use super::{
     violation::Record,
     windows::{Memory, Windows, wide},
 };
-use crate::Host;
+use crate::{
+    Host,
+    lies::{Kind, Lies},
+};
 
 /// Bytes that a queue works on in its turn, and once more as many at most.
 const TURN: u64 = 64 * 1024;
@@ -34,16 +37,29 @@ pub(super) struct Surroundings<'a> {
     pub(super) number: usize,
     pub(super) host: &'a mut dyn Host,
     pub(super) record: &'a mut Record,
+    pub(super) lies: &'a mut Lies,
 }
 
 impl Surroundings<'_> {
     fn interrupt(&mut self) {
-        // CAST: There are as many vectors as queues.
-        self.host.interrupt(self.number as u16);
+        if !self.lies.tells(Kind::LostInterrupt) {
+            // CAST: There are as many vectors as queues.
+            self.host.interrupt(self.number as u16);
+        }
+    }
+
+    /// An interrupt that says nothing, of any queue or of none.
+    fn interrupt_by_the_way(&mut self) {
+        if let Some(value) = self.lies.tell(Kind::SpuriousInterrupt) {
+            self.host.interrupt(value as u16 % 16);
+        }
     }
 
     pub(super) fn violated(&mut self, what: What) {
-        self.record.violated(what, self.number);
+        // Whoever was told anything of a queue's state can't know better.
+        if !self.lies.has_told(Kind::Garbage) {
+            self.record.violated(what, self.number);
+        }
     }
 }
 
@@ -136,11 +152,19 @@ impl Queue {
         matches!(self.state, State::Rests)
     }
 
-    /// Comes to rest, if it is time to.
-    pub(super) fn settle(&mut self, now: u64) {
-        if matches!(self.state, State::Stops(until) if until <= now) {
-            self.state = State::Rests;
-        }
+    /// Whether it is time to come to rest.
+    pub(super) fn settles(&self, now: u64) -> bool {
+        matches!(self.state, State::Stops(until) if until <= now)
+    }
+
+    /// Comes to rest, of which nothing else is told.
+    pub(super) fn rest(&mut self) {
+        self.state = State::Rests;
+    }
+
+    /// Never does.
+    pub(super) fn hold(&mut self) {
+        self.state = State::Stops(u64::MAX);
     }
 
     pub(super) fn has_work(&self) -> bool {
@@ -150,13 +174,18 @@ impl Queue {
     /// When there is something to do.
     pub(super) fn deadline(&self, now: u64) -> Option<u64> {
         match self.state {
-            State::Stops(until) => Some(until),
+            State::Stops(until) => Some(until).filter(|&until| until != u64::MAX),
             _ => self.has_work().then_some(now),
         }
     }
 
     /// Does a part of what there is to do.
     pub(super) fn work(&mut self, buffers: &mut Buffers, around: &mut Surroundings<'_>) {
+        around.interrupt_by_the_way();
+        if around.lies.tells(Kind::Hang) {
+            self.tail = self.head;
+            return;
+        }
         let mut left = TURN;
         while left > 0 && self.has_work() {
             match self.step(buffers, around) {
@@ -185,7 +214,11 @@ impl Queue {
         let Some(task) = &mut self.task else {
             let mut bytes = [0; SIZE];
             memory.read(ring.window, ring.at(self.head), &mut bytes)?;
-            self.task = Some(Task::new(&bytes));
+            let mut task = Task::new(&bytes);
+            if around.lies.tells(Kind::NoData) {
+                task.pretend();
+            }
+            self.task = Some(task);
             return Ok(0);
         };
         let before = task.bytes();
@@ -210,11 +243,21 @@ impl Queue {
             around.violated(What::Unreachable);
         }
         let at = ring.at(self.head) + COMPLETION as u64;
-        let completion = task.completion(status).encode();
+        let mut completion = task.completion(status).encode();
+        let (said, counts) = completion.split_at_mut(size_of::<u32>());
+        if let Some(value) = around.lies.tell(Kind::Status) {
+            said.copy_from_slice(&(value as u32).to_le_bytes());
+        }
+        if let Some(value) = around.lies.tell(Kind::Length) {
+            counts.copy_from_slice(&value.to_le_bytes().repeat(2)[..counts.len()]);
+        }
+        let is_reported = !around.lies.tells(Kind::NoReport);
         let (status_word, rest) = completion.split_at(size_of::<u32>());
         let mut memory = Memory::new(&self.windows, around.host);
-        memory.write(ring.window, at + status_word.len() as u64, rest)?;
-        memory.write(ring.window, at, status_word)?;
+        if is_reported {
+            memory.write(ring.window, at + status_word.len() as u64, rest)?;
+            memory.write(ring.window, at, status_word)?;
+        }
         self.head = self.head.wrapping_add(1);
         if task.signals() && matches!(status, Status::Done | Status::Different) {
             self.signal(around);

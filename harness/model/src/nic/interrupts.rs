@@ -11,7 +11,7 @@ use i82576::{
     },
 };
 
-use super::{Kind, lies::Lies, registers::Registers};
+use super::{Kind, Lies, registers::Registers};
 use crate::Host;
 
 /// EITR: the interval, in microseconds.

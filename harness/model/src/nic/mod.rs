@@ -27,14 +27,13 @@ use std::collections::VecDeque;
 
 use i82576::limits::{MAX_RX_QUEUES, MAX_TX_QUEUES};
 
+pub use self::violation::{Violation, What};
 use self::{
-    clock::Clock, interrupts::Interrupts, lies::Lies, nvm::Nvm, phy::Phy, registers::Registers,
+    clock::Clock, interrupts::Interrupts, nvm::Nvm, phy::Phy, registers::Registers,
     violation::Record,
 };
-pub use self::{
-    lies::{Kind, Lie, Plan},
-    violation::{Violation, What},
-};
+use crate::lies::Lies;
+pub use crate::lies::{Kind, Lie, Plan};
 
 /// A port of an 82576.
 #[derive(Debug)]

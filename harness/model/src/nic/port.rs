@@ -13,7 +13,7 @@ use i82576::{
 };
 
 use super::{
-    Kind, Nic, Plan, Violation, clock::Clock, interrupts::Interrupts, lies::Lies, nvm::Nvm, phy,
+    Kind, Lies, Nic, Plan, Violation, clock::Clock, interrupts::Interrupts, nvm::Nvm, phy,
     phy::Phy, registers::Registers, violation::Record,
 };
 use crate::Host;

@@ -53,6 +53,18 @@ impl Guest {
         }
     }
 
+    /// As [`Self::lie`], for the engine of an accelerator.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn lie_engine(&self, plan: Option<&Value>) -> Result<Vec<u32>> {
+        match &self.devices {
+            Some(devices) => devices.lie_engine(plan),
+            None => Err(crate::Error::BadMachine("there is no engine".to_owned())),
+        }
+    }
+
     /// Looks whether the driver of one of our models, of NICs or of an engine, did what it must not do, so far.
     ///
     /// # Errors

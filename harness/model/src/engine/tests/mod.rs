@@ -109,15 +109,15 @@ impl Bench {
         self.write(regs::queue(queue) + register, value);
     }
 
-    fn get(&self, queue: u32, register: u32) -> u32 {
+    fn get(&mut self, queue: u32, register: u32) -> u32 {
         self.engine.read(regs::queue(queue) + register)
     }
 
-    fn status(&self, queue: u32) -> u32 {
+    fn status(&mut self, queue: u32) -> u32 {
         self.get(queue, regs::STATUS)
     }
 
-    fn head(&self, queue: u32) -> u32 {
+    fn head(&mut self, queue: u32) -> u32 {
         self.engine.read(regs::portal(queue) + regs::HEAD)
     }
 
@@ -199,7 +199,7 @@ fn share(queue: u32) -> u64 {
 
 #[test]
 fn it_says_what_it_is() {
-    let engine = Engine::default();
+    let mut engine = Engine::default();
     assert_eq!(engine.read(regs::ID), regs::ID_VALUE);
     assert_eq!(engine.read(regs::CAPABILITIES), regs::CAPABILITIES_VALUE);
 }

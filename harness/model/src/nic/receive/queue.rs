@@ -11,8 +11,11 @@ use i82576::{
 };
 
 use super::fields::{DD, EOP, LENGTH_SHIFT};
-use crate::nic::{Kind, lies::Lies, registers::Registers, ring::Ring, violation::What};
 use crate::{Fault, Host};
+use crate::{
+    lies::{Kind, Lies},
+    nic::{registers::Registers, ring::Ring, violation::What},
+};
 
 /// Descriptors that the device can hold for a queue.
 const ON_CHIP: u32 = 64;

@@ -9,8 +9,11 @@ use i82576::{
     tx::{self, Context, Data},
 };
 
-use crate::nic::{Kind, lies::Lies, registers::Registers, ring::Ring, violation::What};
 use crate::{Fault, Host};
+use crate::{
+    lies::{Kind, Lies},
+    nic::{registers::Registers, ring::Ring, violation::What},
+};
 
 /// The most bytes of a packet in memory.
 const LONGEST: usize = MAX_PAYLEN as usize + MAX_TSO_HEADER as usize;

@@ -2,10 +2,10 @@
 
 //! Lies in what is written back of a received packet.
 
-use super::{Kind, Lies};
-use crate::nic::receive::fields::{
+use super::receive::fields::{
     DD, EOP, HASH_SHIFT, HBO, HDR_LEN_MASK, HDR_LEN_SHIFT, LENGTH_SHIFT, SPH, TS, VLAN_SHIFT, VP,
 };
+use super::{Kind, Lies};
 
 /// First quadword: both types.
 const TYPES: u64 = 0x1_ffff;

@@ -3,7 +3,6 @@
 //! A device that lies: fault injection, on its side of the bus. It never accesses memory that the driver has not given it, as no driver could do
 //! anything about that without an IOMMU: what it lies about is what it has done there.
 
-mod descriptor;
 mod plan;
 
 pub use self::plan::{Kind, Lie, Plan};
@@ -36,6 +35,12 @@ impl Lies {
     /// How often each lie was told so far.
     pub(crate) fn told(&self) -> Vec<u32> {
         self.0.iter().map(|progress| progress.told).collect()
+    }
+
+    /// Whether a lie of this kind was told.
+    pub(crate) fn has_told(&self, kind: Kind) -> bool {
+        let mut of_kind = self.0.iter().filter(|lie| lie.lie.kind == kind);
+        of_kind.any(|lie| lie.told != 0)
     }
 
     /// On an occasion of this kind: what is to be said, if a lie is due.

@@ -111,6 +111,22 @@ impl Kind {
         Self::Clock,
     ];
 
+    /// Those that an accelerator's engine tells. To it a completion is a report, what it says about bytes a
+    /// length, and its doorbells are tails.
+    pub const OF_ENGINE: [Self; 11] = [
+        Self::Length,
+        Self::Status,
+        Self::NoData,
+        Self::Hang,
+        Self::NoReport,
+        Self::LostInterrupt,
+        Self::SpuriousInterrupt,
+        Self::Ones,
+        Self::Garbage,
+        Self::LostWrite,
+        Self::Stuck,
+    ];
+
     /// Whether it can make wrong bytes look right to any driver: the device says that it has verified
     /// or written what it hasn't, or where headers end that it alone has looked at.
     #[must_use]
@@ -174,9 +190,19 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of a seed: always the same, of up to three lies.
+    /// The plan of a seed for a NIC: always the same, of up to three lies.
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
+        Self::of_kinds(&Kind::ALL, seed)
+    }
+
+    /// The plan of a seed for an accelerator's engine.
+    #[must_use]
+    pub fn of_engine(seed: u64) -> Self {
+        Self::of_kinds(&Kind::OF_ENGINE, seed)
+    }
+
+    fn of_kinds(kinds: &[Kind], seed: u64) -> Self {
         // Neighbouring seeds are far apart.
         let mut random =
             Pcg64Mcg::new(u128::from(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) << 1 | 1);
@@ -184,7 +210,7 @@ impl Plan {
         let mut below = |count: u64| random.next_u64() % count;
         let lies = (0..=below(MOST)).map(|_| Lie {
             // CAST: Both are small.
-            kind: Kind::ALL[below(Kind::ALL.len() as u64) as usize],
+            kind: kinds[below(kinds.len() as u64) as usize],
             after: below(AFTER) as u32,
             times: TIMES[below(TIMES.len() as u64) as usize],
             value: below(u64::MAX),
