@@ -13,7 +13,7 @@ mod threads;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::kernel::{self, Flavour, KernelArgs};
@@ -208,16 +208,11 @@ fn on_nics(
     nics: &[nic::Prepared],
     options: &Options,
 ) -> Result<()> {
-    let written = store::junit(project, nic::PROFILE);
     let mut failed = Vec::new();
     for nic in nics {
-        let command = store::run(project, nextest, nic::PROFILE)?.env(THREADS, threads());
-        let (skipped, command) = nic.command(command, &options.chosen())?;
+        let (skipped, command) = nic.command(project, nextest, &options.chosen())?;
         let status = command.shown_to_user()?;
-        let junit = written.with_file_name(format!("{}.xml", nic.name()));
-        fs::rename(&written, &junit)
-            .with_context(|| format!("cargo-nextest left no {}", written.display()))?;
-        let ran = nic.report(&skipped, &junit)?;
+        let ran = nic.report(project, &skipped)?;
         if ran == 0 && options.partition.is_none() {
             bail!("no case ran on {}", nic.name());
         }

@@ -2,16 +2,19 @@
 
 //! The cases on another NIC or driver than rigb: what it lacks is skipped, with the reason.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use cases::Nic;
 
 use super::skipped::{Skipped, cases};
+use super::store;
+use super::threads::{THREADS, threads};
 use crate::cmd::Cmd;
 use crate::failure;
 use crate::guest;
+use crate::lock;
 use crate::project::Project;
 use crate::ui;
 
@@ -22,7 +25,7 @@ const CASES: &str = "kind(test) - binary(rigb) - binary(rtest) - binary(rwire) -
 pub(super) const ALL: &str = "all()";
 
 /// The nextest profile of `.config/nextest.toml`.
-pub(super) const PROFILE: &str = "nic";
+const PROFILE: &str = "nic";
 
 /// Descriptions of NICs whose cases are part of `make test`, and which of them. Our model has those that
 /// QEMU's NICs can't pass, and the way of payload.
@@ -45,18 +48,28 @@ pub(super) struct Prepared {
     manifest: PathBuf,
     out: PathBuf,
     cases: &'static str,
+    /// No other run makes anything in `out` meanwhile.
+    _lock: File,
 }
 
 /// Builds what a description names, and packs a guest's initramfs with it, for these cases.
 ///
 /// # Errors
 ///
-/// When the description is wrong, a module is missing or can't be built, or the guest can't be
-/// prepared.
+/// When the description is wrong, a module is missing or can't be built, the guest can't be
+/// prepared, or another run is at it.
 pub(super) fn prepare(project: &Project, file: &Path, cases: &'static str) -> Result<Prepared> {
     let nic = Nic::read(file).map_err(failure::of_case)?;
     let out = project.out("nics").join(&nic.name);
     fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
+    // To wait would keep others waiting, as we have the lock of the target folder.
+    let Some(_lock) = lock::try_folder(&out)? else {
+        bail!(
+            "another run is testing {} in {}: wait until it has ended, or give one of them another `name`",
+            nic.name,
+            out.display()
+        );
+    };
     let manifest = guest::prepare_nic(project, &nic, &out)?;
     Ok(Prepared {
         file: fs::canonicalize(file)?,
@@ -64,6 +77,7 @@ pub(super) fn prepare(project: &Project, file: &Path, cases: &'static str) -> Re
         manifest,
         out,
         cases,
+        _lock,
     })
 }
 
@@ -73,10 +87,32 @@ impl Prepared {
         &self.nic.name
     }
 
-    /// Has `nextest` run the cases on the NIC, or those that `filters` choose.
-    pub(super) fn command(&self, nextest: Cmd, filters: &[String]) -> Result<(Skipped, Cmd)> {
+    /// Where nextest keeps its reports of this NIC.
+    fn reports(&self) -> PathBuf {
+        self.out.join("nextest")
+    }
+
+    /// Where JUnit XML ends up.
+    fn junit(&self, project: &Project) -> PathBuf {
+        let name = format!("{}.xml", self.nic.name);
+        store::junit(project, PROFILE).with_file_name(name)
+    }
+
+    /// What has nextest run the cases on the NIC, or those that `filters` choose.
+    ///
+    /// # Errors
+    ///
+    /// When a file can't be read, written or removed.
+    pub(super) fn command(
+        &self,
+        project: &Project,
+        nextest: &Path,
+        filters: &[String],
+    ) -> Result<(Skipped, Cmd)> {
         let (set, rest) = within(&format!("({CASES}) & ({})", self.cases), filters);
+        let nextest = store::run_in(project, nextest, PROFILE, &self.out, &self.reports())?;
         let command = nextest
+            .env(THREADS, threads())
             .args(["-p", "cases", "-E", &set])
             .args(rest)
             .env(vm::ENV, &self.manifest)
@@ -89,8 +125,17 @@ impl Prepared {
     /// # Errors
     ///
     /// When a file can't be read or written.
-    pub(super) fn report(&self, skipped: &Skipped, junit: &Path) -> Result<usize> {
-        let counts = skipped.report(junit)?;
+    pub(super) fn report(&self, project: &Project, skipped: &Skipped) -> Result<usize> {
+        let (written, junit) = (
+            store::junit_in(&self.reports(), PROFILE),
+            self.junit(project),
+        );
+        if let Some(folder) = junit.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::rename(&written, &junit)
+            .with_context(|| format!("cargo-nextest left no {}", written.display()))?;
+        let counts = skipped.report(&junit)?;
         let ran = counts.passed + counts.failed;
         ui::note(&format!(
             "{}: ran {}, skipped {}",

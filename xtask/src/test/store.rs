@@ -19,6 +19,28 @@ const STORE: &str = "dir = \"target/nextest\"";
 ///
 /// When its configuration can't be read or written.
 pub(super) fn run(project: &Project, nextest: &Path, profile: &str) -> Result<Cmd> {
+    run_in(
+        project,
+        nextest,
+        profile,
+        &project.out(""),
+        &folder(project),
+    )
+}
+
+/// As [`run`], with its configuration in a folder, and its reports in another: of runs at the same time
+/// each has its own.
+///
+/// # Errors
+///
+/// When its configuration can't be read or written.
+pub(super) fn run_in(
+    project: &Project,
+    nextest: &Path,
+    profile: &str,
+    own: &Path,
+    reports: &Path,
+) -> Result<Cmd> {
     let ours = project.root.join(".config/nextest.toml");
     let text =
         fs::read_to_string(&ours).with_context(|| format!("can't read {}", ours.display()))?;
@@ -27,8 +49,8 @@ pub(super) fn run(project: &Project, nextest: &Path, profile: &str) -> Result<Cm
         "{} has no line `{STORE}`",
         ours.display()
     );
-    let text = text.replace(STORE, &format!("dir = {:?}", folder(project)));
-    let config = project.out("nextest.toml");
+    let text = text.replace(STORE, &format!("dir = {reports:?}"));
+    let config = own.join("nextest.toml");
     // Another run may be reading it.
     if fs::read_to_string(&config).ok().as_ref() != Some(&text) {
         fs::write(&config, &text).with_context(|| format!("can't write {}", config.display()))?;
@@ -45,5 +67,10 @@ fn folder(project: &Project) -> PathBuf {
 
 /// A profile's JUnit XML.
 pub(super) fn junit(project: &Project, profile: &str) -> PathBuf {
-    folder(project).join(profile).join("junit.xml")
+    junit_in(&folder(project), profile)
+}
+
+/// The same, of reports in this folder.
+pub(super) fn junit_in(reports: &Path, profile: &str) -> PathBuf {
+    reports.join(profile).join("junit.xml")
 }
