@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use cases::Nic;
+use cases::{Driver, Nic};
 
 use super::skipped::{Skipped, cases};
 use super::store;
@@ -21,6 +21,8 @@ use crate::ui;
 /// The cases that any NIC may pass: not those about rigb, about the other drivers of the tree, and about
 /// the harness.
 const CASES: &str = "kind(test) - binary(rigb) - binary(rtest) - binary(rwire) - binary(snapshots)";
+/// Those, and those about rigb.
+const CASES_OF_RIGB: &str = "kind(test) - binary(rtest) - binary(rwire) - binary(snapshots)";
 /// All of those.
 pub(super) const ALL: &str = "all()";
 
@@ -109,7 +111,11 @@ impl Prepared {
         nextest: &Path,
         filters: &[String],
     ) -> Result<(Skipped, Cmd)> {
-        let (set, rest) = within(&format!("({CASES}) & ({})", self.cases), filters);
+        let any = match self.nic.driver() == Driver::Rigb.name() {
+            true => CASES_OF_RIGB,
+            false => CASES,
+        };
+        let (set, rest) = within(&format!("({any}) & ({})", self.cases), filters);
         let nextest = store::run_in(project, nextest, PROFILE, &self.out, &self.reports())?;
         let command = nextest
             .env(THREADS, threads())
