@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Whoever started the program tells devices to lie, and asks what they told: a line of JSON for each
-//! request, and a line of JSON for each answer.
+//! Whoever started the program has devices lie, asks what they told, and pulls their cables: a line of JSON for
+//! each request, and a line of JSON for each answer.
 
 use std::{
     io::{self, BufRead, BufReader, Write},
@@ -15,14 +15,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::Port;
 
-/// Has a device lie from now on, or asks what it told.
+/// What is done to a device.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Request {
     /// Which, counted from 0.
     pub device: usize,
-    /// What it lies about; a plan without lies ends them, and with none it goes on as it was.
-    pub plan: Option<Plan>,
+    /// What.
+    #[serde(flatten)]
+    pub order: Order,
+}
+
+/// What can be done to a device.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// It lies about this from now on; a plan without lies ends them, and with none it goes on as it was.
+    Plan(Option<Plan>),
+    /// Its cable is plugged in, or out.
+    Cable(bool),
 }
 
 /// What becomes of a [`Request`].
@@ -31,6 +41,8 @@ pub struct Request {
 pub enum Answer {
     /// It is done. How often each lie was told so far, of the plan that it went by until now.
     Told(Vec<u32>),
+    /// It has its cable in, or out.
+    Cable(bool),
     /// It makes no sense.
     Error(String),
 }
@@ -45,10 +57,7 @@ pub fn serve(socket: UnixStream, ports: Vec<Arc<Port>>) -> io::Result<JoinHandle
     let builder = thread::Builder::new().name("control".to_owned());
     builder.spawn(move || {
         for line in BufReader::new(socket).lines().map_while(Result::ok) {
-            let answer = match answer(&line, &ports) {
-                Ok(told) => Answer::Told(told),
-                Err(error) => Answer::Error(error),
-            };
+            let answer = answer(&line, &ports).unwrap_or_else(Answer::Error);
             // It always can be JSON, and who is gone needs none.
             let text = serde_json::to_string(&answer).unwrap_or_default();
             if writeln!(output, "{text}").is_err() {
@@ -58,11 +67,19 @@ pub fn serve(socket: UnixStream, ports: Vec<Arc<Port>>) -> io::Result<JoinHandle
     })
 }
 
-fn answer(line: &str, ports: &[Arc<Port>]) -> Result<Vec<u32>, String> {
-    let Request { device, plan } = serde_json::from_str(line).map_err(|error| error.to_string())?;
+fn answer(line: &str, ports: &[Arc<Port>]) -> Result<Answer, String> {
+    let Request { device, order } =
+        serde_json::from_str(line).map_err(|error| error.to_string())?;
     let port = ports.get(device);
     let port = port.ok_or_else(|| format!("there is no device {device}"))?;
-    Ok(plan.map_or_else(|| port.told(), |plan| port.lie(&plan)))
+    Ok(match order {
+        Order::Plan(None) => Answer::Told(port.told()),
+        Order::Plan(Some(plan)) => Answer::Told(port.lie(&plan)),
+        Order::Cable(cable) => {
+            port.set_cable(cable);
+            Answer::Cable(cable)
+        }
+    })
 }
 
 #[cfg(test)]
@@ -88,12 +105,14 @@ mod tests {
             times: 2,
             value: 3,
         };
-        let plan = Some(Plan { lies: vec![lie] });
-        let request = serde_json::to_string(&Request { device: 0, plan }).unwrap();
+        let order = Order::Plan(Some(Plan { lies: vec![lie] }));
+        let request = serde_json::to_string(&Request { device: 0, order }).unwrap();
         assert!(request.contains("\"header-length\""), "{request}");
         assert_eq!(ask(&request), Answer::Told(vec![]));
-        assert_eq!(ask("{\"device\":0}"), Answer::Told(vec![0]));
+        assert_eq!(ask("{\"device\":0,\"plan\":null}"), Answer::Told(vec![0]));
         assert_eq!(ask(&request), Answer::Told(vec![0]));
+        let pulled = ask("{\"device\":0,\"cable\":false}");
+        assert_eq!(pulled, Answer::Cable(false));
         let refused = ask("{\"device\":1,\"plan\":{\"lies\":[]}}");
         assert_eq!(refused, Answer::Error("there is no device 1".to_owned()));
         assert!(matches!(ask("nonsense"), Answer::Error(_)));

@@ -5,7 +5,7 @@
 //!
 //! A [`Port`] is a [`Device`] with all that it shares with QEMU, behind one lock: its configuration space
 //! ([`config`]), the memory it reaches ([`dma`]) and its interrupts ([`interrupts`]). [`server`] is QEMU's
-//! end of it and [`wire`] the network's; `alarm` gives it the time, and [`control`] tells it to lie. Each
+//! end of it and [`wire`] the network's; `alarm` gives it the time, and [`control`] tells it to lie and pulls its cable. Each
 //! has threads of its own. A wire that is not a plain one has a [`link`], and its frames are in `transit`.
 //! Through [`peers`] a device writes to another one's registers.
 
@@ -51,6 +51,9 @@ pub trait Device: Send {
 
     /// Takes a frame from the wire, without the frame check sequence.
     fn receive(&mut self, _frame: &[u8], _host: &mut dyn Host) {}
+
+    /// Has its cable plugged in, or out.
+    fn set_cable(&mut self, _cable: bool, _host: &mut dyn Host) {}
 
     /// Takes a frame whose frame check sequence does not fit it.
     fn receive_damaged(&mut self, _frame: &[u8], _host: &mut dyn Host) {}

@@ -52,6 +52,10 @@ impl Device for Nic {
         Self::told(self)
     }
 
+    fn set_cable(&mut self, cable: bool, host: &mut dyn Host) {
+        self.plug(cable, host);
+    }
+
     fn receive_damaged(&mut self, frame: &[u8], _: &mut dyn Host) {
         Self::receive_damaged(self, frame);
     }

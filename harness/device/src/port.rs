@@ -127,6 +127,14 @@ impl Port {
         self.with_slot(|slot| slot.device.told())
     }
 
+    /// Plugs the device's cable in, or out.
+    pub fn set_cable(&self, cable: bool) {
+        self.with(|slot, wire| {
+            let (device, mut bus) = slot.parts(wire);
+            device.set_cable(cable, &mut bus);
+        });
+    }
+
     /// Reads registers. All bits are ones where the device doesn't answer.
     pub(crate) fn read_registers(&self, offset: u64, data: &mut [u8]) {
         self.with(|slot, ways| {

@@ -22,6 +22,7 @@ use std::{
     time::Duration,
 };
 
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::{End, Error, Images, Machine, Result, Wire, process::Process, run_dir::RunDir};
@@ -188,21 +189,43 @@ impl Devices {
     /// [`Error::DevicesEnded`], and [`Error::BadMachine`] for a plan that it does not understand.
     pub(crate) fn lie(&self, wire: Wire, end: End, plan: Option<&Value>) -> Result<Vec<u32>> {
         let nic = wire.nic(end);
-        let device = self.nics.iter().position(|other| *other == nic);
-        let device =
-            device.ok_or_else(|| Error::BadMachine("QEMU's NICs tell no lies".to_owned()))?;
-        self.tell(device, &nic, plan)
+        self.order(self.number(&nic)?, &nic, "plan", &json!(plan), "told")
     }
 
     /// The same for the engine, which comes after the NICs.
     pub(crate) fn lie_engine(&self, plan: Option<&Value>) -> Result<Vec<u32>> {
-        self.tell(self.nics.len(), ENGINE, plan)
+        self.order(self.nics.len(), ENGINE, "plan", &json!(plan), "told")
     }
 
-    fn tell(&self, device: usize, name: &str, plan: Option<&Value>) -> Result<Vec<u32>> {
+    /// Plugs a NIC's cable in, or out.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DevicesEnded`].
+    pub(crate) fn set_cable(&self, wire: Wire, end: End, cable: bool) -> Result<()> {
+        let nic = wire.nic(end);
+        let (order, argument) = ("cable", cable.into());
+        self.order::<bool>(self.number(&nic)?, &nic, order, &argument, order)
+            .map(drop)
+    }
+
+    fn number(&self, nic: &str) -> Result<usize> {
+        let number = self.nics.iter().position(|other| *other == nic);
+        number.ok_or_else(|| Error::BadMachine("the NICs are QEMU's".to_owned()))
+    }
+
+    /// Has something done to a device. Returns what the answer says.
+    fn order<T: DeserializeOwned>(
+        &self,
+        device: usize,
+        name: &str,
+        order: &str,
+        argument: &Value,
+        says: &str,
+    ) -> Result<T> {
         let ask = || {
             let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
-            let request = json!({ "device": device, "plan": plan });
+            let request = json!({ "device": device, order: argument });
             writeln!(control.get_mut(), "{request}")?;
             let mut line = String::new();
             control.read_line(&mut line)?;
@@ -222,8 +245,10 @@ impl Devices {
         };
         serde_json::from_str(&answer)
             .ok()
-            .and_then(|answer: Value| serde_json::from_value(answer.get("told")?.clone()).ok())
-            .ok_or_else(|| Error::BadMachine(format!("{name} refuses its plan: {}", answer.trim())))
+            .and_then(|answer: Value| serde_json::from_value(answer.get(says)?.clone()).ok())
+            .ok_or_else(|| {
+                Error::BadMachine(format!("{name} refuses its {order}: {}", answer.trim()))
+            })
     }
 
     fn ended(&self) -> Error {

@@ -12,8 +12,11 @@ impl Guest {
     ///
     /// # Errors
     ///
-    /// [`crate::Error::Monitor`].
+    /// [`crate::Error::Monitor`], [`crate::Error::DevicesEnded`].
     pub fn set_link(&self, wire: Wire, end: End, up: bool) -> Result<()> {
+        if let Some(devices) = &self.devices {
+            return devices.set_cable(wire, end, up);
+        }
         self.monitor("set_link", json!({ "name": wire.nic(end), "up": up }))
             .map(drop)
     }
