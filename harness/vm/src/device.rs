@@ -13,7 +13,7 @@ use std::{
             net::{UnixListener, UnixStream},
         },
     },
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{self, Command, Stdio},
     sync::{
         Mutex, PoisonError,
@@ -162,24 +162,27 @@ impl Devices {
     }
 
     /// QEMU's device for a NIC, on this bus.
-    pub(crate) fn nic(&self, wire: Wire, end: End, bus: &str) -> String {
-        self.device(&wire.nic(end), bus)
+    pub(crate) fn nic(&self, wire: Wire, end: End, bus: &str, rom: Option<&Path>) -> String {
+        self.device(&wire.nic(end), bus, rom)
     }
 
     /// QEMU's device for the engine, on this bus.
     pub(crate) fn engine(&self, bus: &str) -> String {
-        self.device(ENGINE, bus)
+        self.device(ENGINE, bus, None)
     }
 
-    fn device(&self, id: &str, bus: &str) -> String {
-        json!({
+    fn device(&self, id: &str, bus: &str, rom: Option<&Path>) -> String {
+        let mut device = json!({
             "driver": "vfio-user-pci",
             "id": id,
             "bus": bus,
-            "rombar": 0,
             "socket": { "type": "unix", "path": self.sockets.of(id) },
-        })
-        .to_string()
+        });
+        match rom {
+            Some(image) => device["romfile"] = json!(image),
+            None => device["rombar"] = json!(0),
+        }
+        device.to_string()
     }
 
     /// Makes a NIC lie as a plan says, if there is one. Returns how often it told each lie until now.

@@ -135,7 +135,8 @@ pub(crate) fn arguments(
         add_export(&mut arguments, export);
     }
 
-    if let Some(rom) = &machine.nic_rom {
+    // Ours are told each by itself.
+    if let (Some(rom), None) = (&machine.nic_rom, devices) {
         let (device, _) = machine.nic.split_once(',').unwrap_or((&machine.nic, ""));
         // Those that are plugged in later have it, too.
         arguments.add("-global", format!("{device}.romfile={}", rom.display()));
@@ -254,7 +255,8 @@ fn add_own_wire(
 ) {
     for end in End::BOTH {
         let bus = ports.add_for_nic(machine.nic_bus, arguments);
-        arguments.add("-device", devices.nic(wire, end, &bus));
+        let rom = machine.nic_rom.as_deref();
+        arguments.add("-device", devices.nic(wire, end, &bus, rom));
     }
 }
 
