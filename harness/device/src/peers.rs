@@ -58,7 +58,7 @@ impl Peers {
             let offset = to.upgrade()?.place().offset(address, bytes.len())?;
             Some((to, offset))
         });
-        let (to, offset) = found.ok_or(Fault)?;
+        let (to, offset) = found.ok_or(Fault::Unanswered)?;
         lock(&self.queue).writes.push_back(Write {
             to: to.clone(),
             offset,

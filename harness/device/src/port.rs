@@ -291,7 +291,7 @@ impl Slot {
 impl Host for Bus<'_> {
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), Fault> {
         if !self.config.bus_master() {
-            return Err(Fault);
+            return Err(Fault::NoMaster);
         }
         self.dma.read(address, bytes).inspect_err(|_| {
             debug!(address, bytes = bytes.len(), "nothing answers a read");
@@ -300,7 +300,7 @@ impl Host for Bus<'_> {
 
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), Fault> {
         if !self.config.bus_master() {
-            return Err(Fault);
+            return Err(Fault::NoMaster);
         }
         let written = self.dma.write(address, bytes);
         let written = written.or_else(|_| self.ways.peers.write(address, bytes));

@@ -31,12 +31,12 @@ impl Machine {
 
 impl Host for Machine {
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), Fault> {
-        bytes.copy_from_slice(self.slice(address, bytes.len()).ok_or(Fault)?);
+        bytes.copy_from_slice(self.slice(address, bytes.len()).ok_or(Fault::Unanswered)?);
         Ok(())
     }
 
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), Fault> {
-        let place = self.slice(address, bytes.len()).ok_or(Fault)?;
+        let place = self.slice(address, bytes.len()).ok_or(Fault::Unanswered)?;
         place.copy_from_slice(bytes);
         Ok(())
     }

@@ -52,14 +52,14 @@ impl Bus {
 impl Host for Bus {
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), Fault> {
         self.accesses += 1;
-        bytes.copy_from_slice(self.at(address, bytes.len()).ok_or(Fault)?);
+        bytes.copy_from_slice(self.at(address, bytes.len()).ok_or(Fault::Unanswered)?);
         Ok(())
     }
 
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), Fault> {
         self.accesses += 1;
         self.at(address, bytes.len())
-            .ok_or(Fault)?
+            .ok_or(Fault::Unanswered)?
             .copy_from_slice(bytes);
         Ok(())
     }

@@ -2,9 +2,14 @@
 
 //! What a device reaches.
 
-/// An access to memory that nothing answers.
+/// Why memory was not accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fault;
+pub enum Fault {
+    /// Nothing answers there.
+    Unanswered,
+    /// The device is no bus master: it may ask for nothing.
+    NoMaster,
+}
 
 /// The bus and the wire that a device is on.
 pub trait Host {
@@ -12,7 +17,7 @@ pub trait Host {
     ///
     /// # Errors
     ///
-    /// [`Fault`] if nothing is there, for the whole access.
+    /// [`Fault`], for the whole access.
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), Fault>;
 
     /// Writes memory, or another device's.

@@ -162,8 +162,10 @@ impl DmaMap {
     pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Fault> {
         self.walk(address, bytes.len(), DmaMapFlags::READ, |_, _| Ok(()))?;
         self.walk(address, bytes.len(), DmaMapFlags::READ, |memory, at| {
-            let part = bytes.get_mut(at..at + memory.len()).ok_or(Fault)?;
-            memory.read_slice(part, 0).map_err(|_| Fault)
+            let part = bytes
+                .get_mut(at..at + memory.len())
+                .ok_or(Fault::Unanswered)?;
+            memory.read_slice(part, 0).map_err(|_| Fault::Unanswered)
         })
     }
 
@@ -175,8 +177,8 @@ impl DmaMap {
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Fault> {
         self.walk(address, bytes.len(), DmaMapFlags::WRITE, |_, _| Ok(()))?;
         self.walk(address, bytes.len(), DmaMapFlags::WRITE, |memory, at| {
-            let part = bytes.get(at..at + memory.len()).ok_or(Fault)?;
-            memory.write_slice(part, 0).map_err(|_| Fault)
+            let part = bytes.get(at..at + memory.len()).ok_or(Fault::Unanswered)?;
+            memory.write_slice(part, 0).map_err(|_| Fault::Unanswered)
         })
     }
 
@@ -190,8 +192,8 @@ impl DmaMap {
     ) -> Result<(), Fault> {
         let mut done = 0;
         while done < len {
-            let at = address.checked_add(done as u64).ok_or(Fault)?;
-            let piece = self.piece(at, len - done, right).ok_or(Fault)?;
+            let at = address.checked_add(done as u64).ok_or(Fault::Unanswered)?;
+            let piece = self.piece(at, len - done, right).ok_or(Fault::Unanswered)?;
             let size = piece.len();
             each(piece, done)?;
             done += size;

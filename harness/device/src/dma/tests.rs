@@ -60,7 +60,7 @@ fn an_access_spans_adjacent_regions_and_no_gap() {
     high.read_exact_at(&mut bytes, 0).unwrap();
     assert_eq!(&bytes, b"cd");
 
-    assert_eq!(map.write(2 * PAGE - 2, b"abcd"), Err(Fault));
+    assert_eq!(map.write(2 * PAGE - 2, b"abcd"), Err(Fault::Unanswered));
     high.read_exact_at(&mut bytes, PAGE - 2).unwrap();
     assert_eq!(bytes, [0; 2], "half an access was made");
 }
@@ -69,8 +69,16 @@ fn an_access_spans_adjacent_regions_and_no_gap() {
 fn what_is_not_mapped_can_not_be_accessed() {
     let (map, _) = mapped(PAGE, 1, DmaMapFlags::READ_WRITE);
     for address in [0, PAGE - 1, 2 * PAGE, 2 * PAGE - 7, u64::MAX, u64::MAX - 3] {
-        assert_eq!(map.read(address, &mut [0; 8]), Err(Fault), "{address:#x}");
-        assert_eq!(map.write(address, &[0; 8]), Err(Fault), "{address:#x}");
+        assert_eq!(
+            map.read(address, &mut [0; 8]),
+            Err(Fault::Unanswered),
+            "{address:#x}"
+        );
+        assert_eq!(
+            map.write(address, &[0; 8]),
+            Err(Fault::Unanswered),
+            "{address:#x}"
+        );
     }
     assert_eq!(map.write(0, &[]), Ok(()));
 }
@@ -79,9 +87,9 @@ fn what_is_not_mapped_can_not_be_accessed() {
 fn rights_are_kept_to() {
     let (map, _) = mapped(0, 1, DmaMapFlags::READ);
     assert_eq!(map.read(0, &mut [0; 4]), Ok(()));
-    assert_eq!(map.write(0, &[0; 4]), Err(Fault));
+    assert_eq!(map.write(0, &[0; 4]), Err(Fault::Unanswered));
     let (map, _) = mapped(0, 1, DmaMapFlags::WRITE);
-    assert_eq!(map.read(0, &mut [0; 4]), Err(Fault));
+    assert_eq!(map.read(0, &mut [0; 4]), Err(Fault::Unanswered));
     assert_eq!(map.write(0, &[0; 4]), Ok(()));
 }
 
@@ -89,7 +97,7 @@ fn rights_are_kept_to() {
 fn a_region_without_a_descriptor_can_not_be_accessed() {
     let mut map = DmaMap::default();
     map.map(0, PAGE, None, 0, DmaMapFlags::READ_WRITE).unwrap();
-    assert_eq!(map.read(0, &mut [0; 4]), Err(Fault));
+    assert_eq!(map.read(0, &mut [0; 4]), Err(Fault::Unanswered));
     assert_eq!(map.unmap(0, PAGE), 1);
 }
 
@@ -97,12 +105,12 @@ fn a_region_without_a_descriptor_can_not_be_accessed() {
 fn what_was_unmapped_is_gone_and_may_come_again() {
     let (mut map, file) = mapped(PAGE, 1, DmaMapFlags::READ_WRITE);
     assert_eq!(map.unmap(PAGE, PAGE), 1);
-    assert_eq!(map.read(PAGE, &mut [0; 4]), Err(Fault));
+    assert_eq!(map.read(PAGE, &mut [0; 4]), Err(Fault::Unanswered));
     map.map(PAGE, PAGE, Some(file), 0, DmaMapFlags::READ_WRITE)
         .unwrap();
     assert_eq!(map.read(PAGE, &mut [0; 4]), Ok(()));
     map.unmap_all();
-    assert_eq!(map.read(PAGE, &mut [0; 4]), Err(Fault));
+    assert_eq!(map.read(PAGE, &mut [0; 4]), Err(Fault::Unanswered));
 }
 
 #[test]
@@ -118,7 +126,7 @@ fn what_was_never_mapped_is_unmapped_without_a_word() {
 fn a_region_of_which_a_part_is_unmapped_is_gone() {
     let (mut map, _) = mapped(0, 4, DmaMapFlags::READ_WRITE);
     assert_eq!(map.unmap(PAGE, PAGE), 1);
-    assert_eq!(map.read(0, &mut [0; 4]), Err(Fault));
+    assert_eq!(map.read(0, &mut [0; 4]), Err(Fault::Unanswered));
 }
 
 #[test]

@@ -10,6 +10,8 @@ pub(crate) struct Recorder {
     pub(crate) memory: Vec<u8>,
     pub(crate) interrupts: Vec<u16>,
     pub(crate) frames: Vec<Vec<u8>>,
+    /// Whether the device is no bus master.
+    pub(crate) silenced: bool,
 }
 
 impl Recorder {
@@ -23,16 +25,22 @@ impl Recorder {
 
 impl Host for Recorder {
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), Fault> {
-        let start = usize::try_from(address).map_err(|_| Fault)?;
-        let end = start.checked_add(bytes.len()).ok_or(Fault)?;
-        bytes.copy_from_slice(self.memory.get(start..end).ok_or(Fault)?);
+        if self.silenced {
+            return Err(Fault::NoMaster);
+        }
+        let start = usize::try_from(address).map_err(|_| Fault::Unanswered)?;
+        let end = start.checked_add(bytes.len()).ok_or(Fault::Unanswered)?;
+        bytes.copy_from_slice(self.memory.get(start..end).ok_or(Fault::Unanswered)?);
         Ok(())
     }
 
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), Fault> {
-        let start = usize::try_from(address).map_err(|_| Fault)?;
-        let end = start.checked_add(bytes.len()).ok_or(Fault)?;
-        let place = self.memory.get_mut(start..end).ok_or(Fault)?;
+        if self.silenced {
+            return Err(Fault::NoMaster);
+        }
+        let start = usize::try_from(address).map_err(|_| Fault::Unanswered)?;
+        let end = start.checked_add(bytes.len()).ok_or(Fault::Unanswered)?;
+        let place = self.memory.get_mut(start..end).ok_or(Fault::Unanswered)?;
         place.copy_from_slice(bytes);
         Ok(())
     }
@@ -436,6 +444,14 @@ fn the_other_side_is_asked_for_silence_while_the_packet_buffer_is_nearly_full() 
     assert_eq!(pauses(port), []);
     let counted = [regs::XOFFTXC, regs::XONTXC].map(|reg| port.read(reg));
     assert_eq!(counted, [2, 1]);
+}
+
+#[test]
+fn a_device_that_is_no_bus_master_does_nothing_that_its_driver_answers_for() {
+    let port = &mut Port::new();
+    port.host.silenced = true;
+    port.write(regs::tdt(1), 1);
+    assert!(port.nic.violations().is_empty() && port.host.frames.is_empty());
 }
 
 #[test]

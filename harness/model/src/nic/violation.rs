@@ -6,6 +6,8 @@ use std::{collections::VecDeque, fmt};
 
 use i82576::regs::Reg;
 
+use crate::Fault;
+
 /// Writes to registers that are remembered.
 const WRITES: usize = 32;
 
@@ -14,12 +16,24 @@ const WRITES: usize = 32;
 pub enum What {
     /// An address that nothing answers was to be read or written.
     Unreachable,
+    /// Memory was to be read or written without bus master. That is no fault of the driver's: by this bit
+    /// it silences a device that it can't stop, such as one above which the bus has failed.
+    Silenced,
     /// A transmit descriptor is of no kind that the device knows.
     Descriptor,
     /// A packet has more bytes than the device takes.
     TooLong,
     /// What is to be done with a packet does not fit the packet.
     Offload,
+}
+
+impl From<Fault> for What {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Unanswered => Self::Unreachable,
+            Fault::NoMaster => Self::Silenced,
+        }
+    }
 }
 
 /// Something that a driver must not do.
@@ -66,6 +80,9 @@ impl Record {
 
     /// Something was wrong with a queue.
     pub(crate) fn violated(&mut self, what: What, transmit: bool, queue: u16) {
+        if what == What::Silenced {
+            return;
+        }
         let writes = self.writes.iter().copied().collect();
         self.violations.push(Violation {
             what,

@@ -11,8 +11,8 @@ use i82576::{
 };
 
 use super::fields::{DD, EOP, LENGTH_SHIFT};
-use crate::{Fault, Host};
 use crate::{
+    Host,
     lies::{Kind, Lies},
     nic::{registers::Registers, ring::Ring, violation::What},
 };
@@ -93,8 +93,7 @@ impl Queue {
         let ring = ring(number, registers);
         let ready = ring.available(self.next, registers.get(rdt(number)));
         for _ in (self.fetched.len() as u32..wanted).take(ready as usize) {
-            let raw = ring.read(self.next, host);
-            let raw = raw.map_err(|Fault| What::Unreachable)?;
+            let raw = ring.read(self.next, host)?;
             self.fetched.push_back((self.next, raw));
             self.next = ring.next(self.next);
         }
@@ -148,7 +147,7 @@ impl Queue {
             if !piece.is_empty() {
                 written = written.and(host.write(buffer, piece));
             }
-            written.map_err(|Fault| What::Unreachable)?;
+            written?;
             let described = describe(Piece {
                 // A payload buffer has at most 127 KiB, a frame less than 16.
                 len: u16::try_from(piece.len()).unwrap_or(u16::MAX),
@@ -189,12 +188,10 @@ impl Queue {
                 self.late.push((index, raw));
                 continue;
             }
-            ring.write(index, lies.distort(raw), host)
-                .map_err(|Fault| What::Unreachable)?;
+            ring.write(index, lies.distort(raw), host)?;
         }
         for (index, raw) in late.into_iter().chain(self.premature(lies)) {
-            ring.write(index, raw, host)
-                .map_err(|Fault| What::Unreachable)?;
+            ring.write(index, raw, host)?;
         }
         Ok(())
     }

@@ -9,8 +9,8 @@ use i82576::{
     tx::{self, Context, Data},
 };
 
-use crate::{Fault, Host};
 use crate::{
+    Host,
     lies::{Kind, Lies},
     nic::{registers::Registers, ring::Ring, violation::What},
 };
@@ -62,7 +62,7 @@ impl Queue {
         let ring = Ring::new(registers, tdbal(number), tdbah(number), tdlen(number));
         let mut head = registers.get(tdh(number));
         for _ in 0..ring.available(head, registers.get(tdt(number))) {
-            let raw = ring.read(head, host).map_err(|Fault| What::Unreachable)?;
+            let raw = ring.read(head, host)?;
             let index = head;
             head = ring.next(head);
             registers.set(tdh(number), head);
@@ -130,8 +130,8 @@ impl Queue {
             if lies.tells(Kind::NoReport) {
                 return Ok(any);
             }
-            let written = host.write(address, &head.to_le_bytes());
-            return written.map(|()| any).map_err(|Fault| What::Unreachable);
+            host.write(address, &head.to_le_bytes())?;
+            return Ok(any);
         }
         if let Some(value) = lies.tell(Kind::StrayReport) {
             let stray = ring.unposted(
@@ -145,8 +145,7 @@ impl Queue {
             if lies.tells(Kind::NoReport) {
                 continue;
             }
-            ring.write_high(index, tx::write_back(), host)
-                .map_err(|Fault| What::Unreachable)?;
+            ring.write_high(index, tx::write_back(), host)?;
         }
         Ok(any)
     }
