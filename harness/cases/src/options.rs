@@ -221,13 +221,20 @@ impl Options {
     /// Lets the guest's own PCIe port driver handle hot-unplug by the host. Otherwise the firmware
     /// would, with a driver that the guest does not have.
     #[must_use]
-    pub fn hot_plug(mut self) -> Self {
+    pub fn hot_plug(self) -> Self {
+        self.native_ports().needs([Ability::Unplug])
+    }
+
+    /// Leaves the PCIe ports, and what they report, to the guest's own driver of them, and not to the
+    /// firmware.
+    #[must_use]
+    pub fn native_ports(mut self) -> Self {
         self.machine = self
             .machine
             .qemu_argument("-global")
             .qemu_argument("ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off")
             .kernel_parameter("pcie_ports=native");
-        self.needs([Ability::Unplug])
+        self
     }
 
     /// Makes the guest's kernel copy all that devices read and write, as it must where they cannot

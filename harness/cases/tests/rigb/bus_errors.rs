@@ -17,7 +17,7 @@ fn recovers_from(error: &str, name: &str) -> Result {
         .needs_kernel(["PCIEAER"])
         .mtu(9000)
         .header_split();
-    let bed = options.hot_plug().boot(name)?;
+    let bed = options.native_ports().boot(name)?;
     bed.steer(bed.local, &[1])?;
     bed.show_whole_log()?;
     for complaint in ["AER: ", "PCIe Bus Error", "error status/mask"] {
@@ -72,7 +72,7 @@ fn a_correctable_bus_error_changes_nothing() -> Result {
         .needs_kernel(["PCIEAER"])
         .mtu(9000)
         .header_split();
-    let bed = options.hot_plug().boot("bus-error-correctable")?;
+    let bed = options.native_ports().boot("bus-error-correctable")?;
     bed.steer(bed.local, &[1])?;
     bed.show_whole_log()?;
     for complaint in ["AER: ", "PCIe Bus Error", "error status/mask"] {

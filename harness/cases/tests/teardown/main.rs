@@ -54,7 +54,11 @@ fn pair(state: State, event: Event) -> Result {
         .mtu(9000)
         .header_split()
         .cpus(PAIRS);
-    let options = options.pull_out()?;
+    let options = match event {
+        Event::Removal => options.hot_plug(),
+        Event::SurpriseRemoval => options.pull_out()?,
+        _ => options,
+    };
     let bed = options.boot(&format!("teardown-{state}-{event}"))?;
     // Pools of replaced rings wait for their pages.
     let mut pools = bed.page_pools(bed.local)?;
