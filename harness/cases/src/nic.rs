@@ -42,6 +42,8 @@ pub enum Ability {
     LosslessChanges,
     /// The interfaces have the Ethernet addresses that the machine gives its NICs.
     MachineAddress,
+    /// What the device sends to itself needs no link.
+    LoopbackWithoutLink,
     /// The device filters by address, and exactly by 16 of them.
     MacFilter,
     /// The largest MTU is 9216, and what is longer than the MTU is not delivered.
@@ -54,6 +56,8 @@ pub enum Ability {
     PagePools,
     /// Statistics of queues over netlink (`netdev_stat_ops`).
     QueueStatistics,
+    /// QEMU traces accesses to its registers, as it does for its own devices.
+    RegisterTrace,
     /// `ethtool -G rx`, `tx`
     RingSizes,
     /// A table that steers by hash: `ethtool -X`.

@@ -6,7 +6,7 @@
 
 use std::fs;
 
-use cases::{Result, Testbed};
+use cases::{Ability, Result, Testbed};
 use protocol::{Ns, kernel::WriteFile};
 use serde_json::json;
 
@@ -78,7 +78,8 @@ fn resets(accesses: &[Access]) -> usize {
 
 #[test]
 fn the_device_is_reset_when_it_has_no_request_pending() -> Result {
-    let bed = Testbed::options().boot("bus-master")?;
+    let options = Testbed::options().needs([Ability::RegisterTrace]);
+    let bed = options.boot("bus-master")?;
     let device = bed.pci_device(bed.local)?;
     let write = |file: &str| -> Result {
         Ok(bed.guest.call(WriteFile {
