@@ -28,6 +28,7 @@ mod lab;
 mod llvm;
 mod lock;
 mod manual;
+mod model;
 mod module;
 mod mutate;
 mod new_driver;
@@ -58,6 +59,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::kernel::{KernelArgs, Use};
+use crate::model::Model;
 use crate::project::Project;
 
 /// Builds, boots, tests and checks nobounce.
@@ -134,6 +136,9 @@ enum Command {
         /// Write the report as JSON, too
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
+        /// Make the NICs this model of the 82576
+        #[arg(long, default_value = "qemu")]
+        model: Model,
     },
     /// Run a program in a guest that has our NICs and this machine's files
     ///
@@ -244,8 +249,14 @@ fn run(cli: Cli) -> Result<u8> {
             manual::write(&options.share, Cli::command())?;
             return Ok(0);
         }
-        Command::Exec(options) => return lab::exec(lab::images(args)?, options),
-        Command::Shell(options) => return lab::shell(lab::images(args)?, options),
+        Command::Exec(options) => {
+            let images = lab::images(args, options.model())?;
+            return lab::exec(images, options);
+        }
+        Command::Shell(options) => {
+            let images = lab::images(args, options.model())?;
+            return lab::shell(images, options);
+        }
         Command::Enter(options) => return lab::enter(options),
         Command::Ls => {
             lab::print_list()?;
@@ -295,7 +306,7 @@ fn run(cli: Cli) -> Result<u8> {
             guest::prepare_for_cases(project)?;
             made(&guest::manifest_path(project));
         }
-        Command::Run { json } => run::run(project, lock, json.as_deref())?,
+        Command::Run { json, model } => run::run(project, lock, json.as_deref(), model)?,
         // Above: they make nothing here.
         Command::Clean { .. }
         | Command::Doctor

@@ -7,20 +7,29 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use crate::model::Model;
 use crate::project::{Locked, Project};
-use crate::{demo, guest};
+use crate::{demo, devices, guest};
 
 /// Prepares the guest, boots it and runs the demonstration.
 ///
 /// # Errors
 ///
 /// Those of the preparation, and when the demonstration does not hold.
-pub(crate) fn run(project: &Project, lock: Locked, json: Option<&Path>) -> Result<()> {
-    let images = guest::prepare(project)?;
+pub(crate) fn run(
+    project: &Project,
+    lock: Locked,
+    json: Option<&Path>,
+    model: Model,
+) -> Result<()> {
+    let mut images = guest::prepare(project)?;
+    if model == Model::Nobounce {
+        images.devices = Some(devices::build(project)?);
+    }
     // A guest only reads what is in the cache.
     drop(lock);
 
-    let report = demo::run(images)?;
+    let report = demo::run(images, model)?;
     if let Some(path) = json {
         let text = serde_json::to_string_pretty(&report)?;
         fs::write(path, text + "\n").with_context(|| format!("can't write {}", path.display()))?;

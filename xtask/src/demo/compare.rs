@@ -6,7 +6,7 @@
 //! are counted.
 
 use anyhow::{Context, Result};
-use cases::{Family, Stream, Testbed, place};
+use cases::{Driver, Family, Stream, Testbed, place};
 use protocol::{
     Command,
     measure::{Edge, MarkWindow},
@@ -65,9 +65,10 @@ impl Compared {
 /// # Errors
 ///
 /// When the guest fails, or a transfer does not end as it must.
-pub(super) fn run(images: Images, stages: &mut Vec<Stage>) -> Result<Compared> {
+pub(super) fn run(images: Images, driver: Driver, stages: &mut Vec<Stage>) -> Result<Compared> {
     let stage = Timer::begin("boot again", "one processor, loads and stores counted");
     let bed = Testbed::options()
+        .driver(driver)
         .counted()
         .mtu(MTU)
         .header_split()

@@ -19,6 +19,7 @@ use protocol::{Memory, netdev::QueueKind};
 use vm::{Images, Topology};
 
 use crate::failure::of_case as error;
+use crate::model::Model;
 use crate::ui;
 
 use progress::Transfer;
@@ -43,13 +44,14 @@ const ACCELERATOR_DRIVER: &str = "ivshmem_mem";
 /// # Errors
 ///
 /// When the guest fails, or a byte is wrong.
-pub(crate) fn run(images: Images) -> Result<Report> {
+pub(crate) fn run(images: Images, model: Model) -> Result<Report> {
     let qemu_version = images.qemu.version.clone();
     let kernel_release = images.kernel_release.clone();
     let seed = std::hash::RandomState::new().build_hasher().finish();
     let mut stages = Vec::new();
 
-    let mut options = Testbed::options().mtu(MTU);
+    let driver = model.driver();
+    let mut options = Testbed::options().driver(driver).mtu(MTU);
     let memory = if images.has_module(ACCELERATOR_DRIVER) {
         options = options.accelerator(Topology::Switch);
         ACCELERATOR
@@ -61,7 +63,11 @@ pub(crate) fn run(images: Images) -> Result<Report> {
     let bed = options.boot_images(&images, "run").map_err(error)?;
     let hypervisor = bed.guest.hypervisor();
     stages.push(stage.done(&format!(
-        "Linux {kernel_release} in QEMU {qemu_version} ({hypervisor})"
+        "Linux {kernel_release} in QEMU {qemu_version} ({hypervisor}){}",
+        match model {
+            Model::Qemu => "",
+            Model::Nobounce => ", our model of the NIC",
+        }
     )));
 
     let stage = Timer::begin("set up", "header split, RSS");
@@ -85,13 +91,14 @@ pub(crate) fn run(images: Images) -> Result<Report> {
     stages.push(stage.done("the kernel complained of nothing"));
 
     let compared = if memory == ACCELERATOR {
-        Some(compare::run(images, &mut stages)?)
+        Some(compare::run(images, driver, &mut stages)?)
     } else {
         None
     };
 
     let report = Report {
         driver: "rigb",
+        device: driver.nic().device,
         kernel_release,
         qemu_version,
         accelerator: hypervisor,

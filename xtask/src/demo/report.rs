@@ -11,6 +11,8 @@ use super::stage::{Logs, Stage};
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     pub(super) driver: &'static str,
+    /// QEMU's name of the NIC, or `nobounce`.
+    pub(super) device: Option<String>,
     pub(super) kernel_release: String,
     pub(super) qemu_version: String,
     /// What executed the guest: `kvm` or `tcg`.
@@ -99,6 +101,7 @@ mod tests {
     fn report() -> Report {
         Report {
             driver: "rigb",
+            device: Some("igb".to_owned()),
             kernel_release: "7.3.4".to_owned(),
             qemu_version: "10.1.0".to_owned(),
             accelerator: "tcg",

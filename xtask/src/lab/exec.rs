@@ -23,6 +23,7 @@ use super::setup::{ROOT, Setup, user};
 use super::side::{Outcome, Side};
 use super::terminal::Raw;
 use super::{counted, environment, memory_check, streams, trace, visitors};
+use crate::model::Model;
 
 /// What to run, and where.
 #[derive(Args)]
@@ -58,6 +59,20 @@ pub(crate) struct ShellOptions {
     /// At the other end of the wire, in the peer's namespace
     #[arg(long, conflicts_with = "bare")]
     peer: bool,
+}
+
+impl Options {
+    /// What its NICs are.
+    pub(crate) fn model(&self) -> Model {
+        self.setup.model
+    }
+}
+
+impl ShellOptions {
+    /// What its NICs are.
+    pub(crate) fn model(&self) -> Model {
+        self.setup.model
+    }
 }
 
 /// Boots a guest and runs the user's shell. Returns the exit status to pass on.

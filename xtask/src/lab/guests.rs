@@ -15,6 +15,7 @@ use super::gdb;
 use super::running::Running;
 use super::setup::{HOST, PEER, QUEUE, ROOT, Setup, WIRES};
 use crate::failure;
+use crate::model::Model;
 
 /// The lab's guest, or both of them.
 pub(super) struct Lab {
@@ -35,6 +36,9 @@ impl Lab {
             options = gdb::attach(options, images, running)?;
         }
         let options = options.header_split();
+        if setup.guests > 1 && setup.model == Model::Nobounce {
+            bail!("--guests 2 takes --model qemu: no wire of ours leads to another machine yet");
+        }
         if setup.guests == 1 {
             let bed = boot(options, setup, images, "lab")?;
             return Ok(Self { bed, peer: None });
@@ -76,6 +80,7 @@ impl Lab {
 /// What each guest of the lab has.
 fn options(setup: &Setup) -> Result<cases::Options> {
     let mut options = Testbed::options()
+        .driver(setup.model.driver())
         .cpus(setup.cpus)
         .mtu(9000)
         .control_wire()

@@ -22,15 +22,17 @@ mod visitors;
 use std::env;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use vm::Images;
 
 pub(crate) use self::enter::{Options as EnterOptions, enter};
 pub(crate) use self::exec::{Options, ShellOptions, exec, shell};
 pub(crate) use self::running::print_list;
 pub(crate) use self::side::FAILED;
+use crate::devices;
 use crate::guest;
 use crate::kernel::KernelArgs;
+use crate::model::Model;
 use crate::project::Project;
 use crate::ui;
 
@@ -39,10 +41,17 @@ use crate::ui;
 /// # Errors
 ///
 /// Those of the preparation.
-pub(crate) fn images(kernel: KernelArgs) -> Result<Images> {
+pub(crate) fn images(kernel: KernelArgs, model: Model) -> Result<Images> {
     ui::quieten();
     if let Some(manifest) = env::var_os(kselftest::ENV) {
-        return Ok(Images::load(Path::new(&manifest))?);
+        let images = Images::load(Path::new(&manifest))?;
+        if model == Model::Nobounce && images.devices.is_none() {
+            bail!(
+                "the manifest in {} has no program with models of ours",
+                kselftest::ENV
+            );
+        }
+        return Ok(images);
     }
     let project = Project::open(KernelArgs {
         lab: !kernel.debug,
@@ -50,5 +59,9 @@ pub(crate) fn images(kernel: KernelArgs) -> Result<Images> {
     })?;
     // Only while something is made: the guest only reads what is in the cache.
     let _lock = project.lock()?;
-    guest::prepare_lab(&project)
+    let mut images = guest::prepare_lab(&project)?;
+    if model == Model::Nobounce {
+        images.devices = Some(devices::build(&project)?);
+    }
+    Ok(images)
 }

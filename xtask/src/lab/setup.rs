@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use protocol::program::User;
 
+use crate::model::Model;
+
 /// Where the host's file system is mounted in the guest.
 pub(super) const ROOT: &str = "/lab";
 /// The name of the peer's namespace.
@@ -24,6 +26,9 @@ pub(crate) struct Setup {
     /// Processors of the guest, and so queue pairs of its NICs
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(super) cpus: u32,
+    /// Make the NICs this model of the 82576
+    #[arg(long, default_value = "qemu")]
+    pub(super) model: Model,
     /// Memory of the guest in MiB
     #[arg(long, value_name = "MIB", default_value_t = 2048)]
     pub(super) memory: u64,

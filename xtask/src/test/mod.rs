@@ -14,11 +14,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use cases::Nic;
 use clap::Args;
 
 use crate::kernel::{self, Flavour, KernelArgs};
+use crate::model::Model;
 use crate::project::{Locked, Project};
-use crate::{guest, packages, tools, ui};
+use crate::{failure, guest, packages, tools, ui};
 
 use self::retries::Retries;
 use self::skipped::Skipped;
@@ -53,10 +55,14 @@ pub(crate) struct Options {
     /// what it lacks is skipped, with the reason
     #[arg(long, value_name = "FILE", conflicts_with = "part")]
     nic: Option<PathBuf>,
+    /// Run the cases, those about rigb too, on this model of the 82576, and nothing else: short for --nic
+    /// with the description of rigb on it, in harness/nics
+    #[arg(long, conflicts_with = "part")]
+    model: Option<Model>,
     /// Run the cases on this kernel: a source tree, a folder that a kernel was built in, or a
     /// version of which the distribution has the source. Of several a table is printed. What a
     /// kernel lacks is said, and cases that need it are skipped
-    #[arg(long = "kernel", value_name = "KERNEL", conflicts_with_all = ["part", "nic"])]
+    #[arg(long = "kernel", value_name = "KERNEL", conflicts_with_all = ["part", "nic", "model"])]
     kernels: Vec<String>,
     /// Run one of several parts, such as hash:1/4, the first of four: nextest's
     /// option, for each of its runs
@@ -81,6 +87,15 @@ impl Options {
             true => &[],
             false => &["-E", WITHOUT_LAB],
         }
+    }
+
+    /// The description of the NIC that the cases run on, if not on rigb as always.
+    fn nic(&self, project: &Project) -> Result<Option<PathBuf>> {
+        if let (Some(file), Some(model)) = (&self.nic, self.model) {
+            model.check(&Nic::read(file).map_err(failure::of_case)?)?;
+        }
+        let of_model = self.model.map(|model| model.file(project));
+        Ok(self.nic.clone().or(of_model))
     }
 
     /// What says to nextest which tests run. A part of few may have none.
@@ -108,6 +123,7 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     if options.part && flavour != Flavour::Debug {
         bail!("--part is a part of the debug kernel's cases: it wants --debug");
     }
+    let nic = options.nic(project)?;
     let profile = if options.part { part::PROFILE } else { PROFILE };
     let junit = store::junit(project, profile);
     // What is there afterwards is of this run.
@@ -123,7 +139,7 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
         return Ok(());
     }
     guest::prepare_for_cases(project)?;
-    if let Some(file) = &options.nic {
+    if let Some(file) = &nic {
         let nics = [nic::prepare(project, file, nic::ALL)?];
         let nextest = tools::nextest(project)?;
         drop(lock);

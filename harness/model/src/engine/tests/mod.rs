@@ -36,9 +36,9 @@ struct Memory {
 
 impl Memory {
     fn at(&mut self, address: u64, len: usize) -> Result<&mut [u8], Fault> {
-        let start = address.checked_sub(BASE).ok_or(Fault)? as usize;
-        let end = start.checked_add(len).ok_or(Fault)?;
-        self.bytes.get_mut(start..end).ok_or(Fault)
+        let start = address.checked_sub(BASE).ok_or(Fault::Unanswered)? as usize;
+        let end = start.checked_add(len).ok_or(Fault::Unanswered)?;
+        self.bytes.get_mut(start..end).ok_or(Fault::Unanswered)
     }
 }
 
