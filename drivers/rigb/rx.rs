@@ -359,7 +359,8 @@ impl<'bound> Running<'bound> {
     fn is_pending(&self) -> bool {
         let next = self.ring.descriptors.get(self.ring.window.oldest().into());
 
-        self.ring.window.posted() != 0 && next.is_some_and(|raw| descriptor::is_done(raw.read::<1>()))
+        self.ring.window.posted() != 0
+            && next.is_some_and(|raw| descriptor::is_done(raw.read::<1>()))
     }
 
     /// Whether the queue waits for a descriptor that the device has left out, and did when this was last
