@@ -455,6 +455,27 @@ fn a_device_that_is_no_bus_master_does_nothing_that_its_driver_answers_for() {
 }
 
 #[test]
+fn a_pause_without_time_to_ask_again_is_asked_for_once() {
+    for (time, threshold) in [(0, 0), (40, 40)] {
+        let port = &mut Port::new();
+        let split = srrctl::DescType::HeaderSplit;
+        for (reg, value) in [
+            (regs::srrctl(1), srrctl::encode(4, 4, split, false)),
+            (regs::FCT, regs::fc::ETHERTYPE),
+            (regs::FCTTV, time),
+            (regs::FCRTV, threshold),
+            (regs::CTRL, ctrl::SLU | ctrl::TFCE),
+        ] {
+            port.write(reg, value);
+        }
+        port.nic.receive(&segment(&[7; 1000]), &mut port.host);
+        let next = port.nic.elapse(port.now, &mut port.host);
+        assert!(next.is_none_or(|next| next > port.now), "{next:?}");
+        assert_eq!(pauses(port), [time as u16]);
+    }
+}
+
+#[test]
 fn an_address_that_nothing_answers_is_a_violation() {
     let port = &mut Port::new();
     let data = Data {

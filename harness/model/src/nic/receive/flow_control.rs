@@ -16,6 +16,8 @@ use crate::{
 /// The threshold in FCRTH and FCRTL, in bytes.
 const BYTES: u32 = 0x1_fff0;
 const PAUSE: [u8; 2] = [0, 1];
+/// When it asks again where the threshold of FCRTV leaves no time for that.
+const NEVER: u64 = u64::MAX;
 /// Bytes of a frame without its check sequence at least.
 const SHORTEST: usize = 60;
 
@@ -41,8 +43,12 @@ impl Nic {
                 // CAST: The other half is reserved.
                 let time = self.registers.get(FCTTV) as u16;
                 let refresh = time.saturating_sub(self.registers.get(FCRTV) as u16);
-                // At 1000 Mb/s, a bit takes a nanosecond.
-                self.silence = Some(self.now + u64::from(refresh) * 512);
+                self.silence = Some(match refresh {
+                    // It would ask again at the same moment, for ever.
+                    0 => NEVER,
+                    // At 1000 Mb/s, a bit takes a nanosecond.
+                    _ => self.now + u64::from(refresh) * 512,
+                });
                 self.send_pause(time, host);
                 statistics::count(&mut self.registers, XOFFTXC, 1);
             }
