@@ -2,9 +2,11 @@
 
 //! A driver of the user's under the cases.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
+
+use rustix::fs::{FlockOperation, flock};
 
 use crate::{assert_status, stderr, stdout};
 
@@ -24,14 +26,19 @@ MODULE_DESCRIPTION("of a user");
 MODULE_LICENSE("GPL");
 "#;
 
-/// Runs cases on the NIC in `dir`; returns what is printed.
-fn test(dir: &Path, arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_nobounce"))
+/// Runs cases on the NIC in `dir`.
+fn run(dir: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_nobounce"))
         .args(["test", "--nic", "nic.toml"])
         .args(arguments)
         .current_dir(dir)
         .output()
-        .unwrap();
+        .unwrap()
+}
+
+/// As [`run`]; returns what is printed.
+fn test(dir: &Path, arguments: &[&str]) -> String {
+    let output = run(dir, arguments);
     assert_status(&output, 0);
     stdout(&output) + &stderr(&output)
 }
@@ -72,4 +79,17 @@ fn a_module_of_the_users_is_built_loaded_and_tested_also_in_parts() {
     ];
     let parts = ["hash:1/2", "hash:2/2"].map(|part| ran(dir.path(), part, &words));
     assert_eq!(parts.iter().sum::<u32>(), 2, "{parts:?}");
+
+    // What another run does.
+    let folder = File::open(root.join("target/nobounce/nics/of-a-user")).unwrap();
+    flock(&folder, FlockOperation::LockExclusive).unwrap();
+    let output = run(dir.path(), &words);
+    assert_status(&output, 1);
+    let text = stderr(&output);
+    assert!(text.contains("another run is testing of-a-user"), "{text}");
+
+    let output = run(dir.path(), &["--model", "nobounce"]);
+    assert_status(&output, 1);
+    let text = stderr(&output);
+    assert!(text.contains("of-a-user has `device = \"igb\"`"), "{text}");
 }
