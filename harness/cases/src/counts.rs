@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use model::nic::Accesses;
 use protocol::{
     Ns,
     ethtool::GetDriverStats,
@@ -25,6 +26,13 @@ impl Testbed {
             ns: station.ns,
             interface: station.name(),
         })?)
+    }
+
+    /// How often the registers of a NIC, which must be one of ours, were accessed since this was last
+    /// asked.
+    pub fn accesses(&self, station: Station) -> Result<Accesses> {
+        let accesses = self.guest.accesses(station.wire, station.end)?;
+        Ok(serde_json::from_value(accesses)?)
     }
 
     /// Packets that the NIC under test passed up the stack, and that its peer sent.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Whoever started the program has devices lie, asks what they told, and pulls their cables: a line of JSON for
-//! each request, and a line of JSON for each answer.
+//! Whoever started the program has devices lie, asks what they told and counted, and pulls their cables: a line of
+//! JSON for each request, and a line of JSON for each answer.
 
 use std::{
     io::{self, BufRead, BufReader, Write},
@@ -10,7 +10,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use model::nic::Plan;
+use model::nic::{Accesses, Plan};
 use serde::{Deserialize, Serialize};
 
 use crate::Port;
@@ -33,6 +33,8 @@ pub enum Order {
     Plan(Option<Plan>),
     /// Its cable is plugged in, or out.
     Cable(bool),
+    /// It says how often its registers were accessed since it was last asked.
+    Accesses(()),
 }
 
 /// What becomes of a [`Request`].
@@ -43,6 +45,8 @@ pub enum Answer {
     Told(Vec<u32>),
     /// It has its cable in, or out.
     Cable(bool),
+    /// How often its registers were accessed.
+    Accesses(Accesses),
     /// It makes no sense.
     Error(String),
 }
@@ -79,6 +83,7 @@ fn answer(line: &str, ports: &[Arc<Port>]) -> Result<Answer, String> {
             port.set_cable(cable);
             Answer::Cable(cable)
         }
+        Order::Accesses(()) => Answer::Accesses(port.accesses()),
     })
 }
 
@@ -113,6 +118,8 @@ mod tests {
         assert_eq!(ask(&request), Answer::Told(vec![0]));
         let pulled = ask("{\"device\":0,\"cable\":false}");
         assert_eq!(pulled, Answer::Cable(false));
+        let accesses = ask("{\"device\":0,\"accesses\":null}");
+        assert_eq!(accesses, Answer::Accesses(Accesses::default()));
         let refused = ask("{\"device\":1,\"plan\":{\"lies\":[]}}");
         assert_eq!(refused, Answer::Error("there is no device 1".to_owned()));
         assert!(matches!(ask("nonsense"), Answer::Error(_)));

@@ -5,7 +5,8 @@
 //!
 //! A [`Port`] is a [`Device`] with all that it shares with QEMU, behind one lock: its configuration space
 //! ([`config`]), the memory it reaches ([`dma`]) and its interrupts ([`interrupts`]). [`server`] is QEMU's
-//! end of it and [`wire`] the network's; `alarm` gives it the time, and [`control`] tells it to lie and pulls its cable. Each
+//! end of it and [`wire`] the network's; `alarm` gives it the time, and [`control`] tells it to lie, asks what it
+//! counted, and pulls its cable. Each
 //! has threads of its own. A wire that is not a plain one has a [`link`], and its frames are in `transit`.
 //! Through [`peers`] a device writes to another one's registers.
 
@@ -28,7 +29,7 @@ pub mod wire;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use model::{Host, lies::Plan};
+use model::{Host, lies::Plan, nic::Accesses};
 
 pub use identity::Identity;
 pub use port::Port;
@@ -66,6 +67,11 @@ pub trait Device: Send {
     /// How often it has told each lie of the plan so far.
     fn told(&self) -> Vec<u32> {
         Vec::new()
+    }
+
+    /// How often registers were accessed since this was last asked.
+    fn accesses(&mut self) -> Accesses {
+        Accesses::default()
     }
 
     /// Does what is due at a time, in nanoseconds since any moment, which never goes backwards. Returns

@@ -5,7 +5,7 @@
 use i82576::{limits::MAX_VECTORS, pci, regs::BAR_SIZE};
 use model::{
     Host,
-    nic::{Nic, Plan},
+    nic::{Accesses, Nic, Plan},
 };
 use tracing::error;
 
@@ -50,6 +50,10 @@ impl Device for Nic {
 
     fn told(&self) -> Vec<u32> {
         Self::told(self)
+    }
+
+    fn accesses(&mut self) -> Accesses {
+        Self::accesses(self)
     }
 
     fn set_cable(&mut self, cable: bool, host: &mut dyn Host) {

@@ -7,7 +7,10 @@ use std::{
     sync::{Arc, Mutex, OnceLock},
 };
 
-use model::{Fault, Host, nic::Plan};
+use model::{
+    Fault, Host,
+    nic::{Accesses, Plan},
+};
 use tracing::{debug, info};
 
 use crate::{
@@ -125,6 +128,11 @@ impl Port {
     /// How often the device has told each lie of the plan so far.
     pub fn told(&self) -> Vec<u32> {
         self.with_slot(|slot| slot.device.told())
+    }
+
+    /// How often the device's registers were accessed since this was last asked.
+    pub fn accesses(&self) -> Accesses {
+        self.with_slot(|slot| slot.device.accesses())
     }
 
     /// Plugs the device's cable in, or out.

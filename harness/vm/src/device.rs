@@ -212,6 +212,17 @@ impl Devices {
             .map(drop)
     }
 
+    /// How often a NIC's registers were accessed since this was last asked.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DevicesEnded`].
+    pub(crate) fn accesses(&self, wire: Wire, end: End) -> Result<Value> {
+        let nic = wire.nic(end);
+        let order = "accesses";
+        self.order(self.number(&nic)?, &nic, order, &Value::Null, order)
+    }
+
     fn number(&self, nic: &str) -> Result<usize> {
         let number = self.nics.iter().position(|other| *other == nic);
         number.ok_or_else(|| Error::BadMachine("the NICs are QEMU's".to_owned()))

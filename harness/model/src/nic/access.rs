@@ -4,7 +4,7 @@
 
 use i82576::regs::{self, Reg, ctrl, eecd, swsm};
 
-use super::{Kind, Nic, clock::Clock, interrupts::Interrupts, statistics};
+use super::{Accesses, Kind, Nic, clock::Clock, interrupts::Interrupts, statistics};
 use crate::Host;
 
 /// EECD: software asks for the NVM, and has it.
@@ -81,7 +81,9 @@ fn may_be_lost(reg: Reg, value: u32) -> bool {
 impl Nic {
     /// Reads a register, by its offset in the first BAR.
     pub fn read(&mut self, offset: u32) -> u32 {
-        let value = self.read_register(canonical(offset));
+        let reg = canonical(offset);
+        self.accesses.read(reg);
+        let value = self.read_register(reg);
         if self.lies.tells(Kind::Ones) {
             return u32::MAX;
         }
@@ -132,6 +134,7 @@ impl Nic {
     /// Writes a register, by its offset in the first BAR.
     pub fn write(&mut self, offset: u32, value: u32, host: &mut dyn Host) {
         let reg = canonical(offset);
+        self.accesses.write(reg);
         self.record.write(reg, value);
         if may_be_lost(reg, value) && self.lies.tells(Kind::LostWrite) {
             return;
@@ -142,6 +145,11 @@ impl Nic {
             self.write_port(reg, value, host);
         }
         self.send_interrupts(host);
+    }
+
+    /// The accesses since this was last asked.
+    pub fn accesses(&mut self) -> Accesses {
+        std::mem::take(&mut self.accesses)
     }
 
     fn write_port(&mut self, reg: Reg, value: u32, host: &mut dyn Host) {
@@ -227,6 +235,18 @@ impl Nic {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn accesses_are_counted_until_they_are_asked_for() {
+        let mut nic = Nic::new([2; 6]);
+        nic.read(regs::STATUS.0);
+        nic.read(0x2818);
+        nic.read(regs::rdt(0).0);
+        let accesses = nic.accesses();
+        let reads = [(regs::STATUS.0, 1), (regs::rdt(0).0, 2)];
+        assert_eq!(accesses.reads, reads.into());
+        assert_eq!(nic.accesses(), Accesses::default());
+    }
 
     #[test]
     fn the_first_queues_answer_at_the_offsets_of_the_82575_too() {

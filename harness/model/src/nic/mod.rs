@@ -7,6 +7,7 @@
 //! `port` has what concerns the port as a whole, `receive` and `transmit` the way of frames.
 
 mod access;
+mod accesses;
 mod checksum;
 mod clock;
 mod interrupts;
@@ -27,7 +28,10 @@ use std::collections::VecDeque;
 
 use i82576::limits::{MAX_RX_QUEUES, MAX_TX_QUEUES};
 
-pub use self::violation::{Violation, What};
+pub use self::{
+    accesses::Accesses,
+    violation::{Violation, What},
+};
 use self::{
     clock::Clock, interrupts::Interrupts, nvm::Nvm, phy::Phy, registers::Registers,
     violation::Record,
@@ -59,6 +63,7 @@ pub struct Nic {
     /// The packet buffer: frames that wait for a descriptor.
     waiting: VecDeque<receive::Waiting>,
     now: u64,
+    accesses: Accesses,
     record: Record,
     lies: Lies,
     /// When a cable that a lie has pulled out is plugged in again.

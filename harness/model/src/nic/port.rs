@@ -13,8 +13,8 @@ use i82576::{
 };
 
 use super::{
-    Kind, Lies, Nic, Plan, Violation, clock::Clock, interrupts::Interrupts, nvm::Nvm, phy,
-    phy::Phy, registers::Registers, violation::Record,
+    Accesses, Kind, Lies, Nic, Plan, Violation, clock::Clock, interrupts::Interrupts, nvm::Nvm,
+    phy, phy::Phy, registers::Registers, violation::Record,
 };
 use crate::Host;
 
@@ -46,6 +46,7 @@ impl Nic {
             silence: None,
             waiting: VecDeque::new(),
             now: 0,
+            accesses: Accesses::default(),
             record: Record::default(),
             lies: Lies::default(),
             replug: None,

@@ -56,6 +56,21 @@ impl Guest {
         }
     }
 
+    /// How often the registers of our model of a NIC were accessed since this was last asked:
+    /// harness/model's `Accesses` in JSON.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::BadMachine`] if the NIC is none of ours, and [`crate::Error::DevicesEnded`].
+    pub fn accesses(&self, wire: Wire, end: End) -> Result<Value> {
+        match &self.devices {
+            Some(devices) => devices.accesses(wire, end),
+            None => Err(crate::Error::BadMachine(
+                "QEMU's NICs don't count accesses".to_owned(),
+            )),
+        }
+    }
+
     /// As [`Self::lie`], for the engine of an accelerator.
     ///
     /// # Errors
