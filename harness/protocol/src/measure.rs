@@ -122,6 +122,8 @@ pub struct MeasuredSource {
     pub write: u32,
     /// Bytes to send.
     pub bytes: u64,
+    /// Begin at a round time of the guest's clock, so that runs of a counted guest are alike.
+    pub at_round_time: bool,
 }
 
 /// Outcome of [`MeasuredSource`].

@@ -239,7 +239,7 @@ fn count(counts: &Counts, figure: &str) -> u64 {
 
 /// Most of a wire's bits that can be payload: in each packet all but the headers of IPv4 and of TCP,
 /// which has timestamps, and what Ethernet adds.
-fn ceiling(mtu: u32) -> f64 {
+pub(crate) fn ceiling(mtu: u32) -> f64 {
     const HEADERS: u32 = 20 + 20 + 12;
     let frame = u64::from(mtu) + PacedWire::HEADER + PacedWire::PER_FRAME;
     f64::from(mtu - HEADERS) / frame as f64
@@ -318,7 +318,7 @@ fn way(way: Way) -> &'static str {
 }
 
 /// To five digits: more would change with every run.
-fn rounded(value: f64) -> f64 {
+pub(crate) fn rounded(value: f64) -> f64 {
     if value == 0.0 {
         return 0.0;
     }

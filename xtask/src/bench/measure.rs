@@ -17,17 +17,17 @@ use super::scenario::{Transfer, Way};
 use crate::failure::of_case as error;
 
 /// The queue of rigb that all TCP takes, in both directions, and that is bound.
-const QUEUE: u32 = 1;
+pub(crate) const QUEUE: u32 = 1;
 /// A sender's dma-buf, and what a receiver has beside what its ring takes: more than any window of
 /// TCP, so that memory is not what limits either.
 const DMABUF: u64 = 64 << 20;
 /// The base page in bytes.
 const PAGE: u32 = 4 << 10;
 /// Memory of the accelerator: dma-bufs of the sender and of the receiver.
-const ACCELERATOR_MIB: u64 = 256;
+pub(crate) const ACCELERATOR_MIB: u64 = 256;
 /// Receive descriptors, the most that the NIC has: more than TCP has packets in flight, so that none
 /// is lost in front of a processor that is busy sending.
-const RING: u32 = 4096;
+pub(crate) const RING: u32 = 4096;
 /// Sent before the window, so that it finds buffers and windows grown: with less, page pools take
 /// memory for what comes to wait in the socket.
 const BEFORE: u64 = 128 << 20;
@@ -134,9 +134,14 @@ fn run(images: &Images, row: Transfer, window: u64, name: &str) -> Result<Measur
         flows: scenario.flows,
         write: row.io,
         bytes: BEFORE + window + AFTER,
+        at_round_time: true,
     })?;
     let (sink, source) = (sink.join()?, source.join()?);
-    went_its_way(&row, &sink, &source)?;
+    went_its_way(&sink, &source)?;
+    ensure!(
+        scenario.driver == Driver::Rigb || !scenario.rx.places_payload(),
+        "only rigb has device memory"
+    );
     let wire = wire.map(|wire| wire.finish()).transpose()?;
     let counted = bed.guest.window(0)?;
     bed.finish().map_err(error)?;
@@ -154,7 +159,7 @@ fn in_accelerator(way: Way) -> bool {
 }
 
 /// The path at one end; a receiver needs memory for its ring, too.
-fn path(way: Way, receives: bool) -> Path {
+pub(crate) fn path(way: Way, receives: bool) -> Path {
     let ring = |buffer: u32| match receives {
         true => u64::from(RING) * u64::from(buffer),
         false => 0,
@@ -258,8 +263,7 @@ fn watches_of(bar: u64) -> Vec<Watch> {
 }
 
 /// What a figure must not hide.
-fn went_its_way(
-    row: &Transfer,
+pub(crate) fn went_its_way(
     sink: &MeasuredSinkReport,
     source: &MeasuredSourceReport,
 ) -> Result<()> {
@@ -277,10 +281,6 @@ fn went_its_way(
     ensure!(
         sink.linear_bytes == 0 && source.copied == 0,
         "payload did not stay in device memory: {sink:?}, {source:?}"
-    );
-    ensure!(
-        row.scenario.driver == Driver::Rigb || !row.scenario.rx.places_payload(),
-        "only rigb has device memory"
     );
     Ok(())
 }

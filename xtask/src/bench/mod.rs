@@ -3,16 +3,16 @@
 //! `bench`: what the processor does for a byte, by driver and way.
 
 mod check;
-mod figures;
-mod measure;
+pub(crate) mod figures;
+pub(crate) mod measure;
 mod page;
 mod parts;
 mod profile;
 mod readme;
 mod restart;
-mod scenario;
+pub(crate) mod scenario;
 mod svg;
-mod table;
+pub(crate) mod table;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -79,15 +79,15 @@ pub(crate) const FIRST: (u32, u32) = (9000, 64 << 10);
 /// Ordinary memory as a dma-buf, in pages.
 const UDMABUF: Way = Way::Devmem(Memory::Udmabuf, 4 << 10);
 /// Memory of the accelerator.
-const ACCELERATOR: Memory = Memory::Accelerator { device: 0 };
+pub(crate) const ACCELERATOR: Memory = Memory::Accelerator { device: 0 };
 const ACCELERATOR_4K: Way = Way::Devmem(ACCELERATOR, 4 << 10);
-const ACCELERATOR_16K: Way = Way::Devmem(ACCELERATOR, 16 << 10);
+pub(crate) const ACCELERATOR_16K: Way = Way::Devmem(ACCELERATOR, 16 << 10);
 const ZCRX_4K: Way = Way::Zcrx(ZcrxMemory::DmaBuf(ACCELERATOR), 4 << 10);
-const ZCRX_16K: Way = Way::Zcrx(ZcrxMemory::DmaBuf(ACCELERATOR), 16 << 10);
+pub(crate) const ZCRX_16K: Way = Way::Zcrx(ZcrxMemory::DmaBuf(ACCELERATOR), 16 << 10);
 /// A buffer of the program that the NIC writes to.
 const ZCRX_USER: Way = Way::Zcrx(ZcrxMemory::User, 4 << 10);
 /// As it is done without device memory TCP.
-const COPIED: Way = Way::Copied(ACCELERATOR);
+pub(crate) const COPIED: Way = Way::Copied(ACCELERATOR);
 
 use Driver::{Igb, Rigb};
 use Way::Ordinary;

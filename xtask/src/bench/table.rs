@@ -228,7 +228,7 @@ fn parts(figures: &[Figure], mtu: u32, io: u32, sum: &[&str], digits: usize) -> 
 }
 
 /// A table whose columns are as wide as they must be.
-fn table(head: &[String], lines: &[Vec<String>]) -> String {
+pub(crate) fn table(head: &[String], lines: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = lines.iter().filter_map(|line| line.get(column));
         let cells = cells.chain(head.get(column));

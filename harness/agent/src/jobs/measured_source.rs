@@ -50,7 +50,11 @@ pub(super) fn set_up(id: JobId, spec: MeasuredSource) -> Result<Ready> {
             writes: AtomicU64::new(0),
             copied: AtomicU64::new(0),
         };
-        let result = wait_for_round_time()
+        let ready = match spec.at_round_time {
+            true => wait_for_round_time(),
+            false => Ok(()),
+        };
+        let result = ready
             .map_err(|error| failure::from_error(&error))
             .and_then(|()| send(flows, spec.write as usize, &account, &switch));
         let mut report = MeasuredSourceReport {
