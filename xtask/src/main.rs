@@ -48,6 +48,7 @@ mod tools;
 mod ui;
 mod unpacked;
 mod version;
+mod wire;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -188,6 +189,11 @@ enum Command {
     /// kernel complain or hang, the driver do what it must not do, or wrong bytes come as good; its
     /// seed and the lies that it takes are printed. Documentation/reliability.md has the figures.
     Fuzz(fuzz::Options),
+    /// Measure goodput on our model's wires: with a rate, over losses, beside QEMU's model
+    ///
+    /// Also how much of what is received over a bad wire lies where it is wanted. It takes half an hour;
+    /// Documentation/wire.md has the figures.
+    Wire(wire::Options),
     /// Write a network driver on `net` that builds and loads, to begin with
     NewDriver(new_driver::Options),
     /// Check without running: rustfmt, clippy, rustdoc, licence headers
@@ -323,6 +329,7 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Kselftest(options) => kselftest::run(project, lock, &options)?,
         Command::Mutate(options) => mutate::run(project, lock, &options)?,
         Command::Fuzz(options) => fuzz::run(project, lock, &options)?,
+        Command::Wire(options) => wire::run(project, lock, &options)?,
         Command::Check => check::run(project)?,
         Command::Doc => check::doc(project)?,
     }

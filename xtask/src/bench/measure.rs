@@ -263,10 +263,7 @@ fn watches_of(bar: u64) -> Vec<Watch> {
 }
 
 /// What a figure must not hide.
-pub(crate) fn went_its_way(
-    sink: &MeasuredSinkReport,
-    source: &MeasuredSourceReport,
-) -> Result<()> {
+pub(crate) fn went_its_way(sink: &MeasuredSinkReport, source: &MeasuredSourceReport) -> Result<()> {
     if let Some(failure) = sink.error.clone() {
         return Err(failure).context("the receiver failed");
     }

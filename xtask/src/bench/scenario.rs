@@ -80,9 +80,9 @@ pub(crate) const FIRST: (u32, u32) = (9000, 64 << 10);
 const UDMABUF: Way = Way::Devmem(Memory::Udmabuf, 4 << 10);
 /// Memory of the accelerator.
 pub(crate) const ACCELERATOR: Memory = Memory::Accelerator { device: 0 };
-const ACCELERATOR_4K: Way = Way::Devmem(ACCELERATOR, 4 << 10);
+pub(crate) const ACCELERATOR_4K: Way = Way::Devmem(ACCELERATOR, 4 << 10);
 pub(crate) const ACCELERATOR_16K: Way = Way::Devmem(ACCELERATOR, 16 << 10);
-const ZCRX_4K: Way = Way::Zcrx(ZcrxMemory::DmaBuf(ACCELERATOR), 4 << 10);
+pub(crate) const ZCRX_4K: Way = Way::Zcrx(ZcrxMemory::DmaBuf(ACCELERATOR), 4 << 10);
 pub(crate) const ZCRX_16K: Way = Way::Zcrx(ZcrxMemory::DmaBuf(ACCELERATOR), 16 << 10);
 /// A buffer of the program that the NIC writes to.
 const ZCRX_USER: Way = Way::Zcrx(ZcrxMemory::User, 4 << 10);
