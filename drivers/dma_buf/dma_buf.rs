@@ -42,6 +42,7 @@
 //! and with `EOPNOTSUPP` where a dynamic importer does not support peer-to-peer. The log has the
 //! reasons and a remedy. There is no `pin`: the memory never moves.
 
+pub mod argument;
 pub mod export;
 pub mod import;
 pub mod node;

@@ -2,7 +2,10 @@
 
 //! The ioctls.
 
-use dma_buf::node::Node;
+use dma_buf::{
+    argument::Argument,
+    node::Node, //
+};
 use kernel::{
     device::{
         Bound,
