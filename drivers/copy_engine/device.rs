@@ -150,7 +150,7 @@ impl Device {
         act()
     }
 
-    /// Takes a queue that nobody uses.
+    /// Allocates an unused queue.
     ///
     /// # Errors
     ///
@@ -169,12 +169,12 @@ impl Device {
         Ok(queue)
     }
 
-    /// Gives a queue to others, which does not run and has no windows.
+    /// Frees a queue, which must not run or have windows.
     pub(crate) fn release_queue(&self, queue: u32) {
         self.shared.lock().used &= !(1 << queue);
     }
 
-    /// Ends all DMA, and whoever waits for an interrupt.
+    /// Ends all DMA, and wakes up all who wait for an interrupt, to fail with `ENODEV`.
     pub(crate) fn stop(&self) {
         let mut shared = self.shared.lock();
 

@@ -34,7 +34,7 @@ static NUMBERS: node::Numbers = node::Numbers::new();
 /// The driver.
 pub(crate) struct CopyEngine;
 
-/// A bound device: what it is shared with is told first that it is gone.
+/// A bound device: it is stopped before its interrupts are freed.
 pub(crate) struct Bound<'bound> {
     _device: Stopped,
     _vectors: ThreadedVectors<'bound, Completed>,

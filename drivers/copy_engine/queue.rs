@@ -45,7 +45,7 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Takes a queue that nobody uses.
+    /// Allocates an unused queue.
     ///
     /// # Errors
     ///

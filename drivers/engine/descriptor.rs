@@ -48,6 +48,16 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Nothing,
+        Self::Copy,
+        Self::Fill,
+        Self::Compare,
+        Self::SumF32,
+        Self::SumBf16,
+    ];
+
     /// Bytes of a number that it adds; 1 for others.
     #[inline]
     pub const fn unit(self) -> u32 {

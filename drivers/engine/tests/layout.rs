@@ -9,21 +9,12 @@ use engine::{
 };
 use proptest::prelude::*;
 
-const OPERATIONS: [Operation; 6] = [
-    Operation::Nothing,
-    Operation::Copy,
-    Operation::Fill,
-    Operation::Compare,
-    Operation::SumF32,
-    Operation::SumBf16,
-];
-
 fn descriptors() -> impl Strategy<Value = Descriptor> {
     let windows = any::<(u8, u8, u8)>();
     let numbers = any::<(u32, u32, u64, u64, u64)>();
     let flags = any::<(bool, bool)>();
     (
-        prop::sample::select(&OPERATIONS[..]),
+        prop::sample::select(&Operation::ALL[..]),
         flags,
         windows,
         numbers,

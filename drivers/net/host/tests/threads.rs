@@ -82,7 +82,7 @@ impl Side<Consumer<Value>> {
         let (index, _) = self.queue.peek()?;
         self.slots[index as usize].with_mut(|_| ());
         let value = self.queue.pop()?;
-        // SAFETY: loom sees to it that nobody writes to it.
+        // SAFETY: loom checks that nothing writes to it meanwhile.
         Some(value.number.with(|place| unsafe { *place }))
     }
 }

@@ -20,15 +20,6 @@ const DESTINATION: u64 = 0x10000;
 const FROM: u8 = 3;
 const TO: u8 = 15;
 
-const OPERATIONS: [Operation; 6] = [
-    Operation::Nothing,
-    Operation::Copy,
-    Operation::Fill,
-    Operation::Compare,
-    Operation::SumF32,
-    Operation::SumBf16,
-];
-
 /// A descriptor's work, byte by byte.
 struct Reference {
     sources: Vec<u8>,
@@ -117,7 +108,7 @@ fn bases() -> impl Strategy<Value = u64> {
 proptest! {
     #[test]
     fn memory_and_completion_are_as_if_each_byte_were_worked_on_by_itself(
-        operation in prop::sample::select(&OPERATIONS[..]),
+        operation in prop::sample::select(&Operation::ALL[..]),
         fragments in prop::collection::vec(fragments(), 0..6),
         (source, destination, value) in (bases(), bases(), any::<u32>()),
         seed in any::<u64>(),
