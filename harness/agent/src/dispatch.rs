@@ -5,8 +5,10 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use devmem::{
+use devmem_tcp::{
+    RequestError,
     ethtool::{self, ChannelChange, Ethtool},
+    interface::Interface,
     netdev::Netdev,
 };
 use protocol::{Ns, Query, Request, agent::AgentInfo, net::OnInterface};
@@ -56,14 +58,14 @@ fn answer_in<Q: Query + Send>(
     netns::within(ns, || answer(request, work))
 }
 
-/// The same for what devmem knows of an interface, by its index.
+/// The same for what devmem-tcp knows of an interface.
 fn answer_on<Q: Query + OnInterface + Send>(
     request: Q,
-    work: impl FnOnce(Q, u32) -> devmem::Result<Q::Reply> + Send,
+    work: impl FnOnce(Q, Interface) -> Result<Q::Reply, RequestError> + Send,
 ) -> Result<Value> {
     answer_in(request.ns(), request, |request| {
-        let index = rtnetlink::index_of(request.interface())?;
-        Ok(work(request, index)?)
+        let interface = Interface::by_name(request.interface())?;
+        Ok(work(request, interface)?)
     })
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn execute(request: &Execute) -> Result<Executed> {
         };
         outcomes.push(carry_out(&mut queue, &command, step, timeout)?);
     }
-    let read = |((piece, _), Bytes(content)): (&(devmem::memory::Memory, u8), &Bytes)| {
+    let read = |((piece, _), Bytes(content)): (&(devmem_tcp::memory::Memory, u8), &Bytes)| {
         let mut bytes = vec![0; content.len()];
         piece.read_at(0, &mut bytes)?;
         Ok(Bytes(bytes))

@@ -31,13 +31,28 @@ fn errno(cause: &(dyn std::error::Error + 'static)) -> Option<i32> {
         Some(error.raw_os_error())
     } else if let Some(error) = cause.downcast_ref::<ReplyError>() {
         error.as_io_error().raw_os_error()
-    } else if let Some(error) = cause.downcast_ref::<devmem::Error>() {
-        error.errno()
-    } else if let Some(error) = cause.downcast_ref::<gather::Error>() {
-        error.errno()
     } else {
-        None
+        of_our_crates(cause)
     }
+}
+
+/// The errno of an error of our own crates, which know it.
+fn of_our_crates(cause: &(dyn std::error::Error + 'static)) -> Option<i32> {
+    macro_rules! first {
+        ($($type:ty),*) => {
+            None$(.or_else(|| cause.downcast_ref::<$type>().and_then(<$type>::errno)))*
+        };
+    }
+    first!(
+        devmem_tcp::RequestError,
+        devmem_tcp::BindError,
+        devmem_tcp::MemoryError,
+        devmem_tcp::ReceiveError,
+        devmem_tcp::SendError,
+        devmem_tcp::ZcrxError,
+        ivshmem_mem::Error,
+        gather::Error
+    )
 }
 
 #[cfg(test)]

@@ -3,17 +3,15 @@
 //! Where a device's hash and table send a flow.
 
 use anyhow::{Context, Result, bail};
-use devmem::ethtool::Ethtool;
+use devmem_tcp::{ethtool::Ethtool, interface::Interface};
 use i82576::rss::{Key, ipv4_tuple, ipv6_tuple, toeplitz};
 use protocol::rss::{FlowPlace, FlowQueue, Rss};
-
-use crate::rtnetlink::index_of;
 
 /// The queue to which the device's hash and table send a flow.
 pub(crate) fn find(request: &FlowQueue) -> Result<FlowPlace> {
     let Rss {
         indirection, key, ..
-    } = Ethtool::new().rss(index_of(&request.interface)?)?;
+    } = Ethtool::new().rss(Interface::by_name(&request.interface)?)?;
     place(&indirection, &key, request)
         .with_context(|| format!("computing the queue of a flow on {}", request.interface))
 }

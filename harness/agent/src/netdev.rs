@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use devmem::netdev::Netdev;
+use devmem_tcp::{interface::Interface, netdev::Netdev};
 use netlink_bindings::netdev::Request;
 use netlink_socket2::NetlinkSocket;
 use protocol::netdev::PagePool;
@@ -24,7 +24,7 @@ pub(crate) fn xdp_features(interface: &str) -> Result<u64> {
 
 /// Sums over the queues of an interface.
 pub(crate) fn interface_queue_stats(interface: &str) -> Result<BTreeMap<String, u64>> {
-    let stats = Netdev::new().device_stats(index_of(interface)?)?;
+    let stats = Netdev::new().device_stats(Interface::by_name(interface)?)?;
     let stats = stats.context("the driver keeps no statistics of queues")?;
     Ok(stats.counters)
 }
@@ -32,5 +32,5 @@ pub(crate) fn interface_queue_stats(interface: &str) -> Result<BTreeMap<String, 
 /// Page pools whose interface is gone.
 pub(crate) fn stray_pools() -> Result<Vec<PagePool>> {
     let pools = Netdev::new().all_page_pools()?.into_iter();
-    Ok(pools.filter(|pool| pool.ifindex.is_none()).collect())
+    Ok(pools.filter(|pool| pool.interface.is_none()).collect())
 }

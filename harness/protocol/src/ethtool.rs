@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-pub use devmem::ethtool::{
+pub use devmem_tcp::ethtool::{
     Coalesce, DriverInfo, Features, LinkModeChange, LinkModes, Pause, RegisterDump, SelfTest,
     StandardStats, Timestamping, TxTimestampStats, WakeOnLan,
 };

@@ -2,7 +2,7 @@
 
 //! Rules that say to which queue packets go (`ethtool -n`, `-N`).
 
-pub use devmem::ethtool::{FlowAction, FlowRule, FlowRules, FlowType, Masked, RulePlace};
+pub use devmem_tcp::ethtool::{FlowAction, FlowRule, FlowRules, FlowType, Masked, RulePlace};
 use serde::{Deserialize, Serialize};
 
 use crate::{Ns, net::interface_requests};

@@ -2,7 +2,7 @@
 
 //! Queues, page pools and NAPIs: the netdev family of generic netlink.
 
-pub use devmem::netdev::{Napi, NapiChange, PagePool, Queue, QueueKind, QueueStats, Threading};
+pub use devmem_tcp::netdev::{Napi, NapiChange, PagePool, Queue, QueueKind, QueueStats, Threading};
 use serde::{Deserialize, Serialize};
 
 use crate::{Ns, net::interface_requests};

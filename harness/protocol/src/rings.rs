@@ -2,7 +2,7 @@
 
 //! How many queue pairs there are, and how long their rings; header split.
 
-pub use devmem::ethtool::{Channels, RingChange, Rings, TcpDataSplit};
+pub use devmem_tcp::ethtool::{Channels, RingChange, Rings, TcpDataSplit};
 use serde::{Deserialize, Serialize};
 
 use crate::{Ns, net::interface_requests};

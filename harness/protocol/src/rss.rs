@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-pub use devmem::ethtool::{Flow, HashFields, Indirection, Rss, RssChange};
+pub use devmem_tcp::ethtool::{Flow, HashFields, Indirection, Rss, RssChange};
 use serde::{Deserialize, Serialize};
 
 use crate::{Ns, net::interface_requests};

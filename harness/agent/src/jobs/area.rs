@@ -3,7 +3,8 @@
 //! The memory that io_uring zero-copy receive receives into.
 
 use anyhow::{Result, bail};
-use devmem::{
+use devmem_tcp::{
+    MemoryError,
     pagemap::PhysicalRange,
     udmabuf::Backing,
     zcrx::{Area, UserMemory},
@@ -51,7 +52,7 @@ impl AreaMemory {
     }
 
     /// Copies bytes out.
-    pub(super) fn read_at(&self, offset: usize, bytes: &mut [u8]) -> devmem::Result<()> {
+    pub(super) fn read_at(&self, offset: usize, bytes: &mut [u8]) -> Result<(), MemoryError> {
         match self {
             Self::User(memory) => memory.read_at(offset, bytes),
             Self::DmaBuf(memory) => memory.view().read_at(offset, bytes),
@@ -59,9 +60,9 @@ impl AreaMemory {
     }
 
     /// Its physical address ranges.
-    pub(super) fn physical_ranges(&self) -> devmem::Result<Vec<PhysicalRange>> {
+    pub(super) fn physical_ranges(&self) -> Result<Vec<PhysicalRange>, MemoryError> {
         match self {
-            Self::User(memory) => memory.physical_pages(),
+            Self::User(memory) => memory.physical_ranges(),
             Self::DmaBuf(memory) => memory.view().physical_ranges(),
         }
     }

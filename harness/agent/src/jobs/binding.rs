@@ -5,17 +5,14 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use anyhow::Result;
-use devmem::{
-    memory::Memory,
-    netdev::{RxBinding, bind_rx_with_page_size},
-};
+use devmem_tcp::{interface::Interface, memory::Memory, netdev::RxBinding};
 use protocol::{Binding, Command, JobId, Ns, devmem::BindingReport};
 
 use super::{
     job::{Control, Ready, not_understood},
     memory::{allocate, report_place},
 };
-use crate::{lock::lock, netns, rtnetlink};
+use crate::{lock::lock, netns};
 
 /// Binds a dma-buf to receive queues, whose buffers have `rx_page_size` bytes.
 pub(super) fn bind(
@@ -26,8 +23,12 @@ pub(super) fn bind(
     rx_page_size: Option<u32>,
 ) -> Result<RxBinding> {
     netns::within(ns, || {
-        let index = rtnetlink::index_of(interface)?;
-        Ok(bind_rx_with_page_size(index, dmabuf, queues, rx_page_size)?)
+        let mut binder =
+            RxBinding::to(Interface::by_name(interface)?).queues(queues.iter().copied());
+        if let Some(bytes) = rx_page_size {
+            binder = binder.rx_page_size(bytes);
+        }
+        Ok(binder.bind(dmabuf)?)
     })
 }
 

@@ -5,7 +5,7 @@
 use std::{net::TcpListener, sync::Arc};
 
 use anyhow::Result;
-use devmem::{dmabuf::CpuAccess, memory::Memory};
+use devmem_tcp::{MemoryError, dmabuf::CpuAccess, memory::Memory};
 use protocol::{Command, CopySink, Failure, JobId, tcp::SinkReport};
 
 use super::{
@@ -82,7 +82,7 @@ impl Sink {
     }
 
     /// Copies a piece of the stream into the dma-buf, wrapping around at its end.
-    fn copy(&self, stream_offset: u64, piece: &[u8]) -> devmem::Result<()> {
+    fn copy(&self, stream_offset: u64, piece: &[u8]) -> Result<(), MemoryError> {
         self.dmabuf.begin_cpu_access(CpuAccess::Write)?;
         let mut at = (stream_offset % self.dmabuf.len() as u64) as usize;
         let mut rest = piece;

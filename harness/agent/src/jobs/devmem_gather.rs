@@ -9,10 +9,11 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use devmem::{
+use devmem_tcp::{
+    interface::Interface,
     memory::Memory,
-    netdev::{RxBinding, bind_rx},
-    rx::{Piece, Received, Receiver, Token},
+    netdev::RxBinding,
+    rx::{Capacity, Piece, Received, Receiver},
 };
 use gather::{CONTROL_BYTES, Gatherer, WorkQueue};
 use protocol::{Command, DevmemGather, Failure, JobId, devmem::DevmemGatherReport};
@@ -23,7 +24,7 @@ use super::{
     switch::Switch,
     tcp,
 };
-use crate::{failure, netns, rtnetlink};
+use crate::{failure, netns};
 
 /// How long the engine may take; only there to end a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -36,9 +37,10 @@ pub(super) fn set_up(id: JobId, spec: DevmemGather) -> Result<Ready> {
     let mut queue = WorkQueue::open(spec.engine, control)?;
     let (source, destination) = (queue.import(&received)?, queue.import(&gathered)?);
     let (listener, binding) = netns::within(spec.ns, || {
-        let index = rtnetlink::index_of(&spec.interface)?;
         let listener = tcp::listen(spec.listen, Some(buffer))?;
-        Ok((Arc::new(listener), bind_rx(index, &received, &spec.queues)?))
+        let binder = RxBinding::to(Interface::by_name(&spec.interface)?);
+        let binding = binder.queues(spec.queues.iter().copied()).bind(&received)?;
+        Ok((Arc::new(listener), binding))
     })?;
     memory::report_place(id, &received)?;
     memory::report_place(id, &gathered)?;
@@ -103,15 +105,13 @@ impl Gather<'_> {
     }
 
     fn receive(&mut self, stream: &TcpStream) -> Result<()> {
-        let own = stream.try_clone().context("duplicating the socket")?;
-        let mut receiver = Receiver::new(own);
-        receive::devmem(&mut receiver, |receiver, received| {
+        receive::devmem(stream, Capacity::default(), |receiver, received| {
             self.take(receiver, received)
         })
     }
 
     /// Puts what one call has received into place, and returns its fragments.
-    fn take(&mut self, receiver: &mut Receiver, received: &Received) -> Result<()> {
+    fn take(&mut self, receiver: &mut Receiver<&TcpStream>, received: &mut Received) -> Result<()> {
         let report = &mut self.report;
         let mut run = Vec::new();
         for piece in received.pieces() {
@@ -128,11 +128,10 @@ impl Gather<'_> {
         }
         self.gatherer.gather(&run, PATIENCE)?;
         self.gatherer.settle(PATIENCE)?;
-        let tokens: Vec<Token> = received.tokens().collect();
-        receiver.return_tokens(&tokens)?;
         report.bytes += received.bytes();
         report.linear_bytes += received.linear.len() as u64;
-        report.fragments += tokens.len() as u64;
+        report.fragments += received.fragments.len() as u64;
+        receiver.recycle(received.fragments.drain(..))?;
         report.end_of_stream = received.end_of_stream;
         Ok(())
     }

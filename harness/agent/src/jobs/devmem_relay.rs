@@ -9,11 +9,12 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use devmem::{
-    Error,
+use devmem_tcp::{
+    SendError,
+    interface::Interface,
     memory::Memory,
-    netdev::{RxBinding, bind_rx, bind_tx},
-    rx::{Fragment, Received, Receiver, Token, TokenReturner},
+    netdev::{RxBinding, TxBinding},
+    rx::{Capacity, Fragment, Received, Recycler},
     tx::Sender,
 };
 use protocol::{Command, DevmemRelay, Failure, JobId, devmem::DevmemRelayReport};
@@ -26,18 +27,19 @@ use super::{
     switch::Switch,
     tcp,
 };
-use crate::{failure, netns, rtnetlink};
+use crate::{failure, netns};
 
 pub(super) fn set_up(id: JobId, spec: DevmemRelay) -> Result<Ready> {
     let buffer = (spec.dmabuf_bytes / 4) as usize;
     let dmabuf = memory::allocate(spec.memory, spec.dmabuf_bytes)?;
     let (listener, binding, sender, onward) = netns::within(spec.ns, || {
-        let index = rtnetlink::index_of(&spec.interface)?;
+        let interface = Interface::by_name(&spec.interface)?;
         let listener = tcp::listen(spec.listen, Some(buffer))?;
-        let binding = bind_rx(index, &dmabuf, &spec.queues)?;
+        let queues = spec.queues.iter().copied();
+        let binding = RxBinding::to(interface).queues(queues).bind(&dmabuf)?;
         let onward = tcp::connect(spec.bind, spec.connect)?;
         let own = onward.try_clone().context("duplicating the socket")?;
-        let sender = Sender::new(own, bind_tx(index, &dmabuf)?)?;
+        let sender = Sender::new(own, TxBinding::to(interface).bind(&dmabuf)?)?;
         Ok((Arc::new(listener), binding, sender, Arc::new(onward)))
     })?;
     memory::report_place(id, &dmabuf)?;
@@ -56,7 +58,7 @@ pub(super) fn set_up(id: JobId, spec: DevmemRelay) -> Result<Ready> {
             // Half for the receiver's window, a quarter for what is being sent; the rest is slack,
             // because a fragment occupies whole pages.
             most_held: spec.dmabuf_bytes / 4,
-            returner: TokenReturner::new(),
+            recycler: Recycler::new(),
             switch: &switch,
             meter: Meter::new(id),
             report: DevmemRelayReport {
@@ -105,45 +107,42 @@ struct Piece {
     len: u64,
     /// Bytes whose sends are not complete.
     open: u64,
-    tokens: Vec<Token>,
+    fragments: Vec<Fragment>,
 }
 
 impl Held {
     /// Adds fragments; returns the sends that they make up, in stream order.
-    fn take_in(&mut self, fragments: &[Fragment]) -> Vec<(u64, u64)> {
+    fn take_in(&mut self, fragments: impl IntoIterator<Item = Fragment>) -> Vec<(u64, u64)> {
         let mut sends: Vec<(u64, u64)> = Vec::new();
         for fragment in fragments {
-            let len = u64::from(fragment.len);
+            let (offset, len) = (fragment.offset(), u64::from(fragment.len()));
             self.bytes += len;
             match sends.last_mut() {
-                Some((start, so_far)) if *start + *so_far == fragment.offset => {
+                Some((start, so_far)) if *start + *so_far == offset => {
                     *so_far += len;
                     if let Some(piece) = self.pieces.get_mut(start) {
                         piece.len += len;
                         piece.open += len;
-                        piece.tokens.push(fragment.token);
+                        piece.fragments.push(fragment);
                     }
                 }
                 _ => {
-                    sends.push((fragment.offset, len));
-                    let tokens = vec![fragment.token];
-                    self.pieces.insert(
-                        fragment.offset,
-                        Piece {
-                            len,
-                            open: len,
-                            tokens,
-                        },
-                    );
+                    sends.push((offset, len));
+                    let piece = Piece {
+                        len,
+                        open: len,
+                        fragments: vec![fragment],
+                    };
+                    self.pieces.insert(offset, piece);
                 }
             }
         }
         sends
     }
 
-    /// Notes that `len` bytes at `offset` are sent; returns the tokens of the piece once all of it
-    /// is.
-    fn completed(&mut self, offset: u64, len: u64) -> Option<Vec<Token>> {
+    /// Notes that `len` bytes at `offset` are sent; returns the fragments of the piece once all
+    /// of it is.
+    fn completed(&mut self, offset: u64, len: u64) -> Option<Vec<Fragment>> {
         let (&start, piece) = self.pieces.range_mut(..=offset).next_back()?;
         piece.open = piece.open.saturating_sub(len);
         if piece.open > 0 {
@@ -151,20 +150,20 @@ impl Held {
         }
         let piece = self.pieces.remove(&start)?;
         self.bytes -= piece.len;
-        Some(piece.tokens)
+        Some(piece.fragments)
     }
 
     fn tokens(&self) -> u64 {
         let all = self.pieces.values();
-        all.map(|piece| piece.tokens.len() as u64).sum()
+        all.map(|piece| piece.fragments.len() as u64).sum()
     }
 }
 
 struct Relay<'a> {
-    sender: Sender,
+    sender: Sender<TcpStream>,
     held: Held,
     most_held: u64,
-    returner: TokenReturner,
+    recycler: Recycler,
     switch: &'a Switch,
     meter: Meter,
     report: DevmemRelayReport,
@@ -190,10 +189,7 @@ impl Relay<'_> {
     /// Receives and sends until the stream ends and everything is returned.
     fn pass_on(&mut self, incoming: &TcpStream, onward: &TcpStream) -> Result<(), Failure> {
         let told = |error: anyhow::Error| failure::from_error(&error);
-        let own = incoming.try_clone();
-        let own = own.map_err(|error| failure::from_io("duplicating the socket", &error))?;
-        let mut receiver = Receiver::new(own);
-        let received = receive::devmem(&mut receiver, |_, received| {
+        let received = receive::devmem(incoming, Capacity::default(), |_, received| {
             self.send_on(received, incoming)?;
             self.wait_for_payload(incoming)
         });
@@ -221,7 +217,7 @@ impl Relay<'_> {
     }
 
     /// Sends received payload from where it is.
-    fn send_on(&mut self, received: &Received, incoming: &TcpStream) -> Result<()> {
+    fn send_on(&mut self, received: &mut Received, incoming: &TcpStream) -> Result<()> {
         self.report.received += received.bytes();
         self.report.linear_bytes += received.linear.len() as u64;
         ensure!(
@@ -231,7 +227,7 @@ impl Relay<'_> {
         );
         self.report.fragments += received.fragments.len() as u64;
         self.meter.passed(self.report.received);
-        for (offset, len) in self.held.take_in(&received.fragments) {
+        for (offset, len) in self.held.take_in(received.fragments.drain(..)) {
             let mut sent = 0;
             while sent < len && !self.switch.stopped() {
                 match self.sender.send(offset + sent, (len - sent) as usize) {
@@ -240,7 +236,7 @@ impl Relay<'_> {
                         self.report.sends += 1;
                         self.report.sent += accepted as u64;
                     }
-                    Err(Error::TooManyInFlight { in_flight, .. }) if in_flight > 0 => {
+                    Err(SendError::TooManyInFlight { in_flight, .. }) if in_flight > 0 => {
                         self.wait(None)?;
                         self.return_completed(incoming)?;
                     }
@@ -251,18 +247,18 @@ impl Relay<'_> {
         Ok(())
     }
 
-    /// Returns the tokens of payload that was sent.
+    /// Recycles payload that was sent.
     fn return_completed(&mut self, incoming: &TcpStream) -> Result<()> {
-        let mut tokens = Vec::new();
+        let mut recycled = Vec::new();
         for completion in self.sender.completions().context("reading completions")? {
             self.report.completions += 1;
             self.report.copied += u64::from(completion.copied);
             let done = self
                 .held
                 .completed(completion.offset, completion.len as u64);
-            tokens.extend(done.unwrap_or_default());
+            recycled.extend(done.unwrap_or_default());
         }
-        Ok(self.returner.return_tokens(incoming, &tokens)?)
+        Ok(self.recycler.recycle(incoming, recycled)?)
     }
 
     /// Waits a little for completions, and for payload if asked to; says whether there is payload.
@@ -272,7 +268,7 @@ impl Relay<'_> {
             tv_nsec: 20_000_000,
         };
         // A non-empty error queue is reported as POLLERR, whatever events are requested.
-        let completions = PollFd::new(self.sender.stream(), PollFlags::empty());
+        let completions = PollFd::new(self.sender.socket(), PollFlags::empty());
         let mut sockets = vec![completions];
         sockets.extend(incoming.map(|socket| PollFd::new(socket, PollFlags::IN)));
         poll(&mut sockets, Some(&timeout)).context("waiting for payload and completions")?;
@@ -284,21 +280,28 @@ impl Relay<'_> {
 
 #[cfg(test)]
 mod tests {
+    use devmem_tcp::rx::RawFragment;
+
     use super::*;
 
+    fn tokens(fragments: Option<Vec<Fragment>>) -> Option<Vec<u32>> {
+        let raw = |fragment: Fragment| fragment.into_raw().token;
+        fragments.map(|fragments| fragments.into_iter().map(raw).collect())
+    }
+
     fn fragment(offset: u64, len: u32, token: u32) -> Fragment {
-        Fragment {
+        Fragment::from_raw(RawFragment {
             offset,
             len,
-            token: Token(token),
+            token,
             dmabuf_id: 1,
-        }
+        })
     }
 
     #[test]
     fn fragments_that_follow_each_other_are_one_send_and_return_together() {
         let mut held = Held::default();
-        let sends = held.take_in(&[
+        let sends = held.take_in([
             fragment(8192, 4096, 1),
             fragment(12288, 756, 2),
             fragment(0, 4096, 3),
@@ -307,17 +310,17 @@ mod tests {
         assert_eq!((held.bytes, held.tokens()), (8948, 3));
 
         // The kernel may take a send in parts, and complete them in any order.
-        assert_eq!(held.completed(12000, 1044), None);
-        assert_eq!(held.completed(0, 4096), Some(vec![Token(3)]));
-        assert_eq!(held.completed(8192, 3808), Some(vec![Token(1), Token(2)]));
+        assert_eq!(tokens(held.completed(12000, 1044)), None);
+        assert_eq!(tokens(held.completed(0, 4096)), Some(vec![3]));
+        assert_eq!(tokens(held.completed(8192, 3808)), Some(vec![1, 2]));
         assert_eq!((held.bytes, held.tokens()), (0, 0));
     }
 
     #[test]
     fn a_fragment_before_another_in_the_dma_buf_is_a_send_of_its_own() {
         let mut held = Held::default();
-        let sends = held.take_in(&[fragment(4096, 4096, 1), fragment(0, 4096, 2)]);
+        let sends = held.take_in([fragment(4096, 4096, 1), fragment(0, 4096, 2)]);
         assert_eq!(sends, [(4096, 4096), (0, 4096)]);
-        assert_eq!(held.completed(4096, 4096), Some(vec![Token(1)]));
+        assert_eq!(tokens(held.completed(4096, 4096)), Some(vec![1]));
     }
 }

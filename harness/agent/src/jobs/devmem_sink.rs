@@ -9,9 +9,9 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use devmem::{
+use devmem_tcp::{
     netdev::RxBinding,
-    rx::{Fragment, Piece, Received, Receiver, TokenReturner},
+    rx::{Capacity, Fragment, Piece, Received, Recycler},
 };
 use protocol::{Command, DevmemSink, Failure, JobId, devmem::DevmemSinkReport, memory::Span};
 
@@ -81,12 +81,12 @@ struct Bound {
 #[derive(Default)]
 struct Tokens {
     stream: Weak<TcpStream>,
-    returner: TokenReturner,
+    recycler: Recycler,
 }
 
 impl held::Fragment for Fragment {
     fn span(&self) -> Span {
-        (self.offset, self.len).into()
+        (self.offset(), self.len()).into()
     }
 }
 
@@ -101,8 +101,7 @@ impl Source for Bound {
     fn return_fragments(tokens: &mut Tokens, fragments: Vec<Fragment>) -> Result<()> {
         // The kernel took all tokens back when the socket closed.
         if let Some(stream) = tokens.stream.upgrade() {
-            let list: Vec<_> = fragments.iter().map(|fragment| fragment.token).collect();
-            tokens.returner.return_tokens(&*stream, &list)?;
+            tokens.recycler.recycle(&*stream, fragments)?;
         }
         Ok(())
     }
@@ -158,10 +157,10 @@ impl Sink {
     fn receive(&self, stream: &Arc<TcpStream>, end_of_stream: &mut bool) -> Result<(), Failure> {
         self.held
             .with_returner(|tokens| tokens.stream = Arc::downgrade(stream));
-        let own = stream.try_clone();
-        let own = own.map_err(|error| failure::from_io("duplicating the socket", &error))?;
-        let mut receiver = Receiver::new(own);
-        receive::devmem(&mut receiver, |_, received| self.take_in(received)).map_err(failed)?;
+        receive::devmem(stream, Capacity::default(), |_, received| {
+            self.take_in(received)
+        })
+        .map_err(failed)?;
         if !self.switch.stopped() {
             *end_of_stream = true;
             // The socket must stay open until all tokens are returned on it.
@@ -171,18 +170,18 @@ impl Sink {
     }
 
     /// Takes in what one receive call returned.
-    fn take_in(&self, received: &Received) -> Result<()> {
+    fn take_in(&self, received: &mut Received) -> Result<()> {
         let mut run = Vec::new();
-        for piece in received.pieces() {
+        for piece in received.drain_pieces() {
             match piece {
                 Piece::Device(fragment) => run.push(fragment),
                 Piece::Linear(bytes) => {
-                    self.held.take_in(&mem::take(&mut run))?;
+                    self.held.take_in(mem::take(&mut run))?;
                     self.held.take_in_linear(bytes);
                 }
             }
         }
-        self.held.take_in(&run)
+        self.held.take_in(run)
     }
 }
 

@@ -9,9 +9,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use devmem::{
-    Error,
-    netdev::{TxBinding, bind_tx},
+use devmem_tcp::{
+    SendError,
+    interface::Interface,
+    netdev::TxBinding,
     tx::{Completion, Sender},
 };
 use protocol::{Command, DevmemSource, Failure, Fill, JobId, Payload, devmem::DevmemSourceReport};
@@ -24,7 +25,7 @@ use super::{
     switch::Switch,
     tcp,
 };
-use crate::{failure, netns, rtnetlink};
+use crate::{failure, netns};
 
 /// How long to wait for the last completions after the peer has received everything.
 const LAST_COMPLETIONS: Duration = Duration::from_secs(30);
@@ -43,8 +44,8 @@ pub(super) fn set_up(id: JobId, spec: DevmemSource) -> Result<Ready> {
     );
     let dmabuf = memory::allocate(spec.memory, spec.dmabuf_bytes)?;
     let (sender, stream, binding) = netns::within(spec.ns, || {
-        let index = rtnetlink::index_of(&spec.interface)?;
-        let binding = Arc::new(bind_tx(index, &dmabuf)?);
+        let interface = Interface::by_name(&spec.interface)?;
+        let binding = Arc::new(TxBinding::to(interface).bind(&dmabuf)?);
         let stream = tcp::connect(spec.bind, spec.connect)?;
         let own = stream.try_clone().context("duplicating the socket")?;
         Ok((Sender::new(own, Arc::clone(&binding))?, stream, binding))
@@ -171,7 +172,7 @@ impl Slots {
 }
 
 struct Source<'a> {
-    sender: Sender,
+    sender: Sender<TcpStream>,
     slots: Slots,
     switch: &'a Switch,
     meter: Meter,
@@ -235,17 +236,17 @@ impl Source<'_> {
                     self.report.bytes += accepted as u64;
                     self.meter.passed(self.report.bytes);
                 }
-                Err(Error::TooManyInFlight { in_flight, .. }) if in_flight > 0 => {
+                Err(SendError::TooManyInFlight { in_flight, .. }) if in_flight > 0 => {
                     self.wait_for_completions()?;
                 }
                 // An interface that is down may come up again.
-                Err(Error::RouteElsewhere { .. }) => {
+                Err(SendError::RouteElsewhere { .. }) => {
                     unreachable = true;
                     self.wait_for_completions()?;
                 }
                 // The first send after that: the kernel treats the device as one that cannot do
                 // zero copy, and looks up the route only afterwards (`tcp_sendmsg_locked()`).
-                Err(Error::NotSendable { .. }) if unreachable => {
+                Err(SendError::NotSendable { .. }) if unreachable => {
                     unreachable = false;
                 }
                 Err(error) => return Err(error).context("sending"),
@@ -277,7 +278,7 @@ impl Source<'_> {
             tv_nsec: 20_000_000,
         };
         // A non-empty error queue is reported as POLLERR, whatever events are requested.
-        let mut sockets = [PollFd::new(self.sender.stream(), PollFlags::empty())];
+        let mut sockets = [PollFd::new(self.sender.socket(), PollFlags::empty())];
         poll(&mut sockets, Some(&timeout)).context("waiting for completions")?;
         self.take_completions()
     }

@@ -16,7 +16,7 @@ use super::report::{Checker, Meter};
 use crate::{lock::lock, outbox::send_event};
 
 /// A part of the memory that holds payload, until it is returned.
-pub(super) trait Fragment: Clone {
+pub(super) trait Fragment {
     /// Where it is.
     fn span(&self) -> Span;
 }
@@ -114,7 +114,7 @@ impl<S: Source> Held<S> {
 
     /// Counts consecutive fragments of the stream, keeps them and reports them, or returns them at
     /// once.
-    pub(super) fn take_in(&self, fragments: &[S::Fragment]) -> Result<()> {
+    pub(super) fn take_in(&self, fragments: Vec<S::Fragment>) -> Result<()> {
         if fragments.is_empty() {
             return Ok(());
         }
@@ -125,33 +125,31 @@ impl<S: Source> Held<S> {
             .map(|fragment| u64::from(fragment.span().len));
         state.counts.fragments += fragments.len() as u64;
         state.passed(lengths.sum());
-        let taken = Batch {
-            stream_offset,
-            fragments: fragments.to_vec(),
-        };
         let batch = state.next;
         state.next += 1;
+        let event = self.policy.report.then(|| Event::Fragments {
+            batch,
+            stream_offset,
+            fragments: fragments.iter().map(Fragment::span).collect(),
+        });
+        let report = || {
+            event
+                .into_iter()
+                .for_each(|event| send_event(self.id, event))
+        };
+        let taken = Batch {
+            stream_offset,
+            fragments,
+        };
         if self.policy.release == Release::Immediate {
-            self.report(batch, stream_offset, fragments);
+            report();
             return self.return_batch(&mut state, taken);
         }
         // Held before it is reported: the host may answer before this thread continues.
         state.batches.insert(batch, taken);
         drop(state);
-        self.report(batch, stream_offset, fragments);
+        report();
         Ok(())
-    }
-
-    fn report(&self, batch: u64, stream_offset: u64, fragments: &[S::Fragment]) {
-        if self.policy.report {
-            let fragments = fragments.iter().map(Fragment::span).collect();
-            let event = Event::Fragments {
-                batch,
-                stream_offset,
-                fragments,
-            };
-            send_event(self.id, event);
-        }
     }
 
     /// Counts payload that is not in the memory.
@@ -258,7 +256,7 @@ mod tests {
 
     const SEED: u64 = 7;
 
-    #[derive(Debug, Clone)]
+    #[derive(Debug)]
     struct Part(Span);
 
     impl Fragment for Part {
@@ -297,7 +295,7 @@ mod tests {
         };
         let held = Held::new(JobId(1), policy, Memory(Mutex::new(memory)), Vec::new());
         for offset in [0, 100] {
-            held.take_in(&[Part(Span { offset, len: 100 })]).unwrap();
+            held.take_in(vec![Part(Span { offset, len: 100 })]).unwrap();
         }
         held
     }

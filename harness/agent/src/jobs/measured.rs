@@ -5,7 +5,7 @@
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
-use devmem::memory::Memory;
+use devmem_tcp::memory::Memory;
 use protocol::{Ns, Payload, snmp};
 use rustix::{
     thread::{ClockId, clock_nanosleep_absolute},

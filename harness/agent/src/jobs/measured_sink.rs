@@ -9,11 +9,12 @@ use std::{
     thread,
 };
 
-use anyhow::{Context, Result, anyhow, ensure};
-use devmem::{
+use anyhow::{Result, anyhow, ensure};
+use devmem_tcp::{
+    interface::Interface,
     memory::Memory,
     netdev::RxBinding,
-    rx::{Capacity, Receiver, Token},
+    rx::{Capacity, Fragment},
     zcrx::{Config, InterfaceQueue},
 };
 use protocol::{Failure, JobId, MeasuredSink, measure::Path};
@@ -27,7 +28,7 @@ use super::{
     switch::Switch,
     tcp,
 };
-use crate::{failure, lock::lock, netns, rtnetlink};
+use crate::{failure, lock::lock, netns};
 
 /// Fragments that one call can report: those of 1 MiB in packets of 1500 bytes, and some more.
 const PIECES: usize = 1024;
@@ -120,7 +121,7 @@ impl Target {
                 ensure_room(*area_bytes / 2, spec.read)?;
                 let memory = area::AreaMemory::create(*memory, *area_bytes, rx_buf_len.is_some())?;
                 let queue = netns::within(spec.ns, || {
-                    let mut config = Config::new(rtnetlink::index_of(&spec.interface)?, *queue);
+                    let mut config = Config::new(Interface::by_name(&spec.interface)?, *queue);
                     if let Some(bytes) = rx_buf_len {
                         config = config.rx_buf_len(*bytes);
                     }
@@ -201,30 +202,23 @@ fn receive_devmem(
     token_batch: Option<u32>,
     flows: &Flows,
 ) -> Result<()> {
-    let stream = stream.try_clone().context("duplicating the socket")?;
     let capacity = Capacity {
         bytes: read,
         pieces: PIECES,
     };
-    let mut receiver = Receiver::with_capacity(stream, capacity);
-    let mut tokens: Vec<Token> = Vec::with_capacity(2 * PIECES);
+    let mut held: Vec<Fragment> = Vec::with_capacity(2 * PIECES);
     flows.look()?;
-    receive::devmem(&mut receiver, |receiver, received| {
-        let kept = tokens.len();
-        tokens.extend(received.tokens());
-        flows.received(received.bytes(), tokens.len() - kept);
+    receive::devmem(stream, capacity, |receiver, received| {
+        flows.received(received.bytes(), received.fragments.len());
         flows.astray(received.linear.len() as u64);
+        held.append(&mut received.fragments);
         match token_batch {
-            None => {
-                receiver.return_tokens(&tokens)?;
-                tokens.clear();
-            }
+            None => receiver.recycle(held.drain(..))?,
             Some(batch) => {
-                let whole = tokens.len() - tokens.len() % batch.max(1) as usize;
-                for batch in tokens[..whole].chunks(batch.max(1) as usize) {
-                    receiver.return_tokens(batch)?;
+                let batch = batch.max(1) as usize;
+                while held.len() >= batch {
+                    receiver.recycle(held.drain(..batch))?;
                 }
-                tokens.drain(..whole);
             }
         }
         flows.look()
@@ -245,17 +239,16 @@ fn receive_zcrx(
     flows.look()?;
     receive::zcrx(&mut receiver, &streams, None, |_, fragments| {
         let came = &fragments[kept..];
-        let bytes = came.iter().map(|fragment| u64::from(fragment.len)).sum();
+        let bytes = came.iter().map(|fragment| u64::from(fragment.len())).sum();
         flows.received(bytes, came.len());
         if flows.bytes() - returned >= batch as u64 {
             returned = flows.bytes();
-            let taken = refill.return_fragments(fragments)?;
-            fragments.drain(..taken);
+            refill.recycle(fragments.drain(..))?;
         }
         kept = fragments.len();
         flows.look()?;
         Ok(ControlFlow::Continue(()))
     })?;
-    flows.astray(receiver.copied_bytes().unwrap_or_default());
+    flows.astray(receiver.copied().unwrap_or_default().bytes);
     Ok(())
 }

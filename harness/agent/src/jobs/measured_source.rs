@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use devmem::{Error, memory::Memory, netdev::bind_tx, tx::Sender};
+use devmem_tcp::{SendError, interface::Interface, memory::Memory, netdev::TxBinding, tx::Sender};
 use protocol::{
     Failure, JobId, MeasuredSource, Payload,
     measure::{MeasuredSourceReport, Path},
@@ -27,7 +27,7 @@ use super::{
     switch::Switch,
     tcp,
 };
-use crate::{failure, netns, rtnetlink};
+use crate::{failure, netns};
 
 pub(super) fn set_up(id: JobId, spec: MeasuredSource) -> Result<Ready> {
     ensure!(spec.write != 0, "a write of 0 bytes sends nothing");
@@ -76,7 +76,10 @@ pub(super) fn set_up(id: JobId, spec: MeasuredSource) -> Result<Ready> {
 enum Origin {
     Ordinary,
     Copied(Copies),
-    Devmem { sender: Sender, memory: Memory },
+    Devmem {
+        sender: Sender<TcpStream>,
+        memory: Memory,
+    },
 }
 
 impl Origin {
@@ -105,7 +108,7 @@ impl Origin {
                 fill(&memory)?;
                 let own = stream.try_clone().context("duplicating the socket")?;
                 let binding = netns::within(spec.ns, || {
-                    Ok(bind_tx(rtnetlink::index_of(&spec.interface)?, &memory)?)
+                    Ok(TxBinding::to(Interface::by_name(&spec.interface)?).bind(&memory)?)
                 })?;
                 memory::report_place(id, &memory)?;
                 Ok(Self::Devmem {
@@ -203,7 +206,12 @@ fn send_ordinary(
     }
 }
 
-fn send_devmem(mut sender: Sender, memory: usize, write: usize, account: &Account) -> Result<()> {
+fn send_devmem(
+    mut sender: Sender<TcpStream>,
+    memory: usize,
+    write: usize,
+    account: &Account,
+) -> Result<()> {
     let mut at = 0;
     loop {
         let len = account.take(write);
@@ -219,10 +227,10 @@ fn send_devmem(mut sender: Sender, memory: usize, write: usize, account: &Accoun
                 account.put_back(len - accepted);
                 account.written();
             }
-            Err(Error::TooManyInFlight { in_flight, .. }) if in_flight > 0 => {
+            Err(SendError::TooManyInFlight { in_flight, .. }) if in_flight > 0 => {
                 account.put_back(len);
                 // A non-empty error queue is reported as POLLERR, whatever events are requested.
-                let mut sockets = [PollFd::new(sender.stream(), PollFlags::empty())];
+                let mut sockets = [PollFd::new(sender.socket(), PollFlags::empty())];
                 poll(&mut sockets, None).context("waiting for completions")?;
             }
             Err(error) => return Err(error).context("sending"),

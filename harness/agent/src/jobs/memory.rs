@@ -5,19 +5,20 @@
 use std::sync::Mutex;
 
 use anyhow::{Context, Result};
-use devmem::{
-    Error, MemoryError,
-    accelerator::Accelerator,
+use devmem_tcp::{
+    MemoryError,
     dmabuf::DmaBuf,
-    heap,
-    memory::{Memory, View},
-    pagemap, udmabuf,
+    heap::Heap,
+    memory::{Exporter, Memory, View},
+    pagemap,
+    udmabuf::Udmabuf,
 };
+use ivshmem_mem::Accelerator;
 use protocol::{Event, JobId, memory::PhysicalRange};
 
 use crate::{lock::lock, outbox::send_event};
 
-/// Alignment of an accelerator's memory in bytes: the largest receive buffer that may be requested
+/// Alignment of memory in bytes: the largest receive buffer that may be requested
 /// of a NIC.
 const ALIGNMENT: usize = 64 << 10;
 
@@ -25,10 +26,10 @@ const ALIGNMENT: usize = 64 << 10;
 pub(crate) fn allocate(from: protocol::Memory, bytes: u64) -> Result<Memory> {
     let bytes = length(bytes)?;
     Ok(match from {
-        protocol::Memory::Udmabuf => udmabuf::create(bytes)?,
-        protocol::Memory::SystemHeap => Memory::map(heap::allocate("system", bytes)?)?,
+        protocol::Memory::Udmabuf => Udmabuf::new().create(bytes)?,
+        protocol::Memory::SystemHeap => Heap::open("system")?.allocate(bytes, ALIGNMENT)?,
         protocol::Memory::Accelerator { device } => {
-            Accelerator::open(device)?.allocate_aligned(bytes, ALIGNMENT)?
+            Accelerator::open(device)?.allocate(bytes, ALIGNMENT)?
         }
     })
 }
@@ -84,10 +85,10 @@ pub(super) fn report_place(job: JobId, dmabuf: &Memory) -> Result<()> {
 /// Reports to the host where memory is, if that is known.
 pub(super) fn report_ranges(
     job: JobId,
-    pieces: devmem::Result<Vec<pagemap::PhysicalRange>>,
+    pieces: Result<Vec<pagemap::PhysicalRange>, MemoryError>,
 ) -> Result<()> {
     let pieces = match pieces {
-        Err(Error::Memory(MemoryError::PageNotPresent { .. })) => return Ok(()),
+        Err(MemoryError::PageNotPresent { .. }) => return Ok(()),
         pieces => pieces?,
     };
     let ranges = pieces

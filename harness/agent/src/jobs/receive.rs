@@ -5,9 +5,9 @@
 use std::{io::Read, net::TcpStream, ops::ControlFlow, time::Duration};
 
 use anyhow::{Context, Result};
-use devmem::{
-    rx::{Received, Receiver},
-    zcrx::{self, Completion, Fragment},
+use devmem_tcp::{
+    rx::{Capacity, Received, Receiver},
+    zcrx::{self, End, Event, Fragment},
 };
 
 /// Copied by the kernel, up to `read` bytes at a time, which `take` is called with.
@@ -27,13 +27,15 @@ pub(super) fn copied(
 
 /// Into device memory: `take` is called with what each call received, also the last, which is nothing.
 pub(super) fn devmem(
-    receiver: &mut Receiver,
-    mut take: impl FnMut(&mut Receiver, &Received) -> Result<()>,
+    stream: &TcpStream,
+    capacity: Capacity,
+    mut take: impl FnMut(&mut Receiver<&TcpStream>, &mut Received) -> Result<()>,
 ) -> Result<()> {
+    let mut receiver = Receiver::with_capacity(stream, capacity);
     let mut received = Received::default();
     loop {
         receiver.receive_into(&mut received).context("receiving")?;
-        take(receiver, &received)?;
+        take(&mut receiver, &mut received)?;
         if received.end_of_stream {
             return Ok(());
         }
@@ -53,17 +55,20 @@ pub(super) fn zcrx(
         receiver.receive_from(stream)?;
     }
     let mut left = streams.len();
-    let (mut completions, mut fragments) = (Vec::new(), Vec::new());
+    let (mut events, mut fragments) = (Vec::new(), Vec::new());
     while left > 0 {
-        receiver.wait(timeout, &mut completions)?;
+        receiver.wait(timeout, &mut events)?;
         let mut failed = None;
-        for completion in completions.drain(..) {
-            match completion {
-                Completion::Fragment { fragment, .. } => fragments.push(fragment),
-                Completion::Ended { error, .. } => {
+        for event in events.drain(..) {
+            match event {
+                Event::Fragment { fragment, .. } => fragments.push(fragment),
+                Event::Ended { end, .. } => {
                     left -= 1;
-                    failed = failed.or(error);
+                    if let End::Failed(error) = end {
+                        failed = failed.or(Some(error));
+                    }
                 }
+                Event::Notification(_) => {}
             }
         }
         let over = take(receiver, &mut fragments)?.is_break();

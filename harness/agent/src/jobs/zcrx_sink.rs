@@ -12,8 +12,11 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Result;
-use devmem::zcrx::{Config, Fragment, InterfaceQueue, Receiver, Refill};
+use anyhow::{Context, Result};
+use devmem_tcp::{
+    interface::Interface,
+    zcrx::{Config, Fragment, InterfaceQueue, Receiver, Refill},
+};
 use protocol::{Command, JobId, ZcrxSink, memory::Span, zcrx::ZcrxSinkReport};
 
 use super::{
@@ -24,7 +27,7 @@ use super::{
     switch::Switch,
     tcp,
 };
-use crate::{failure, netns, rtnetlink};
+use crate::{failure, netns};
 
 /// How often to check whether there is anything to do besides receiving.
 const LOOK: Duration = Duration::from_millis(20);
@@ -40,17 +43,19 @@ pub(super) fn set_up(id: JobId, spec: ZcrxSink) -> Result<Ready> {
     })?);
     let memory = AreaMemory::create(spec.memory, spec.area_bytes, spec.rx_buf_len.is_some())?;
     let queue = netns::within(spec.ns, || {
-        let mut config = Config::new(rtnetlink::index_of(&spec.interface)?, spec.queue);
+        let mut config = Config::new(Interface::by_name(&spec.interface)?, spec.queue);
         if let Some(bytes) = spec.rx_buf_len {
             config = config.rx_buf_len(bytes);
         }
         if let Some(entries) = spec.refill_entries {
             config = config.refill_entries(entries);
         }
-        if let Some(entries) = spec.completions {
-            config = config.completions(entries);
-        }
-        memory.register(|area| Ok(InterfaceQueue::register(&config, area)?))
+        memory.register(|area| {
+            Ok(match spec.completions {
+                Some(entries) => InterfaceQueue::register_with(&config, area, entries)?,
+                None => InterfaceQueue::register(&config, area)?,
+            })
+        })
     })?;
     memory::report_ranges(id, memory.physical_ranges())?;
 
@@ -66,7 +71,7 @@ pub(super) fn set_up(id: JobId, spec: ZcrxSink) -> Result<Ready> {
         id,
         switch,
         closed: AtomicBool::new(false),
-        held: Held::new(id, policy, memory, Ring::default()),
+        held: Held::new(id, policy, memory, None),
     });
     let control = Arc::clone(&sink);
     Ok(Ready::new::<ZcrxSink>(control, move || {
@@ -83,35 +88,24 @@ struct Sink {
     held: Held<AreaMemory>,
 }
 
-/// How fragments are returned, once there is a stream.
-#[derive(Default)]
-pub(super) struct Ring {
-    refill: Option<Refill>,
-    /// Released, but the refill ring had no room.
-    waiting: Vec<Fragment>,
-}
-
 impl held::Fragment for Fragment {
     fn span(&self) -> Span {
-        (self.offset, self.len).into()
+        (self.offset(), self.len()).into()
     }
 }
 
 impl Source for AreaMemory {
     type Fragment = Fragment;
-    type Returner = Ring;
+    /// There is one once there is a stream.
+    type Returner = Option<Refill>;
 
     fn read_at(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
         Ok(self.read_at(offset, bytes)?)
     }
 
-    fn return_fragments(ring: &mut Ring, fragments: Vec<Fragment>) -> Result<()> {
-        ring.waiting.extend(fragments);
-        if let Some(refill) = &mut ring.refill {
-            let taken = refill.return_fragments(&ring.waiting)?;
-            ring.waiting.drain(..taken);
-        }
-        Ok(())
+    fn return_fragments(refill: &mut Option<Refill>, fragments: Vec<Fragment>) -> Result<()> {
+        let refill = refill.as_mut().context("fragments before their stream")?;
+        Ok(refill.recycle(fragments)?)
     }
 }
 
@@ -146,7 +140,9 @@ impl Sink {
             Err(error) => Some(error),
         };
         let counts = self.held.counts();
-        let waiting = self.held.with_returner(|ring| ring.waiting.len());
+        let waiting = self
+            .held
+            .with_returner(|refill| refill.as_ref().map_or(0, Refill::waiting));
         ZcrxSinkReport {
             bytes: counts.bytes,
             copied_bytes,
@@ -174,14 +170,14 @@ impl Sink {
         copied_bytes: &mut u64,
     ) -> Result<()> {
         let (mut receiver, refill) = queue.start()?;
-        self.held.with_returner(|ring| ring.refill = Some(refill));
+        self.held.with_returner(|none| *none = Some(refill));
         *end_of_stream = receive::zcrx(&mut receiver, &[stream], Some(LOOK), |receiver, came| {
-            for batch in came.chunks(BATCH) {
+            while !came.is_empty() {
+                let batch = came.drain(..came.len().min(BATCH)).collect();
                 self.held.take_in(batch)?;
             }
-            came.clear();
             self.make_room(receiver)?;
-            *copied_bytes = receiver.copied_bytes().unwrap_or_default();
+            *copied_bytes = receiver.copied().unwrap_or_default().bytes;
             Ok(match self.over() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
@@ -197,10 +193,11 @@ impl Sink {
 
     /// Returns the buffers that the refill ring had no room for.
     fn make_room(&self, receiver: &mut Receiver) -> Result<()> {
-        self.held.with_returner(|ring| {
-            while !ring.waiting.is_empty() {
+        self.held.with_returner(|refill| {
+            let Some(refill) = refill else { return Ok(()) };
+            while refill.waiting() > 0 {
                 receiver.flush()?;
-                AreaMemory::return_fragments(ring, Vec::new())?;
+                refill.recycle([])?;
             }
             Ok(())
         })

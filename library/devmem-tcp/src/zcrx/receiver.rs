@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Receiving from connections through a ring that does nothing else.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use io_uring::types::{SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+
+use super::area::Area;
+use super::config::{Config, Notification};
+use super::fragment::Fragment;
+use super::queue::{Outcome, Queue};
+use super::refill::{Copied, Refill};
+use crate::error::{BindError, RequestError, ZcrxError};
+
+/// Completions of 32 bytes: 16 are the kernel's usual ones, 16 are zcrx's.
+type Ring = IoUring<squeue::Entry, cqueue::Entry32>;
+
+/// How many completions can wait if it is not said.
+const COMPLETIONS: u32 = 4096;
+
+/// User data of what is not a connection's; connections are numbered from 1.
+const CANCEL: u64 = u64::MAX;
+const NOTIFICATION: u64 = u64::MAX - 1;
+
+/// A connection that a [`Receiver`] receives from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Connection(u64);
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event {
+    /// Payload arrived, behind what arrived on the connection before.
+    Fragment {
+        /// On which connection.
+        connection: Connection,
+        /// Where it is.
+        fragment: Fragment,
+    },
+    /// Nothing more comes. [`Receiver::receive_from`] would go on where this ended.
+    Ended {
+        /// Which connection.
+        connection: Connection,
+        /// Why.
+        end: End,
+    },
+    /// The kernel tells something of the queue, once until [`Receiver::arm`].
+    Notification(Notification),
+}
+
+/// Why nothing more comes of a connection.
+#[derive(Debug)]
+pub enum End {
+    /// The peer closed its direction.
+    Closed,
+    /// [`Receiver::cancel`].
+    Cancelled,
+    /// It failed.
+    Failed(ZcrxError),
+}
+
+/// A queue with a ring of its own, not yet of a thread.
+#[derive(Debug)]
+pub struct InterfaceQueue {
+    ring: OwnRing,
+    queue: Queue,
+    refill: Refill,
+}
+
+/// The io_uring; it has no [`std::fmt::Debug`] of its own.
+struct OwnRing(Ring);
+
+impl std::fmt::Debug for OwnRing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        use std::os::fd::AsRawFd;
+        write!(f, "IoUring({})", self.0.as_raw_fd())
+    }
+}
+
+impl InterfaceQueue {
+    /// Makes a queue receive into `area` instead of host memory. 4096 completions can wait.
+    ///
+    /// # Errors
+    ///
+    /// The precondition that does not hold.
+    pub fn register(config: &Config, area: Area<'_>) -> Result<Self, BindError> {
+        Self::register_with(config, area, COMPLETIONS)
+    }
+
+    /// As [`InterfaceQueue::register`]; `completions` can wait for [`Receiver::wait`], at most 65536.
+    ///
+    /// # Errors
+    ///
+    /// The precondition that does not hold.
+    pub fn register_with(
+        config: &Config,
+        area: Area<'_>,
+        completions: u32,
+    ) -> Result<Self, BindError> {
+        // The ring belongs to the thread that enables it: `start`.
+        let ring: Ring = IoUring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_r_disabled()
+            .setup_cqsize(completions)
+            .build(8)
+            .map_err(|error| {
+                RequestError::io(
+                    "set up an io_uring (/proc/sys/kernel/io_uring_disabled)",
+                    error,
+                )
+            })?;
+        let mut config = config.clone();
+        if let Some((_, user_data)) = &mut config.notifications {
+            *user_data = NOTIFICATION;
+        }
+        let (queue, refill) = Queue::register(&ring, &config, area)?;
+        Ok(Self {
+            ring: OwnRing(ring),
+            queue,
+            refill,
+        })
+    }
+
+    /// As [`Queue::add_area`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn add_area(&mut self, area: Area<'_>) -> Result<u32, BindError> {
+        self.queue.add_area(&self.ring.0, area)
+    }
+
+    /// Bytes of a receive buffer.
+    #[must_use]
+    pub fn rx_buf_len(&self) -> u32 {
+        self.queue.rx_buf_len()
+    }
+
+    /// Makes the calling thread the one that receives; the other value recycles fragments, from
+    /// whatever thread.
+    ///
+    /// # Errors
+    ///
+    /// [`ZcrxError::SystemCall`] if the kernel refuses.
+    pub fn start(self) -> Result<(Receiver, Refill), ZcrxError> {
+        let enabled = self.ring.0.submitter().register_enable_rings();
+        enabled.map_err(|error| ZcrxError::io("IORING_REGISTER_ENABLE_RINGS", error))?;
+        let receiver = Receiver {
+            ring: self.ring,
+            queue: self.queue,
+            last: 0,
+            sockets: BTreeMap::new(),
+            starved: Vec::new(),
+            of_this_thread: PhantomData,
+        };
+        Ok((receiver, self.refill))
+    }
+}
+
+/// Receives from connections whose packets reach the queue.
+///
+/// It stays on the thread that started it: the kernel completes nothing for others
+/// (`IORING_SETUP_SINGLE_ISSUER`).
+#[derive(Debug)]
+pub struct Receiver {
+    ring: OwnRing,
+    queue: Queue,
+    /// The last number given to a connection.
+    last: u64,
+    /// A request names its socket by descriptor when it is submitted, also a second time.
+    sockets: BTreeMap<u64, OwnedFd>,
+    /// Without a device: connections that wait for buffers to be recycled.
+    starved: Vec<u64>,
+    of_this_thread: PhantomData<*const ()>,
+}
+
+impl Receiver {
+    /// Receives from a connected TCP socket from the next [`Receiver::wait`] on, until it ends.
+    ///
+    /// The receiver keeps the connection open until then; shut it down, or cancel it, to end it.
+    ///
+    /// # Errors
+    ///
+    /// [`ZcrxError::SystemCall`] if there is no descriptor left, or the ring takes no request.
+    pub fn receive_from(&mut self, socket: impl AsFd) -> Result<Connection, ZcrxError> {
+        let socket = socket.as_fd().try_clone_to_owned();
+        let socket = socket.map_err(|error| ZcrxError::io("duplicate a socket", error))?;
+        self.last += 1;
+        self.sockets.insert(self.last, socket);
+        self.request(self.last)?;
+        Ok(Connection(self.last))
+    }
+
+    /// Ends one connection: what has arrived still comes, then [`End::Cancelled`]. A connection that has
+    /// ended stays so.
+    ///
+    /// # Errors
+    ///
+    /// [`ZcrxError::SystemCall`] if the ring takes no request.
+    pub fn cancel(&mut self, connection: Connection) -> Result<(), ZcrxError> {
+        let entry = opcode::AsyncCancel::new(connection.0).build();
+        self.push(&entry.user_data(CANCEL))
+    }
+
+    /// Queues the receive of a connection, for the next system call.
+    fn request(&mut self, connection: u64) -> Result<(), ZcrxError> {
+        let Some(socket) = self.sockets.get(&connection) else {
+            return Ok(());
+        };
+        let entry = self.queue.receive(socket, connection);
+        self.push(&entry)
+    }
+
+    /// Queues a request that refers to no memory, and to no descriptor but of `sockets`.
+    fn push(&mut self, entry: &squeue::Entry) -> Result<(), ZcrxError> {
+        loop {
+            // SAFETY: the request refers to no memory, and its descriptor stays open until it is
+            // complete.
+            if unsafe { self.ring.0.submission().push(entry) }.is_ok() {
+                return Ok(());
+            }
+            // The submission queue is full.
+            self.enter(0, None)?;
+        }
+    }
+
+    /// Waits for events and puts them into `events`, whose former contents are gone. After `timeout`
+    /// there are none.
+    ///
+    /// # Errors
+    ///
+    /// [`ZcrxError::SystemCall`] if the kernel refuses.
+    pub fn wait(
+        &mut self,
+        timeout: Option<Duration>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), ZcrxError> {
+        events.clear();
+        self.feed(events)?;
+        loop {
+            self.take(events)?;
+            if !events.is_empty() || !self.enter(1, timeout)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Without a device nobody looks into the refill ring: has the kernel take the buffers, and goes on with
+    /// connections that found none. Those for which none was recycled since end.
+    fn feed(&mut self, events: &mut Vec<Event>) -> Result<(), ZcrxError> {
+        if self.queue.has_device() {
+            return Ok(());
+        }
+        let starved = std::mem::take(&mut self.starved);
+        if self.queue.is_refilled() {
+            self.flush()?;
+            return starved
+                .into_iter()
+                .try_for_each(|connection| self.request(connection));
+        }
+        for connection in starved {
+            self.sockets.remove(&connection);
+            events.push(Event::Ended {
+                connection: Connection(connection),
+                end: End::Failed(ZcrxError::NoBufferToCopyInto {
+                    refusal: crate::Refusal::from_errno(libc::ENOMEM),
+                }),
+            });
+        }
+        Ok(())
+    }
+
+    /// Submits requests, lets the kernel work, and waits until there are `wanted` completions.
+    /// Returns whether it was in time.
+    fn enter(&self, wanted: usize, timeout: Option<Duration>) -> Result<bool, ZcrxError> {
+        let timeout = timeout.map(Timespec::from);
+        let mut arguments = SubmitArgs::new();
+        if let Some(timeout) = &timeout {
+            arguments = arguments.timespec(timeout);
+        }
+        let entered = self.ring.0.submitter().submit_with_args(wanted, &arguments);
+        match entered.map_err(|error| (error.raw_os_error(), error)) {
+            // Completions that have no room are not lost: they come when there is some.
+            Ok(_) | Err((Some(libc::EINTR | libc::EBUSY), _)) => Ok(true),
+            Err((Some(libc::ETIME), _)) => Ok(false),
+            Err((_, error)) => Err(ZcrxError::io("io_uring_enter", error)),
+        }
+    }
+
+    /// Takes what is in the completion queue.
+    fn take(&mut self, events: &mut Vec<Event>) -> Result<(), ZcrxError> {
+        let mut again = Vec::new();
+        for completion in self.ring.0.completion() {
+            let number = completion.user_data();
+            if number == CANCEL {
+                continue;
+            }
+            if number == NOTIFICATION {
+                let notification = self.queue.notification(&completion);
+                events.extend(notification.map(Event::Notification));
+                continue;
+            }
+            let connection = Connection(number);
+            let end = match self.queue.outcome(&completion) {
+                Outcome::Fragment(fragment) => {
+                    events.push(Event::Fragment {
+                        connection,
+                        fragment,
+                    });
+                    if !cqueue::more(completion.flags()) {
+                        again.push(number);
+                    }
+                    continue;
+                }
+                Outcome::Again => {
+                    again.push(number);
+                    continue;
+                }
+                Outcome::Failed(ZcrxError::NoBufferToCopyInto { .. })
+                    if !self.queue.has_device() =>
+                {
+                    self.starved.push(number);
+                    continue;
+                }
+                Outcome::Closed => End::Closed,
+                Outcome::Cancelled => End::Cancelled,
+                Outcome::Failed(error) => End::Failed(error),
+            };
+            self.sockets.remove(&number);
+            events.push(Event::Ended { connection, end });
+        }
+        again
+            .into_iter()
+            .try_for_each(|connection| self.request(connection))
+    }
+
+    /// As [`Queue::flush`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn flush(&mut self) -> Result<(), ZcrxError> {
+        self.queue.flush(&self.ring.0)
+    }
+
+    /// As [`Queue::arm`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn arm(&mut self, notification: Notification) -> Result<(), ZcrxError> {
+        self.queue.arm(&self.ring.0, notification)
+    }
+
+    /// As [`Queue::copied`].
+    #[must_use]
+    pub fn copied(&self) -> Option<Copied> {
+        self.queue.copied()
+    }
+}
