@@ -53,9 +53,8 @@ pub(super) fn name(refusal: Refusal, asked: Asked, offered: bool) -> BindError {
         }
         .into();
     }
-    if let Some((interface, queue)) = asked.queue
-        && let Some(error) = netdev::precondition(&refusal, interface, queue)
-    {
+    let state = |(interface, queue)| netdev::precondition(&refusal, interface, queue);
+    if let Some(error) = asked.queue.and_then(state) {
         return error;
     }
     match refusal.errno {
