@@ -27,6 +27,7 @@
 //! | [`rx`] | receiving fragments and recycling them |
 //! | [`tx`] | sending from a dma-buf and waiting for completions |
 //! | [`zcrx`] | receiving through io_uring, without tokens |
+//! | [`steering`] | setting an interface up so that flows reach a bound queue, and undoing it |
 //! | [`interface`], [`namespace`] | interfaces, network namespaces |
 //!
 //! # Receiving
@@ -145,11 +146,12 @@ mod received;
 mod recycle;
 pub mod rx;
 mod sendmsg;
+pub mod steering;
 pub mod tx;
 pub mod udmabuf;
 pub mod zcrx;
 
 pub use error::{
     BadControlMessage, BindError, Error, MemoryError, OutOfRange, ReceiveError, Refusal,
-    RequestError, Result, SendError, SystemCall, ZcrxError,
+    RequestError, Result, SendError, SteeringError, SystemCall, ZcrxError,
 };

@@ -10,6 +10,7 @@ mod receive;
 mod refusal;
 mod request;
 mod send;
+mod steering;
 mod zcrx;
 
 pub use bind::BindError;
@@ -19,6 +20,7 @@ pub use receive::ReceiveError;
 pub use refusal::Refusal;
 pub use request::RequestError;
 pub use send::SendError;
+pub use steering::SteeringError;
 pub use zcrx::ZcrxError;
 
 /// Result of several of this crate's operations.
@@ -46,6 +48,9 @@ pub enum Error {
     /// A queue does not receive through io_uring.
     #[error(transparent)]
     Zcrx(#[from] ZcrxError),
+    /// Flows do not reach a bound queue.
+    #[error(transparent)]
+    Steering(#[from] SteeringError),
 }
 
 impl Error {
@@ -59,6 +64,7 @@ impl Error {
             Self::Receive(error) => error.refusal(),
             Self::Send(error) => error.refusal(),
             Self::Zcrx(error) => error.refusal(),
+            Self::Steering(error) => error.refusal(),
         }
     }
 
@@ -73,6 +79,7 @@ impl Error {
             Self::Receive(error) => error.errno(),
             Self::Send(error) => error.errno(),
             Self::Zcrx(error) => error.errno(),
+            Self::Steering(error) => error.errno(),
         }
     }
 

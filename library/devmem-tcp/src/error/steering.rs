@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Errors of steering flows to bound queues.
+
+use super::{BindError, Refusal, RequestError};
+
+/// Why flows do not reach a bound queue. What was changed before is undone.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SteeringError {
+    /// Nothing else would be received any more.
+    #[error(
+        "{interface}: without {taken:?} there is no RX queue left for other traffic; have more queues \
+         (ethtool -L <interface> combined N), or let everything reach these"
+    )]
+    NoQueueLeft {
+        /// Name and index of the interface.
+        interface: String,
+        /// The queues that were to be taken out.
+        taken: Vec<u32>,
+    },
+    /// There is neither a flow to steer nor everything.
+    #[error("{interface}: say which flows are to reach the queue, or that everything is")]
+    NoFlow {
+        /// Name and index of the interface.
+        interface: String,
+    },
+    /// The device does not filter flows.
+    #[error(
+        "{interface}: its driver has no flow rules (ethtool -n <interface>); all that is hashed may be let \
+         reach the queue instead, other connections with it ({refusal})"
+    )]
+    NoFlowRules {
+        /// Name and index of the interface.
+        interface: String,
+        /// The kernel's answer.
+        refusal: Refusal,
+    },
+    /// The memory cannot be bound.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The interface cannot be changed.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+}
+
+impl SteeringError {
+    /// The kernel's answer, where the error carries one.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::NoFlowRules { refusal, .. } => Some(refusal),
+            Self::Bind(error) => error.refusal(),
+            Self::Request(error) => error.refusal(),
+            Self::NoQueueLeft { .. } | Self::NoFlow { .. } => None,
+        }
+    }
+
+    /// The errno behind the error, positive, if the kernel gave one.
+    #[must_use]
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::Bind(error) => error.errno(),
+            Self::Request(error) => error.errno(),
+            other => other.refusal().map(|refusal| refusal.errno),
+        }
+    }
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Setting up an interface so that flows reach a bound queue and nothing else does, and undoing it.
+//!
+//! ```no_run
+//! use devmem_tcp::interface::Interface;
+//! use devmem_tcp::steering::Plan;
+//! use devmem_tcp::udmabuf::Udmabuf;
+//!
+//! # fn main() -> devmem_tcp::Result<()> {
+//! let memory = Udmabuf::new().create(64 << 20)?;
+//! let plan = Plan::new(Interface::by_name("eth0")?).queue(3).tcp_port(5201);
+//! let steering = plan.apply(&memory)?;
+//! // Connections to port 5201 are received into `memory` now.
+//! let left = steering.undo();
+//! assert!(left.is_empty(), "{left:?}");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What it does, in this order; it is undone in the opposite one, also after an error or a panic. (After
+//! SIGKILL only the binding goes.)
+//!
+//! 1. Headers are split, of all packets (`ethtool -G <interface> tcp-data-split on hds-thresh 0`).
+//! 2. The memory is bound. If another process has the queue, it ends here, before anything is taken from it.
+//! 3. The queues are taken out of the indirection table (`ethtool -X`), so that nothing else reaches them.
+//! 4. Rules for the flows are inserted (`ethtool -N`).
+//!
+//! Other processes may do the same with other queues: each undoes its own changes only.
+
+mod nic;
+mod steps;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
+
+use self::nic::{Kernel, Nic};
+use self::steps::Steps;
+use crate::error::{BindError, RequestError, SteeringError};
+use crate::ethtool::{FlowAction, FlowRule, FlowType};
+use crate::interface::Interface;
+use crate::netdev::RxBinding;
+
+/// Which flows are to reach which queues.
+#[derive(Debug, Clone)]
+#[must_use = "nothing is changed before it is applied"]
+pub struct Plan {
+    interface: Interface,
+    queues: Vec<u32>,
+    rx_page_size: Option<u32>,
+    flows: Vec<FlowRule>,
+    everything: bool,
+}
+
+impl Plan {
+    /// A plan for an interface, which is to say queues and flows.
+    pub fn new(interface: Interface) -> Self {
+        Self {
+            interface,
+            queues: Vec::new(),
+            rx_page_size: None,
+            flows: Vec::new(),
+            everything: false,
+        }
+    }
+
+    /// Adds a queue. With several, rules are given to them in turn.
+    pub fn queue(mut self, queue: u32) -> Self {
+        self.queues.push(queue);
+        self
+    }
+
+    /// As [`crate::netdev::RxBinder::rx_page_size`].
+    pub fn rx_page_size(mut self, bytes: u32) -> Self {
+        self.rx_page_size = Some(bytes);
+        self
+    }
+
+    /// Adds a flow; which queue its action names doesn't matter.
+    pub fn flow(mut self, rule: FlowRule) -> Self {
+        self.flows.push(rule);
+        self
+    }
+
+    /// Adds what is sent to a TCP port, of all addresses, over IPv4 and IPv6: for a server.
+    pub fn tcp_port(self, port: u16) -> Self {
+        [FlowType::Tcp4, FlowType::Tcp6]
+            .into_iter()
+            .fold(self, |plan, flow| {
+                plan.flow(FlowRule {
+                    destination_port: Some((port, u16::MAX).into()),
+                    ..FlowRule::all(flow, 0)
+                })
+            })
+    }
+
+    /// Adds what a peer sends on one TCP connection: for a client, or a device with exact filters only.
+    pub fn tcp_connection(self, local: SocketAddr, peer: SocketAddr) -> Self {
+        let (flow, all) = match local.ip() {
+            IpAddr::V4(_) => (FlowType::Tcp4, IpAddr::from([0xff; 4])),
+            IpAddr::V6(_) => (FlowType::Tcp6, IpAddr::from([0xff; 16])),
+        };
+        self.flow(FlowRule {
+            source: Some((peer.ip(), all).into()),
+            destination: Some((local.ip(), all).into()),
+            source_port: Some((peer.port(), u16::MAX).into()),
+            destination_port: Some((local.port(), u16::MAX).into()),
+            ..FlowRule::all(flow, 0)
+        })
+    }
+
+    /// Lets all that is hashed reach the queues, for devices without flow rules. Ordinary connections of
+    /// this interface then fail where they meet device memory.
+    pub fn everything(mut self) -> Self {
+        self.everything = true;
+        self
+    }
+
+    /// Binds `dmabuf` to the queues and steers the flows to them.
+    ///
+    /// # Errors
+    ///
+    /// The precondition that does not hold; all is as it was before.
+    pub fn apply(&self, dmabuf: impl AsFd) -> Result<Steering, SteeringError> {
+        self.set_up(|| {
+            let mut binder = RxBinding::to(self.interface).queues(self.queues.iter().copied());
+            if let Some(bytes) = self.rx_page_size {
+                binder = binder.rx_page_size(bytes);
+            }
+            binder.bind(&dmabuf).map(Some)
+        })
+    }
+
+    /// Steers the flows to the queues, which the caller binds: for io_uring ([`crate::zcrx`]).
+    ///
+    /// # Errors
+    ///
+    /// The precondition that does not hold; all is as it was before.
+    pub fn apply_unbound(&self) -> Result<Steering, SteeringError> {
+        self.set_up(|| Ok(None))
+    }
+
+    fn set_up(
+        &self,
+        bind: impl FnOnce() -> Result<Option<RxBinding>, BindError>,
+    ) -> Result<Steering, SteeringError> {
+        let (steps, binding) = carry_out(self, Kernel::new(self.interface), bind)?;
+        Ok(Steering { binding, steps })
+    }
+}
+
+/// Carries out a plan. What was changed before an error is undone as the steps are dropped, after what
+/// was bound.
+fn carry_out<N: Nic, B>(
+    plan: &Plan,
+    nic: N,
+    bind: impl FnOnce() -> Result<B, BindError>,
+) -> Result<(Steps<N>, B), SteeringError> {
+    let interface = || plan.interface.label();
+    if !plan.everything && plan.flows.is_empty() {
+        return Err(SteeringError::NoFlow {
+            interface: interface(),
+        });
+    }
+    let mut steps = Steps::new(nic);
+    steps.split()?;
+    let bound = bind()?;
+    let queues = &plan.queues;
+    if !steps.distribute(|now| match plan.everything {
+        true => Some(table::only(now, queues)),
+        false => table::without(now, queues),
+    })? {
+        return Err(SteeringError::NoQueueLeft {
+            interface: interface(),
+            taken: queues.clone(),
+        });
+    }
+    for (flow, &queue) in plan.flows.iter().zip(queues.iter().cycle()) {
+        let rule = FlowRule {
+            action: FlowAction::Queue(queue),
+            ..*flow
+        };
+        steps.rule(&rule).map_err(|error| match error {
+            RequestError::Unsupported { refusal, .. } => SteeringError::NoFlowRules {
+                interface: interface(),
+                refusal,
+            },
+            error => error.into(),
+        })?;
+    }
+    Ok((steps, bound))
+}
+
+/// An interface whose flows reach a bound queue. Dropping it undoes everything; what can't be is printed
+/// on the standard error.
+#[derive(Debug)]
+pub struct Steering {
+    // Dropped first: headers must stay split as long as there is a binding.
+    binding: Option<RxBinding>,
+    steps: Steps<Kernel>,
+}
+
+impl Steering {
+    /// The binding, if [`Plan::apply`] made one.
+    #[must_use]
+    pub fn binding(&self) -> Option<&RxBinding> {
+        self.binding.as_ref()
+    }
+
+    /// Undoes everything; returns what could not be.
+    #[must_use = "what could not be undone stays so"]
+    pub fn undo(mut self) -> Vec<RequestError> {
+        drop(self.binding.take());
+        self.steps.undo()
+    }
+}
