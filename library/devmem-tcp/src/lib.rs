@@ -27,6 +27,7 @@
 //! | [`rx`] | receiving fragments and recycling them |
 //! | [`tx`] | sending from a dma-buf and waiting for completions |
 //! | [`zcrx`] | receiving through io_uring, without tokens |
+//! | [`ordinary`], [`way`] | receiving by copies, where it is asked for; which way payload took |
 //! | [`steering`] | setting an interface up so that flows reach a bound queue, and undoing it |
 //! | [`interface`], [`namespace`] | interfaces, network namespaces |
 //!
@@ -141,6 +142,7 @@ pub mod memory;
 pub mod namespace;
 pub mod netdev;
 mod netlink;
+pub mod ordinary;
 pub mod pagemap;
 mod received;
 mod recycle;
@@ -149,6 +151,7 @@ mod sendmsg;
 pub mod steering;
 pub mod tx;
 pub mod udmabuf;
+pub mod way;
 pub mod zcrx;
 
 pub use error::{

@@ -117,6 +117,12 @@ impl Memory {
         &self.buffer
     }
 
+    /// The CPU's view.
+    #[must_use]
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
     /// See [`View::read_at`].
     ///
     /// # Errors
@@ -164,6 +170,19 @@ impl Memory {
 }
 
 impl View {
+    /// A view without a dma-buf.
+    #[cfg(test)]
+    pub(crate) fn of(region: MmapRegion) -> Self {
+        Self {
+            region,
+            place: Place::PageTable,
+        }
+    }
+
+    pub(crate) fn region(&self) -> &MmapRegion {
+        &self.region
+    }
+
     /// Length in bytes.
     #[must_use]
     pub fn len(&self) -> usize {

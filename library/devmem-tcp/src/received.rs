@@ -8,6 +8,7 @@ use crate::bytes::{u32_at, u64_at};
 use crate::cmsg;
 use crate::error::BadControlMessage;
 use crate::extent::Extent;
+use crate::way::{ByWay, Way};
 
 /// Bytes of `struct dmabuf_cmsg` (include/uapi/linux/uio.h): u64 frag_offset, u32 frag_size,
 /// frag_token, dmabuf_id, flags.
@@ -122,6 +123,18 @@ impl Received {
             .map(|fragment| u64::from(fragment.len()))
             .sum::<u64>()
             + self.linear.len() as u64
+    }
+
+    /// Bytes received, by the way that they took.
+    #[must_use]
+    pub fn by_way(&self) -> ByWay {
+        let mut counts = ByWay::default();
+        let linear = self.linear.len() as u64;
+        let unsteered = self.unsteered as u64;
+        counts.add(Way::Direct, self.bytes() - linear);
+        counts.add(Way::Linear, linear - unsteered);
+        counts.add(Way::Unsteered, unsteered);
+        counts
     }
 
     /// All pieces in stream order.

@@ -31,6 +31,12 @@ pub enum ReceiveError {
         /// `EFAULT`.
         refusal: Refusal,
     },
+    /// All memory that is received into by copying holds fragments.
+    #[error("all {len} bytes of the memory hold fragments; recycle some, then receive again")]
+    MemoryFull {
+        /// Length of the memory, in bytes.
+        len: usize,
+    },
     /// Control messages and byte counts do not agree.
     #[error(transparent)]
     BadControlMessage(#[from] BadControlMessage),
