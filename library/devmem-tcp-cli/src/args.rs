@@ -4,7 +4,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::show;
+use crate::{connect, listen, show, steer};
 
 /// Device memory TCP and io_uring zero-copy receive, on any NIC that can
 #[derive(Debug, Parser)]
@@ -20,6 +20,12 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Receive from connections that peers make
+    Listen(listen::Arguments),
+    /// Send to a peer that listens
+    Connect(connect::Arguments),
+    /// Set an interface up for as long as a command runs
+    Steer(steer::Arguments),
     /// Show queues, NAPI instances, bindings, page pools and counters of an interface
     Show(show::Arguments),
 }

@@ -5,9 +5,17 @@
 //! Results go to the standard output, in text or as JSON; everything else to the standard error.
 
 mod args;
+mod connect;
 mod exit;
+mod flow;
 mod interface;
+mod listen;
+mod memory;
+mod report;
+mod rpc;
 mod show;
+mod size;
+mod steer;
 
 use std::process::ExitCode;
 
@@ -16,6 +24,9 @@ use clap::Parser;
 fn main() -> ExitCode {
     let arguments = args::Arguments::parse();
     let done = match &arguments.command {
+        args::Command::Listen(arguments) => listen::run(arguments),
+        args::Command::Connect(arguments) => connect::run(arguments),
+        args::Command::Steer(arguments) => steer::run(arguments),
         args::Command::Show(arguments) => show::run(arguments),
     };
     exit::code(done)

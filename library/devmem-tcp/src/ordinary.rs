@@ -15,6 +15,7 @@ use vm_memory::{MmapRegion, ReadVolatile};
 use crate::error::{ReceiveError, SystemCall};
 use crate::extent::Extent;
 use crate::memory::{Memory, View};
+use crate::zcrx::UserMemory;
 
 /// Bytes of a fragment at most.
 const BLOCK: usize = 64 << 10;
@@ -34,6 +35,35 @@ impl Deref for Fragment {
     }
 }
 
+/// Memory that is mapped: that of a dma-buf, or ordinary memory.
+pub trait Mapped {
+    #[doc(hidden)]
+    fn region(&self, _: Token) -> &MmapRegion;
+}
+
+/// Nobody else can make one: what is mapped is this crate's to know.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Token(());
+
+impl Mapped for Memory {
+    fn region(&self, token: Token) -> &MmapRegion {
+        Mapped::region(self.view(), token)
+    }
+}
+
+impl Mapped for View {
+    fn region(&self, _: Token) -> &MmapRegion {
+        self.region()
+    }
+}
+
+impl Mapped for UserMemory {
+    fn region(&self, _: Token) -> &MmapRegion {
+        self.region()
+    }
+}
+
 /// The receiving side of a connection: a TCP socket of any type, owned or borrowed.
 #[derive(Debug)]
 pub struct Receiver<'a, S> {
@@ -48,12 +78,8 @@ impl<'a, S: AsFd> Receiver<'a, S> {
     /// Receives from a connected socket into `memory`, in fragments of 64 KiB at most. Several receivers of
     /// one memory would overwrite each other's fragments: give each its own.
     #[must_use]
-    pub fn new(socket: S, memory: &'a Memory) -> Self {
-        Self::into_view(socket, memory.view())
-    }
-
-    fn into_view(socket: S, view: &'a View) -> Self {
-        let region = view.region();
+    pub fn new(socket: S, memory: &'a impl Mapped) -> Self {
+        let region = memory.region(Token(()));
         let block = BLOCK.min(region.size()).max(1);
         let blocks = region.size() / block;
         Self {
@@ -150,7 +176,7 @@ mod tests {
         let sent: Vec<u8> = (0..1_000_000u32).map(|n| (n % 251) as u8).collect();
         let copy = sent.clone();
         let sender = std::thread::spawn(move || peer.write_all(&copy).expect("write"));
-        let mut receiver = Receiver::into_view(&stream, &view);
+        let mut receiver = Receiver::new(&stream, &view);
         let mut all = Vec::new();
         while let Some(fragment) = receiver.receive().expect("receive") {
             let start = all.len();
@@ -167,7 +193,7 @@ mod tests {
         let view = view(BLOCK);
         let (stream, mut peer) = connection();
         peer.write_all(b"one").expect("write");
-        let mut receiver = Receiver::into_view(&stream, &view);
+        let mut receiver = Receiver::new(&stream, &view);
         let first = receiver.receive().expect("receive").expect("data");
         assert!(matches!(
             receiver.receive(),

@@ -103,14 +103,33 @@ impl UserMemory {
     ///
     /// [`OutOfRange`] if the range leaves the memory.
     pub fn read_at(&self, offset: usize, bytes: &mut [u8]) -> Result<(), MemoryError> {
-        let len = bytes.len() as u64;
         let slice = self.view.as_volatile_slice();
-        slice.read_slice(bytes, offset).map_err(|_| {
-            MemoryError::OutOfRange(OutOfRange {
-                offset: offset as u64,
-                len,
-                buffer_len: self.len() as u64,
-            })
+        let len = bytes.len();
+        slice
+            .read_slice(bytes, offset)
+            .map_err(|_| self.out_of_range(offset, len))
+    }
+
+    /// Copies `bytes` into the memory at `offset`.
+    ///
+    /// # Errors
+    ///
+    /// [`MemoryError::OutOfRange`] if the range leaves the memory; a part may have been written.
+    pub fn write_at(&self, offset: usize, bytes: &[u8]) -> Result<(), MemoryError> {
+        let slice = self.view.as_volatile_slice();
+        let written = slice.write_slice(bytes, offset);
+        written.map_err(|_| self.out_of_range(offset, bytes.len()))
+    }
+
+    pub(crate) fn region(&self) -> &MmapRegion {
+        &self.view
+    }
+
+    fn out_of_range(&self, offset: usize, len: usize) -> MemoryError {
+        MemoryError::OutOfRange(OutOfRange {
+            offset: offset as u64,
+            len: len as u64,
+            buffer_len: self.len() as u64,
         })
     }
 

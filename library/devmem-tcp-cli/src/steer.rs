@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `steer`: sets an interface up for as long as a command runs.
+
+use std::net::SocketAddr;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use devmem_tcp::steering::Plan;
+
+use crate::exit;
+use crate::flow::{LOOK, Run};
+use crate::interface::About;
+
+/// Which flows reach which queues, and for how long.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    about: About,
+    /// RX queue to take out of RSS, for whatever will be bound to it; may be given several times
+    #[arg(long = "queue", value_name = "NUMBER", required = true)]
+    queues: Vec<u32>,
+    /// What is sent to this TCP port reaches the queue; may be given several times
+    #[arg(long = "port", value_name = "PORT")]
+    ports: Vec<u16>,
+    /// One connection reaches it, by local and peer's address and port; may be given several times
+    #[arg(long = "connection", value_name = "LOCAL=PEER", value_parser = connection)]
+    connections: Vec<(SocketAddr, SocketAddr)>,
+    /// Everything that RSS distributes reaches it
+    #[arg(long, conflicts_with_all = ["ports", "connections"])]
+    everything: bool,
+    /// Runs as long as this command, whose exit code is passed on; until a signal without one
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+fn connection(text: &str) -> Result<(SocketAddr, SocketAddr), String> {
+    let pair = text
+        .split_once('=')
+        .and_then(|(local, peer)| Some((local.parse().ok()?, peer.parse().ok()?)));
+    pair.ok_or_else(|| format!("\"{text}\" is not as 192.0.2.1:5201=192.0.2.2:40000"))
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<u8> {
+    let run = Run::new("steering")?;
+    let mut plan = arguments
+        .queues
+        .iter()
+        .fold(Plan::new(arguments.about.find()?), |plan, &queue| {
+            plan.queue(queue)
+        });
+    for &port in &arguments.ports {
+        plan = plan.tcp_port(port);
+    }
+    for &(local, peer) in &arguments.connections {
+        plan = plan.tcp_connection(local, peer);
+    }
+    if arguments.everything {
+        plan = plan.everything();
+    }
+    let steering = plan.apply_unbound()?;
+    eprintln!("devmem-tcp: steering to queue {:?}", arguments.queues);
+    let code = match arguments.command.split_first() {
+        Some((program, rest)) => {
+            let status = Command::new(program).args(rest).status();
+            let status = status.with_context(|| format!("running {program}"))?;
+            // Those of a shell, for a command that a signal ended.
+            u8::try_from(status.code().unwrap_or(128)).unwrap_or(exit::FAILED)
+        }
+        None => {
+            while !run.stopped() {
+                std::thread::sleep(LOOK);
+            }
+            exit::HOLDS
+        }
+    };
+    let left = steering.undo();
+    for error in &left {
+        eprintln!("devmem-tcp: can't undo a change: {error}");
+    }
+    ensure!(left.is_empty(), "the interface is not as it was");
+    Ok(code)
+}
