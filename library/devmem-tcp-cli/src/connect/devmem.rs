@@ -45,7 +45,7 @@ pub(super) fn send(
             if !rpc.wait(stream, run)? {
                 break;
             }
-            times.saturating_record(start.elapsed().as_nanos() as u64);
+            times.record(start.elapsed().as_nanos() as u64)?;
         }
     }
     sender.finish()?;
