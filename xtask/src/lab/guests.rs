@@ -8,6 +8,7 @@ use std::thread;
 use anyhow::{Context, Result, bail};
 use cases::Testbed;
 use protocol::Ns;
+use protocol::link::SetUp;
 use protocol::program::{MountRoot, RootSource, Share};
 use vm::{Cables, Export, Guest, Images, Machine, Topology};
 
@@ -135,6 +136,13 @@ fn boot(options: cases::Options, setup: &Setup, images: &Images, name: &str) -> 
         .map_err(failure::of_case)?;
     if !setup.bare && bed.has(bed.local) {
         bed.steer(bed.local, &[QUEUE]).map_err(failure::of_case)?;
+    }
+    if !setup.bare {
+        for ns in [Ns::Local, Ns::Peer] {
+            let interface = "lo".to_owned();
+            let up = true;
+            bed.guest.call(SetUp { ns, interface, up })?;
+        }
     }
     let shares = shares(setup)?.into_iter().map(|(share, _)| share);
     bed.guest.call(MountRoot {

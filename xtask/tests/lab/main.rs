@@ -10,6 +10,7 @@ mod new_driver;
 mod nic;
 mod recipes;
 mod terminal;
+mod tool;
 mod users;
 
 use std::ffi::OsStr;
@@ -95,7 +96,7 @@ fn the_lab_is_set_up_and_said_in_variables_and_in_a_line() {
     // Nothing listens there, which only a host that was reached can say.
     let script = "
         set -e
-        for address in $NOBOUNCE_PEER_ADDRESS $NOBOUNCE_PEER_ADDRESS6 $NOBOUNCE_CONTROL_PEER_ADDRESS6; do
+        for address in 127.0.0.1 $NOBOUNCE_PEER_ADDRESS $NOBOUNCE_PEER_ADDRESS6 $NOBOUNCE_CONTROL_PEER_ADDRESS6; do
             (: < /dev/tcp/$address/9) 2>&1 | grep -o 'Connection refused' | head -1
         done
         cat /sys/class/net/$NOBOUNCE_NIC/ifindex
@@ -109,11 +110,11 @@ fn the_lab_is_set_up_and_said_in_variables_and_in_a_line() {
     assert_status(&output, 0);
     let text = stdout(&output);
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[..3], ["Connection refused"; 3], "{text}");
-    assert_eq!(lines[3], lines[4], "{text}");
+    assert_eq!(lines[..4], ["Connection refused"; 4], "{text}");
+    assert_eq!(lines[4], lines[5], "{text}");
     let interfaces = ["ctl0", "lo", "nic0"].map(|name| format!("/sys/class/net/{name}/"));
-    assert_eq!(lines[5].trim(), interfaces.join(" "), "{text}");
-    assert!(lines[6].ends_with("/console.log"), "{text}");
+    assert_eq!(lines[6].trim(), interfaces.join(" "), "{text}");
+    assert!(lines[7].ends_with("/console.log"), "{text}");
     let line = stderr(&output);
     assert!(
         line.starts_with("lab") && line.contains(": nic0 ") && line.contains("logs in /"),

@@ -72,8 +72,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8> {
     let streams = (0..arguments.flows).map(|_| connect(&arguments.to));
     let streams = streams.collect::<Result<Vec<_>>>()?;
     let times = Mutex::new(Histogram::new(3).context("a histogram")?);
-    let sent = in_threads(&run, streams.iter().zip(&memory), |(stream, memory)| {
-        let source = Source::new(arguments, memory, &run);
+    let flows = (0..).zip(&streams).zip(&memory);
+    let sent = in_threads(&run, flows, |((flow, stream), memory)| {
+        let source = Source::new(Budget::of(arguments, flow), arguments, memory, &run);
         let interface = || interface(arguments, stream);
         let own = match arguments.mode {
             Mode::Devmem => devmem::send(arguments, stream, interface()?, source, &run)?,
@@ -127,8 +128,10 @@ struct Budget {
 }
 
 impl Budget {
-    fn of(arguments: &Arguments) -> Self {
-        let part = |bytes: u64| bytes / u64::from(arguments.flows);
+    /// The budget of the flow with this number, from 0: the first ones send what does not divide.
+    fn of(arguments: &Arguments, flow: u32) -> Self {
+        let flows = u64::from(arguments.flows);
+        let part = |bytes: u64| bytes / flows + u64::from(u64::from(flow) < bytes % flows);
         let default = arguments.bytes.is_none().then_some(10);
         let seconds = arguments.duration.or(default).map(Duration::from_secs);
         Self {

@@ -29,13 +29,18 @@ pub(super) struct Piece {
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn new(arguments: &Arguments, memory: &'a Target, run: &'a Run) -> Self {
+    pub(super) fn new(
+        budget: Budget,
+        arguments: &Arguments,
+        memory: &'a Target,
+        run: &'a Run,
+    ) -> Self {
         let piece = arguments.rpc.map_or(arguments.write, |rpc| rpc.request);
         Self {
             memory,
             run,
             payload: arguments.validate.map(Payload::new),
-            budget: Budget::of(arguments),
+            budget,
             piece: piece.clamp(1, memory.len() as u64),
             sent: 0,
             place: 0,
