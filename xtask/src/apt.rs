@@ -36,6 +36,12 @@ const BACKPORTS: Suites = Suites {
     all: "trixie trixie-backports",
     newest: "trixie-backports",
 };
+/// Where the oldest Rust that we build with comes from.
+const TRIXIE: Suites = Suites {
+    folder: "apt-trixie",
+    all: "trixie",
+    newest: "trixie",
+};
 /// Where what must be as new as the kernel comes from: bindgen, and programs that run in a guest.
 const FORKY: Suites = Suites {
     folder: "apt-forky",
@@ -61,6 +67,11 @@ impl Apt {
     /// The state in the project's cache; nothing is run yet.
     pub(crate) fn new(project: &Project) -> Self {
         Self::of(project, BACKPORTS)
+    }
+
+    /// The same, of Debian 13 without backports.
+    pub(crate) fn trixie(project: &Project) -> Self {
+        Self::of(project, TRIXIE)
     }
 
     /// The same, of the newest suite.

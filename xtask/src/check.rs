@@ -13,7 +13,7 @@ use crate::cmd::Cmd;
 use crate::kernel::{self, Kernel, Use};
 use crate::project::Project;
 use crate::ui::Step;
-use crate::{compile_fail, module, packages, spdx};
+use crate::{compile_fail, library, module, packages, spdx};
 
 /// Runs all checks.
 ///
@@ -44,6 +44,8 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     );
     note("clippy", clippy_workspace(project));
     note("documentation", doc_workspace(project));
+    note("examples in the documentation", library::examples(project));
+    note("the library as a package", library::package(project));
     note(
         "documentation of the kernel code",
         doc_kernel(project, &kernel),
