@@ -5,13 +5,18 @@
 use i82576::tx::L4;
 
 /// The sum of words, of which the last may be half. Such sums can be added before they are folded.
+///
+/// All payload goes through here, so words are added by twos and in the order of the processor's bytes:
+/// what comes out has its bytes in that order, too (RFC 1071, section 2).
 pub(crate) fn sum(bytes: &[u8]) -> u64 {
-    let word = |word: &[u8]| match *word {
-        [high, low] => u64::from(u16::from_be_bytes([high, low])),
-        [high] => u64::from(high) << 8,
-        _ => 0,
-    };
-    bytes.chunks(2).map(word).sum()
+    let pairs = bytes.chunks_exact(4);
+    let mut last = [0; 4];
+    last[..pairs.remainder().len()].copy_from_slice(pairs.remainder());
+    let pair = |bytes| u64::from(u32::from_ne_bytes(bytes));
+    let whole: u64 = pairs
+        .map(|bytes| pair(bytes.try_into().unwrap_or_default()))
+        .sum();
+    u16::from_be(fold(whole + pair(last))).into()
 }
 
 /// A sum in ones' complement.
@@ -64,7 +69,20 @@ pub(crate) fn crc32c<'a>(bytes: impl Iterator<Item = &'a u8>) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection::vec, prelude::*};
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a_sum_is_that_of_words_wherever_they_lie(bytes in vec(any::<u8>(), 0..100), start in 0usize..8) {
+            let bytes = bytes.get(start..).unwrap_or_default();
+            let words = bytes.chunks(2).map(|word| {
+                u64::from(word[0]) << 8 | u64::from(word.get(1).copied().unwrap_or(0))
+            });
+            prop_assert_eq!(fold(sum(bytes)), fold(words.sum()));
+        }
+    }
 
     #[test]
     fn known_values_come_out() {
