@@ -50,7 +50,8 @@ pub trait Device: Send {
     /// Resets everything, as when power comes.
     fn reset(&mut self);
 
-    /// Takes a frame from the wire, without the frame check sequence.
+    /// Takes a frame from the wire, without the frame check sequence. More may follow before
+    /// [`Self::elapse`].
     fn receive(&mut self, _frame: &[u8], _host: &mut dyn Host) {}
 
     /// Has its cable plugged in, or out.

@@ -22,6 +22,7 @@ use crate::{
     lock,
     peers::{Peers, Place},
     registers,
+    transit::Arrival,
     wire::{End, WireError},
 };
 
@@ -110,14 +111,16 @@ impl Port {
         self.with(|_, _| ());
     }
 
-    /// A frame comes. A device without power takes none: nothing wakes it.
-    pub(crate) fn receive(&self, frame: &[u8]) {
-        self.with_power(|device, bus| device.receive(frame, bus));
-    }
-
-    /// A frame comes whose check sequence is wrong.
-    pub(crate) fn receive_damaged(&self, frame: &[u8]) {
-        self.with_power(|device, bus| device.receive_damaged(frame, bus));
+    /// Frames come, all at once. A device without power takes none: nothing wakes it.
+    pub(crate) fn receive(&self, arrivals: &[Arrival]) {
+        self.with_power(|device, bus| {
+            for Arrival { frame, damaged } in arrivals {
+                match damaged {
+                    false => device.receive(frame, bus),
+                    true => device.receive_damaged(frame, bus),
+                }
+            }
+        });
     }
 
     /// Makes the device lie from now on. Returns how often it told each lie of the plan before.

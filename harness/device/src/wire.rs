@@ -11,7 +11,7 @@
 
 use std::{
     collections::VecDeque,
-    io,
+    io, iter,
     os::unix::net::UnixDatagram,
     sync::{Arc, Condvar, Mutex, PoisonError, Weak},
     thread,
@@ -30,6 +30,8 @@ use crate::{
 
 /// Longer than any frame that QEMU sends.
 const LONGEST: usize = 4096 + 65536;
+/// Most frames that come at once: a device does nothing else meanwhile.
+const BURST: usize = 32;
 /// How long a frame waits for the other end of a socket. QEMU takes none while its guest is stopped.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -141,14 +143,15 @@ impl End {
             if queue.delivering && !delivers {
                 return;
             }
-            let arrival = queue.sent.pop();
-            delivers = arrival.is_some();
+            let sent = &mut queue.sent;
+            let arrivals: Vec<_> = iter::from_fn(|| sent.pop()).take(BURST).collect();
+            delivers = !arrivals.is_empty();
             queue.delivering = delivers;
-            let Some(arrival) = arrival else {
+            if !delivers {
                 return self.leave_rest(&queue);
-            };
+            }
             drop(queue);
-            self.carry(&arrival);
+            self.carry(&arrivals);
         }
     }
 
@@ -207,18 +210,22 @@ impl End {
         false
     }
 
-    fn carry(&self, arrival: &Arrival) {
-        let Arrival { frame, damaged } = arrival;
-        capture(self.capture.as_deref(), frame);
+    fn carry(&self, arrivals: &[Arrival]) {
+        let frames = arrivals.iter().map(|arrival| &arrival.frame);
+        for frame in frames.clone() {
+            capture(self.capture.as_deref(), frame);
+        }
         match &self.far {
-            Far::Port(port) => match (port.upgrade(), damaged) {
-                (Some(port), false) => port.receive(frame),
-                (Some(port), true) => port.receive_damaged(frame),
-                (None, _) => {}
-            },
+            Far::Port(port) => {
+                if let Some(port) = port.upgrade() {
+                    port.receive(arrivals);
+                }
+            }
             Far::Socket(socket) => {
-                if let Err(error) = socket.send(frame) {
-                    warn!(%error, bytes = frame.len(), "a frame is lost");
+                for frame in frames {
+                    if let Err(error) = socket.send(frame) {
+                        warn!(%error, bytes = frame.len(), "a frame is lost");
+                    }
                 }
             }
         }
@@ -296,7 +303,7 @@ fn listen(socket: &UnixDatagram, port: &Weak<Port>, captures: Option<&Mutex<Capt
             return;
         };
         capture(captures, frame);
-        port.receive(frame);
+        port.receive(&[Arrival::whole(frame.to_vec())]);
     }
 }
 

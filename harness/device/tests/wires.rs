@@ -50,6 +50,16 @@ fn what_one_sends_the_other_gets_and_the_capture_has() {
 }
 
 #[test]
+fn what_is_sent_at_once_comes_at_once_up_to_a_burst() {
+    let [mut one, mut other] = boards();
+    wire::connect([&one.port, &other.port], &Link::default(), None).unwrap();
+    one.set_register(dummy::MORE, 39);
+    one.send(b"frame");
+    other.until(dummy::RECEIVED, 40);
+    assert_eq!(other.register(dummy::BURSTS), 2);
+}
+
+#[test]
 fn devices_that_send_to_each_other_at_once_do_not_lock_up() {
     let [mut one, mut other] = boards();
     wire::connect([&one.port, &other.port], &Link::default(), None).unwrap();

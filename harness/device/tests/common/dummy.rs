@@ -27,6 +27,10 @@ pub(crate) const RECEIVED: u32 = 0x24;
 pub(crate) const RESETS: u32 = 0x28;
 /// How many damaged frames have come.
 pub(crate) const DAMAGED: u32 = 0x2c;
+/// How often frames have come: those that come at once have come once.
+pub(crate) const BURSTS: u32 = 0x38;
+/// How many frames [`SEND`] sends beside the first one.
+pub(crate) const MORE: u32 = 0x3c;
 /// Its Ethernet address, in two registers.
 pub(crate) const MAC: u32 = 0x30;
 
@@ -46,6 +50,8 @@ pub(crate) struct Dummy {
     resets: u32,
     now: u64,
     deadline: Option<u64>,
+    /// Frames have come since it was last told the time.
+    came: bool,
 }
 
 impl Dummy {
@@ -58,6 +64,7 @@ impl Dummy {
             resets: 0,
             now: 0,
             deadline: None,
+            came: false,
         };
         this.clear();
         this
@@ -96,7 +103,7 @@ impl Dummy {
         host.read(self.address(SOURCE), &mut bytes)?;
         match command {
             COPY => host.write(self.address(DESTINATION), &bytes)?,
-            SEND => host.send(bytes),
+            SEND => (0..=self.get(MORE)).for_each(|_| host.send(bytes.clone())),
             _ => {}
         }
         Ok(())
@@ -132,6 +139,7 @@ impl Device for Dummy {
 
     fn receive(&mut self, frame: &[u8], host: &mut dyn Host) {
         self.count(RECEIVED);
+        self.came = true;
         if host.write(self.address(DESTINATION), frame).is_err() {
             self.count(FAULTS);
         }
@@ -144,6 +152,9 @@ impl Device for Dummy {
 
     fn elapse(&mut self, now: u64, host: &mut dyn Host) -> Option<u64> {
         self.now = now;
+        if std::mem::take(&mut self.came) {
+            self.count(BURSTS);
+        }
         if self.deadline.take_if(|deadline| *deadline <= now).is_some() {
             host.interrupt(0);
         }

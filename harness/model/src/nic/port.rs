@@ -93,7 +93,7 @@ impl Nic {
     }
 
     /// Does what is due at a time, in nanoseconds since any moment, which must not go backwards; call it
-    /// before any of the others. Returns when to call it again at the latest.
+    /// before any of the others, and after them. Returns when to call it again at the latest.
     pub fn elapse(&mut self, now: u64, host: &mut dyn Host) -> Option<u64> {
         self.now = self.now.max(now);
         self.settle(host);

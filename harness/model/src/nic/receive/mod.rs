@@ -58,13 +58,13 @@ struct Told {
 }
 
 impl Nic {
-    /// Receives a frame from the wire, without its frame check sequence.
+    /// Receives a frame from the wire, without its frame check sequence. [`Self::elapse`] sends the interrupt,
+    /// so that frames that come at once have one.
     pub fn receive(&mut self, frame: &[u8], host: &mut dyn Host) {
         if self.link_is_up() && !self.loops_back() {
             self.receive_frame(frame, host);
         }
         self.lie_by_the_way(host);
-        self.send_interrupts(host);
     }
 
     /// Receives a frame whose check sequence is wrong: it is counted and dropped. RCTL.SBP, which would have
