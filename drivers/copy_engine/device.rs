@@ -11,12 +11,14 @@ use kernel::{
     io::Io,
     new_condvar,
     new_mutex,
+    new_spinlock_irq,
     pci,
     prelude::*,
     sync::{
         Arc,
         CondVar,
-        Mutex, //
+        Mutex,
+        SpinLockIrq, //
     }, //
 };
 
@@ -28,7 +30,7 @@ pub(crate) struct Event {
     /// The device is there. What is waited for is looked at with the lock held, so that no interrupt is
     /// missed.
     #[pin]
-    pub(crate) present: Mutex<bool>,
+    pub(crate) present: SpinLockIrq<bool>,
     #[pin]
     pub(crate) changed: CondVar,
 }
@@ -37,7 +39,7 @@ impl Event {
     fn new() -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
-                present <- new_mutex!(true),
+                present <- new_spinlock_irq!(true),
                 changed <- new_condvar!(),
             }),
             GFP_KERNEL,

@@ -14,14 +14,14 @@ use kernel::{
         DmaMask, //
     },
     irq::{
-        IrqReturn,
-        ThreadedHandler, //
+        Handler,
+        IrqReturn, //
     },
     pci,
     prelude::*,
     sync::Arc, //
 };
-use pci_driver::irq::ThreadedVectors;
+use pci_driver::irq::Vectors;
 
 use crate::device::{
     Device,
@@ -37,7 +37,7 @@ pub(crate) struct CopyEngine;
 /// A bound device: it is stopped before its interrupts are freed.
 pub(crate) struct Bound<'bound> {
     _device: Stopped,
-    _vectors: ThreadedVectors<'bound, Completed>,
+    _vectors: Vectors<'bound, Completed>,
 }
 
 /// Stops the device when it is dropped.
@@ -52,8 +52,8 @@ impl Drop for Stopped {
 /// The interrupt of a queue.
 struct Completed(Arc<Event>);
 
-impl ThreadedHandler for Completed {
-    fn handle_threaded(&self) -> IrqReturn {
+impl Handler for Completed {
+    fn handle(&self) -> IrqReturn {
         self.0.notify();
         IrqReturn::Handled
     }
@@ -92,12 +92,13 @@ fn probe<'bound>(pdev: &'bound pci::Device<Core<'_>>) -> Result<Bound<'bound>> {
 
     let device = Device::new(pdev)?;
     pdev.set_master();
-    // SAFETY: The vectors go into the driver's data, which is dropped at unbind.
-    let vectors = unsafe {
-        ThreadedVectors::new(pdev, regs::QUEUES, c"copy_engine", |queue| {
-            Ok(Completed(device.event(queue)?.clone()))
-        })?
-    };
+    let types = pci::IrqTypes::default().with(pci::IrqType::MsiX);
+    let mut vectors = Vectors::new(pdev, types, regs::QUEUES, regs::QUEUES)?;
+    for queue in 0..regs::QUEUES {
+        let handler = Completed(device.event(queue)?.clone());
+        // SAFETY: The vectors go into the driver's data, which is dropped at unbind.
+        unsafe { vectors.handle(queue, c"copy_engine", handler)? };
+    }
 
     node::register(pdev.as_ref(), c"copy_engine", &NUMBERS, device.clone())?;
     Ok(Bound {

@@ -41,7 +41,6 @@ pub mod ethtool;
 pub mod features;
 pub mod fragment;
 pub mod hwtstamp;
-pub mod irq;
 pub mod napi;
 pub mod page_pool;
 pub mod ptp;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Shutdown, system sleep, error recovery, and vectors with threaded handlers of PCI devices, which
+//! Shutdown, system sleep, error recovery, and vectors with their handlers of PCI devices, which
 //! `kernel::pci` lacks.
 //!
 //! [`Driver`] extends [`kernel::pci::Driver`], and [`Adapter`] registers both: it sets the further

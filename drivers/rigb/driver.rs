@@ -15,7 +15,6 @@ use kernel::{
     sync::Arc, //
 };
 use net::{
-    irq::Vectors,
     napi, ptp,
     registration::{
         self,
@@ -23,6 +22,7 @@ use net::{
         Unregistered, //
     },
 };
+use pci_driver::irq::Vectors;
 
 use crate::{
     clock::Clock,

@@ -40,12 +40,12 @@ use net::{
         Timestamping,
         TxTimestampStats, //
     },
-    irq::Vectors,
     napi::Scheduler,
     rx_mode::RxMode,
     skb::SkbRef,
     stats::LinkStats, //
 };
+use pci_driver::irq::Vectors;
 
 use self::udp_segmentation::segments_udp;
 pub(crate) use self::{
