@@ -13,11 +13,19 @@
  *   int engine = open("/dev/copy_engine0", O_RDWR | O_CLOEXEC);
  *   ioctl(engine, COPY_ENGINE_IOC_IMPORT, &import);  // memory with the ring
  *   ioctl(engine, COPY_ENGINE_IOC_START, &start);
+ *   portal = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, engine, 0);
  *   ...                                              // write a descriptor
- *   ioctl(engine, COPY_ENGINE_IOC_SUBMIT, 1);
+ *   portal[TAIL] = 1;                                // no system call
  *   ioctl(engine, COPY_ENGINE_IOC_WAIT, &wait);
  *
- * After the device is gone all fail with ENODEV.
+ * The first page of the file is the queue's portal, whose registers the crate
+ * `engine` describes: TAIL has the device execute descriptors, and HEAD says
+ * how many it has. A child does not inherit the mapping. What else has to do
+ * with descriptors, a count that is none of the queue's included, is between
+ * the program and the device.
+ *
+ * After the device is gone all ioctls fail with ENODEV, and access to the
+ * portal raises SIGBUS.
  */
 #ifndef _UAPI_COPY_ENGINE_H
 #define _UAPI_COPY_ENGINE_H
@@ -73,20 +81,13 @@ struct copy_engine_wait {
 #define COPY_ENGINE_IOC_START	_IOW(COPY_ENGINE_IOC_MAGIC, 0x01, struct copy_engine_start)
 
 /*
- * Has the engine execute descriptors. The argument itself says how many there
- * have been since the queue was started, modulo 2^32. Fails with ENOTCONN if
- * the queue does not run.
- */
-#define COPY_ENGINE_IOC_SUBMIT	_IO(COPY_ENGINE_IOC_MAGIC, 0x02)
-
-/*
  * Waits until so many descriptors are completed; one of them must ask for an
  * interrupt. Fails with ETIMEDOUT, EINTR, EIO if the queue came to rest because
  * its ring is not in its window or there were more descriptors than fit.
  */
-#define COPY_ENGINE_IOC_WAIT	_IOWR(COPY_ENGINE_IOC_MAGIC, 0x03, struct copy_engine_wait)
+#define COPY_ENGINE_IOC_WAIT	_IOWR(COPY_ENGINE_IOC_MAGIC, 0x02, struct copy_engine_wait)
 
 /* Stops the queue. What is not completed then won't be. */
-#define COPY_ENGINE_IOC_STOP	_IO(COPY_ENGINE_IOC_MAGIC, 0x04)
+#define COPY_ENGINE_IOC_STOP	_IO(COPY_ENGINE_IOC_MAGIC, 0x03)
 
 #endif

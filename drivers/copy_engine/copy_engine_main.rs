@@ -3,25 +3,25 @@
 //! An accelerator's engine, which copies, fills, compares and adds what is in dma-bufs.
 //!
 //! Each program that opens `/dev/copy_engine0`, `1` … gets a work queue, and imports the dma-bufs that it
-//! is to reach; they include `copy_engine.h`. After that the driver only rings the doorbell and waits for
-//! interrupts: descriptors are between the program and the device, which looks that they stay in the
-//! queue's windows.
+//! is to reach; they include `copy_engine.h`. After that the driver only waits for interrupts: descriptors
+//! and the doorbell, which programs map, are between the program and the device, which looks that they stay
+//! in the queue's windows.
 //!
 //! Modules:
 //!
 //! - [`driver`]: PCI device table, and probe;
 //! - [`device`]: the registers, and which queues are in use;
 //! - [`queue`]: a work queue and its windows;
-//! - [`ioctl`]: the ioctls;
+//! - [`ioctl`]: the ioctls, and `mmap()`;
 //! - [`uapi`]: `copy_engine.h` in Rust;
 //! - the crate `engine`: the device's registers and descriptors;
-//! - the crate `dma_buf`: how a dma-buf is imported.
+//! - the crate `dma_buf`: how a dma-buf is imported, and a doorbell is mapped.
 //!
 //! # Lifetimes
 //!
 //! A queue belongs to an open file. Closing it disables the queue, waits until it rests, and then unmaps
 //! what it has imported. At unbind the device is reset first, so that it does no DMA any more, then devres
-//! unmaps; a file that is still open gets `ENODEV`.
+//! unmaps, and takes the doorbells from programs; a file that is still open gets `ENODEV`.
 
 mod device;
 mod driver;

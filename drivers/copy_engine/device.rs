@@ -2,6 +2,7 @@
 
 //! The registers, and which queues are in use.
 
+use dma_buf::portal::Portal;
 use engine::{
     pci as ids,
     regs, //
@@ -72,6 +73,7 @@ struct Shared {
 pub(crate) struct Device {
     bar: pci::DevresBar<{ regs::BAR_SIZE }>,
     events: KVec<Arc<Event>>,
+    portals: KVec<Portal>,
     #[pin]
     shared: Mutex<Shared>,
 }
@@ -81,18 +83,27 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// `ENODEV` if it is another device, or has another interface; `EBUSY`, `ENOMEM`.
+    /// `ENODEV` if it is another device, or has another interface; `EBUSY`, `ENOMEM`, and those of
+    /// [`Portal::new`].
     pub(crate) fn new(pdev: &pci::Device<Core<'_>>) -> Result<Arc<Self>> {
         let bar =
             pdev.iomap_region_sized::<{ regs::BAR_SIZE }>(ids::BAR_REGISTERS, c"copy_engine")?;
         let mut events = KVec::with_capacity(QUEUES, GFP_KERNEL)?;
-        for _ in 0..QUEUES {
+        let mut portals = KVec::with_capacity(QUEUES, GFP_KERNEL)?;
+        for queue in 0..regs::QUEUES {
+            let offset = u64::from(regs::portal(queue));
+
             events.push(Event::new()?, GFP_KERNEL)?;
+            // SAFETY: It has the queue execute descriptors and nothing else. They reach what was
+            // imported into the queue by the program whose it is.
+            let portal = unsafe { Portal::new(pdev, ids::BAR_REGISTERS, offset)? };
+            portals.push(portal, GFP_KERNEL)?;
         }
 
         let this = Arc::pin_init(
             try_pin_init!(Self {
                 events,
+                portals,
                 bar: bar.into_devres()?,
                 shared <- new_mutex!(Shared { present: true, used: 0 }),
             }),
@@ -114,6 +125,15 @@ impl Device {
     /// `EINVAL` if there is no such queue.
     pub(crate) fn event(&self, queue: u32) -> Result<&Arc<Event>> {
         self.events.get(queue as usize).ok_or(EINVAL)
+    }
+
+    /// The portal of a queue.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if there is no such queue.
+    pub(crate) fn portal(&self, queue: u32) -> Result<Portal> {
+        self.portals.get(queue as usize).copied().ok_or(EINVAL)
     }
 
     /// Reads a register.

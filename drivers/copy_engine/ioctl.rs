@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The ioctls.
+//! The ioctls, and `mmap()`.
 
 use dma_buf::{
     argument::Argument,
-    node::Node, //
+    node::Node,
+    portal::Portal, //
 };
 use kernel::{
     device::{
@@ -57,7 +58,6 @@ impl Node for Device {
                 } = Start::read(at)?;
                 queue.start(window, size, offset)?;
             }
-            uapi::IOC_SUBMIT => queue.submit(u32::try_from(arg)?)?,
             uapi::IOC_WAIT => {
                 let mut request = Wait::read(at)?;
                 request.head = queue.wait(request.head, request.timeout_ms)?;
@@ -67,5 +67,9 @@ impl Node for Device {
             _ => return Err(ENOTTY),
         }
         Ok(0)
+    }
+
+    fn portal(queue: &Pin<KBox<Queue>>) -> Portal {
+        queue.portal()
     }
 }

@@ -2,7 +2,10 @@
 
 //! A work queue and its windows.
 
-use dma_buf::import::Imported;
+use dma_buf::{
+    import::Imported,
+    portal::Portal, //
+};
 use engine::regs;
 use kernel::{
     device::{
@@ -40,6 +43,7 @@ struct State {
 pub(crate) struct Queue {
     device: Arc<Device>,
     index: u32,
+    portal: Portal,
     #[pin]
     state: Mutex<State>,
 }
@@ -55,7 +59,8 @@ impl Queue {
         let taken = device.clone();
 
         KBox::pin_init(
-            pin_init!(Self {
+            try_pin_init!(Self {
+                portal: device.portal(index)?,
                 device,
                 index,
                 state <- new_mutex!(State { windows: KVec::new(), running: false }),
@@ -132,17 +137,9 @@ impl Queue {
         Ok(())
     }
 
-    /// Has the device execute descriptors, up to this count.
-    ///
-    /// # Errors
-    ///
-    /// `ENOTCONN` if the queue does not run.
-    pub(crate) fn submit(&self, tail: u32) -> Result {
-        if !self.state.lock().running {
-            return Err(ENOTCONN);
-        }
-        self.device
-            .write(regs::portal(self.index) + regs::TAIL, tail)
+    /// The queue's doorbell.
+    pub(crate) fn portal(&self) -> Portal {
+        self.portal
     }
 
     /// Waits until this many descriptors are completed. Returns how many are.

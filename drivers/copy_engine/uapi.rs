@@ -14,12 +14,10 @@ const MAGIC: u32 = 0xDC;
 pub(crate) const IOC_IMPORT: u32 = _IOWR::<Import>(MAGIC, 0x00);
 /// `COPY_ENGINE_IOC_START`
 pub(crate) const IOC_START: u32 = _IOW::<Start>(MAGIC, 0x01);
-/// `COPY_ENGINE_IOC_SUBMIT`
-pub(crate) const IOC_SUBMIT: u32 = _IO(MAGIC, 0x02);
 /// `COPY_ENGINE_IOC_WAIT`
-pub(crate) const IOC_WAIT: u32 = _IOWR::<Wait>(MAGIC, 0x03);
+pub(crate) const IOC_WAIT: u32 = _IOWR::<Wait>(MAGIC, 0x02);
 /// `COPY_ENGINE_IOC_STOP`
-pub(crate) const IOC_STOP: u32 = _IO(MAGIC, 0x04);
+pub(crate) const IOC_STOP: u32 = _IO(MAGIC, 0x03);
 
 dma_buf::ioctl_arguments! {
     /// `struct copy_engine_import`

@@ -47,6 +47,7 @@ pub mod export;
 pub mod import;
 pub mod node;
 pub mod peer;
+pub mod portal;
 
 mod bindings;
 mod gate;

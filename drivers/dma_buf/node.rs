@@ -4,7 +4,8 @@
 //!
 //! `rust/kernel/miscdevice.rs` has one name for all devices of a driver, and `open()` does not know
 //! which of them was opened. Here each device has its own name, `<prefix>0`, `<prefix>1` …, and its
-//! driver's data; ioctls come while the device is bound, and at no other time.
+//! driver's data; ioctls come while the device is bound, and at no other time. So does access to the
+//! [`Portal`] of an open file, which programs map: once the device is unbound it raises `SIGBUS`.
 //!
 //! C header: `include/linux/miscdevice.h`
 
@@ -19,7 +20,8 @@ use kernel::{
     devres,
     error::{
         from_result,
-        to_result, //
+        to_result,
+        VTABLE_DEFAULT_ERROR, //
     },
     module::this_module,
     prelude::*,
@@ -39,7 +41,12 @@ use kernel::{
 
 use crate::{
     bindings,
-    gate::Gate, //
+    gate::Gate,
+    portal::{
+        self,
+        Mappings,
+        Portal, //
+    }, //
 };
 
 /// The state of a node, which its open files share. It lives as long as the device is bound.
@@ -62,10 +69,16 @@ pub trait Node: Send + Sync + 'static {
     ///
     /// Returned to the program; `ENOTTY` for an unknown command.
     fn ioctl(file: &Self::File, dev: &Device<Bound>, command: u32, arg: usize) -> Result<isize>;
+
+    /// What `mmap()` of the file's first page maps. Called while the device is bound.
+    fn portal(_file: &Self::File) -> Portal {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
 }
 
 /// Creates the node `<prefix><N>` with the lowest free `N` of `numbers`, and `data` for its open
-/// files. It exists until `parent` is unbound; then ioctls of files that are still open fail with `ENODEV`.
+/// files. It exists until `parent` is unbound; then ioctls of files that are still open fail with `ENODEV`,
+/// and what they map is taken from them.
 ///
 /// # Errors
 ///
@@ -94,8 +107,11 @@ pub fn register<T: Node>(
 #[pin_data]
 struct Parent {
     dev: ARef<Device>,
+    /// For ioctls and faults.
     #[pin]
-    ioctls: Gate,
+    gate: Gate,
+    #[pin]
+    mappings: Mappings,
 }
 
 /// An open file.
@@ -137,7 +153,8 @@ impl<T: Node> Registration<T> {
             gate: Arc::pin_init(
                 pin_init!(Parent {
                     dev: parent.into(),
-                    ioctls <- Gate::new(),
+                    gate <- Gate::new(),
+                    mappings <- Mappings::new(),
                 }),
                 GFP_KERNEL,
             )?,
@@ -169,8 +186,12 @@ impl<T: Node> PinnedDrop for Registration<T> {
     fn drop(self: Pin<&mut Self>) {
         // SAFETY: By the type invariant it is registered. When this returns, no `open` is running.
         unsafe { bindings::misc_deregister(self.misc.get()) };
-        self.gate.ioctls.close();
-        self.gate.ioctls.wait();
+        let parent = &self.gate;
+
+        parent.gate.close();
+        parent.gate.wait();
+        // From here on no fault maps anything.
+        parent.mappings.zap();
     }
 }
 
@@ -183,14 +204,28 @@ impl<T: Node> Vtable<T> {
         open: Some(Self::open),
         release: Some(Self::release),
         unlocked_ioctl: Some(Self::ioctl),
+        mmap: if T::HAS_PORTAL {
+            Some(Self::mmap)
+        } else {
+            None
+        },
         // Arguments are laid out the same for 32 and 64 bits.
         #[cfg(CONFIG_COMPAT)]
         compat_ioctl: bindings::compat_ptr_ioctl,
         ..pin_init::zeroed()
     };
 
+    const AREA_OPS: bindings::vm_operations_struct = bindings::vm_operations_struct {
+        fault: Some(Self::fault),
+        ..pin_init::zeroed()
+    };
+
     const fn build() -> &'static bindings::file_operations {
         &Self::OPS
+    }
+
+    const fn build_area() -> &'static bindings::vm_operations_struct {
+        &Self::AREA_OPS
     }
 
     /// # Safety
@@ -208,9 +243,11 @@ impl<T: Node> Vtable<T> {
                 file: T::open(registration.data.as_arc_borrow())?,
                 parent: registration.gate.clone(),
             };
-            let open = KBox::into_raw(KBox::new(open, GFP_KERNEL)?);
+            let open = KBox::new(open, GFP_KERNEL)?;
+            // SAFETY: The file is open from now on, and `release` removes it.
+            unsafe { open.parent.mappings.add(file)? };
             // SAFETY: From now on it is ours.
-            unsafe { (*file).private_data = open.cast() };
+            unsafe { (*file).private_data = KBox::into_raw(open).cast() };
             Ok(0)
         })
     }
@@ -220,8 +257,42 @@ impl<T: Node> Vtable<T> {
     /// Only the VFS may call it, as `release` of a file that `open` was for.
     unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         // SAFETY: `open` has put it there, and this is the last call.
-        drop(unsafe { KBox::<Open<T>>::from_raw((*file).private_data.cast()) });
+        let open = unsafe { KBox::<Open<T>>::from_raw((*file).private_data.cast()) };
+
+        // SAFETY: `open` has added it.
+        unsafe { open.parent.mappings.remove(file) };
         0
+    }
+
+    /// # Safety
+    ///
+    /// Only the VFS may call it, as `mmap` of a file that `open` was for.
+    unsafe extern "C" fn mmap(
+        _file: *mut bindings::file,
+        vma: *mut bindings::vm_area_struct,
+    ) -> c_int {
+        // SAFETY: The VFS calls with an area that is being set up.
+        from_result(|| unsafe { portal::set_up(vma, Self::build_area()) }.map(|()| 0))
+    }
+
+    /// # Safety
+    ///
+    /// Only the core may call it, as `fault` of an area that `mmap` has set up.
+    unsafe extern "C" fn fault(vmf: *mut bindings::vm_fault) -> bindings::vm_fault_t {
+        // SAFETY: The area is of a file that `open` was for, which is open as long as there is the area.
+        let open = unsafe {
+            let file = (*(*vmf).__bindgen_anon_1.vma).vm_file;
+            &*(*file).private_data.cast::<Open<T>>()
+        };
+
+        if open.parent.gate.enter().is_err() {
+            return bindings::vm_fault_reason_VM_FAULT_SIGBUS;
+        }
+        // SAFETY: The device is bound until we leave the gate.
+        let result = unsafe { T::portal(&open.file).map(vmf) };
+
+        open.parent.gate.leave();
+        result
     }
 
     /// # Safety
@@ -233,13 +304,13 @@ impl<T: Node> Vtable<T> {
 
         // `isize` and `long` are the same.
         from_result(|| {
-            open.parent.ioctls.enter()?;
+            open.parent.gate.enter()?;
             // SAFETY: By the type invariant it is bound until we leave the gate. A bound device and any
             // other are the same type.
             let dev = unsafe { &*core::ptr::from_ref::<Device>(&open.parent.dev).cast() };
             let result = T::ioctl(&open.file, dev, command, arg);
 
-            open.parent.ioctls.leave();
+            open.parent.gate.leave();
             result
         })
     }

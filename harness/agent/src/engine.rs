@@ -32,7 +32,6 @@ pub(crate) fn execute(request: &Execute) -> Result<Executed> {
         // Not one that is open: the ring's is the first.
         Window(known.map_or(piece.saturating_add(1), |(_, window)| *window))
     };
-    let timeout = Duration::from_millis(request.timeout_ms);
     let mut outcomes = Vec::new();
     for step in &request.steps {
         let command = Command {
@@ -41,7 +40,7 @@ pub(crate) fn execute(request: &Execute) -> Result<Executed> {
             destination: window(step.destination),
             value: step.value,
         };
-        outcomes.push(carry_out(&mut queue, &command, step, timeout)?);
+        outcomes.push(carry_out(&mut queue, &command, step, request)?);
     }
     let read = |((piece, _), Bytes(content)): (&(devmem_tcp::memory::Memory, u8), &Bytes)| {
         let mut bytes = vec![0; content.len()];
@@ -59,8 +58,14 @@ fn carry_out(
     queue: &mut WorkQueue,
     command: &Command,
     step: &Step,
-    timeout: Duration,
+    request: &Execute,
 ) -> Result<Outcome> {
+    let timeout = Duration::from_millis(request.timeout_ms);
+    let mark = |edge: fn()| {
+        if request.marked {
+            edge();
+        }
+    };
     let fragments = step.fragments.iter();
     let fragments: Vec<_> = fragments
         .map(|&(source, len, destination)| Fragment {
@@ -69,8 +74,14 @@ fn carry_out(
             destination,
         })
         .collect();
-    queue.submit(command, &fragments)?;
-    let completion = match queue.wait(timeout) {
+    mark(marker::start);
+    let submitted = queue.submit(command, &fragments);
+    mark(marker::end);
+    submitted?;
+    mark(marker::start);
+    let waited = queue.wait(timeout);
+    mark(marker::end);
+    let completion = match waited {
         Ok(completions) => completions.first().copied(),
         Err(gather::Error::Failed { completion }) => completion,
         Err(error) => return Err(error.into()),

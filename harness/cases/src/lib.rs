@@ -24,6 +24,7 @@ mod settings;
 mod skip;
 mod station;
 mod surprise;
+pub mod symbols;
 mod testbed;
 mod timestamps;
 mod transfer;

@@ -90,13 +90,16 @@ impl Testbed {
 
     /// As [`Testbed::accelerator`] behind a switch, with an engine and its driver.
     pub fn engine(name: &str) -> Result<Self> {
-        let options = Self::devmem_options().accelerator(Topology::Switch);
-        let bed = options.engine().boot_steered(name)?;
-        bed.guest.call(LoadModule {
-            name: ENGINE_DRIVER.to_owned(),
-            parameters: String::new(),
-        })?;
+        let bed = Self::engine_options().boot_steered(name)?;
+        bed.load_engine()?;
         Ok(bed)
+    }
+
+    /// What [`Testbed::engine`] boots, before it loads the engine's driver.
+    #[must_use]
+    pub fn engine_options() -> Options {
+        let options = Self::devmem_options().accelerator(Topology::Switch);
+        options.engine()
     }
 
     /// Whether the NIC under test can do this, for what a case looks at by the way. What it is about
@@ -270,6 +273,14 @@ impl Testbed {
     pub fn load_accelerator(&self) -> Result {
         Ok(self.guest.call(LoadModule {
             name: ACCELERATOR_DRIVER.to_owned(),
+            parameters: String::new(),
+        })?)
+    }
+
+    /// Loads the driver of the accelerator's engine.
+    pub fn load_engine(&self) -> Result {
+        Ok(self.guest.call(LoadModule {
+            name: ENGINE_DRIVER.to_owned(),
             parameters: String::new(),
         })?)
     }

@@ -2,15 +2,16 @@
 
 //! The engine of an accelerator: what it does with memory, and that it reaches nothing else.
 
-use cases::{ACCELERATOR, Family, Result, Stream, Testbed, assert_refused, place};
-use libc::{EBUSY, ENODEV};
+use cases::{
+    ACCELERATOR, Family, Result, Stream, Testbed, assert_refused, place, symbols::entries,
+};
+use libc::{EBUSY, ESRCH};
 use protocol::{
     DevmemGather, Ns,
     bytes::Bytes,
     engine::{Execute, Executed, Operation, Outcome, Status, Step},
     kernel::WriteFile,
 };
-use vm::JobHandle;
 
 const MIB: u64 = 1 << 20;
 /// All that is received and gathered.
@@ -25,6 +26,7 @@ fn execute(pieces: &[&[u8]], steps: &[Step]) -> Execute {
         besides: 0,
         memory: ACCELERATOR,
         timeout_ms: 60_000,
+        marked: false,
         pieces: pieces.iter().map(|piece| Bytes(piece.to_vec())).collect(),
         steps: steps.to_vec(),
     }
@@ -188,8 +190,8 @@ fn secret(bed: &Testbed) -> Stream {
     stream.in_accelerator().unpredictable()
 }
 
-fn gather<'g>(bed: &'g Testbed, stream: &Stream) -> Result<JobHandle<'g, DevmemGather>> {
-    Ok(bed.guest.start(DevmemGather {
+fn gather(stream: &Stream) -> DevmemGather {
+    DevmemGather {
         ns: stream.to.ns,
         interface: stream.to.name(),
         queues: vec![BOUND],
@@ -198,7 +200,31 @@ fn gather<'g>(bed: &'g Testbed, stream: &Stream) -> Result<JobHandle<'g, DevmemG
         dmabuf_bytes: 4 * MIB,
         gathered_bytes: BYTES,
         listen: stream.to.socket(stream.family, stream.port),
-    })?)
+    }
+}
+
+#[test]
+fn descriptors_are_submitted_without_a_system_call() -> Result {
+    let bed = Testbed::engine_options()
+        .counted()
+        .boot_steered("engine-portal")?;
+    bed.load_engine()?;
+    let steps = [(); 3].map(|()| step(Operation::Copy, &[(0, 64, 0), (64, 64, 128)]));
+    let Executed { outcomes, .. } = bed.guest.call(Execute {
+        marked: true,
+        ..execute(&[&[0x5a; 4096], &[0; 4096]], &steps)
+    })?;
+    assert_eq!(outcomes, [outcome(Status::Done, 2, 128); 3]);
+    for number in 0..3 {
+        let calls = |window| {
+            let window = bed.guest.window(window)?;
+            entries(&window, |name| name == "entry_SYSCALL_64")
+        };
+        assert_eq!(calls(2 * number)?, 0, "step {number} is submitted");
+        assert_ne!(calls(2 * number + 1)?, 0, "step {number} is waited for");
+    }
+    bed.finish()?;
+    Ok(())
 }
 
 #[test]
@@ -206,7 +232,7 @@ fn what_was_received_is_gathered_by_the_engine_and_leaves_no_trace_in_ram() -> R
     let bed = Testbed::engine("engine-gather")?;
     bed.steer(bed.local, &[BOUND])?;
     let stream = secret(&bed);
-    let mut sink = gather(&bed, &stream)?;
+    let mut sink = bed.guest.start(gather(&stream))?;
     let _received = sink.wait_event(place)?;
     let gathered = sink.wait_event(place)?;
     let source = stream.source_filled_by_host(&bed, BYTES)?;
@@ -246,14 +272,13 @@ fn an_engine_that_is_unbound_ends_its_users_and_works_when_it_is_bound_again() -
     };
     bed.steer(bed.local, &[BOUND])?;
     let stream = secret(&bed);
-    let sink = gather(&bed, &stream)?;
+    // Who rings the doorbell of a device that is gone gets a SIGBUS.
+    let sink = bed.guest.start_process(gather(&stream))?;
     let (source, _) = stream.source_ready(&bed, BYTES)?;
 
     write("unbind")?;
     source.tell(protocol::Command::Go)?;
-    let sink = sink.join()?;
-    let errno = sink.error.as_ref().and_then(|failure| failure.errno);
-    assert_eq!(errno, Some(ENODEV), "{sink:?}");
+    assert_refused(sink.join(), ESRCH, "what a process that has ended reports");
     source.stop()?;
     let page = [0x5a; 64];
     let steps = [step(Operation::Copy, &[(0, 64, 0)])];

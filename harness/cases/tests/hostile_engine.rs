@@ -35,6 +35,7 @@ fn copy(timeout_ms: u64) -> Execute {
         besides: 1,
         memory: ACCELERATOR,
         timeout_ms,
+        marked: false,
         pieces: vec![Bytes(vec![0x11; 4096]), Bytes(vec![0xee; 4096])],
         steps: vec![step.clone(), step],
     }

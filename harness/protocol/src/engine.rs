@@ -21,6 +21,8 @@ pub struct Execute {
     pub pieces: Vec<Bytes>,
     /// How long each step may take.
     pub timeout_ms: u64,
+    /// Mark two windows for each step: one in which the engine is given it, one in which it is waited for.
+    pub marked: bool,
     /// What is to be done.
     pub steps: Vec<Step>,
 }

@@ -6,11 +6,13 @@
 //! buffers came up. What computes on it wants it in one piece. On a GPU a kernel gathers it; here an
 //! accelerator's engine does (the driver `copy_engine`), by the fragments' offsets and lengths.
 //!
-//! - [`WorkQueue`]: a work queue of the engine: descriptors in, completions out.
+//! - [`WorkQueue`]: a work queue of the engine: descriptors in, by its doorbell and without a system call,
+//!   completions out.
 //! - [`Gatherer`]: copies fragments to where in the stream they belong, many at a time.
 
 mod error;
 mod gatherer;
+mod portal;
 mod work_queue;
 
 pub use engine::{

@@ -15,10 +15,13 @@ use engine::{
 };
 use rustix::{
     fs::{Mode, OFlags, open},
-    ioctl::{self, IntegerSetter, Setter, Updater, opcode},
+    ioctl::{self, Setter, Updater, opcode},
 };
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    portal::Portal,
+};
 
 /// Descriptors of a ring.
 pub const SLOTS: u32 = 1 << LOG_SLOTS;
@@ -74,6 +77,7 @@ pub struct Command {
 #[derive(Debug)]
 pub struct WorkQueue {
     node: OwnedFd,
+    portal: Portal,
     /// The ring, then a list of fragments for each descriptor.
     control: Memory,
     /// Descriptors submitted, and waited for, since the start.
@@ -99,8 +103,10 @@ impl WorkQueue {
             path,
             source: errno.into(),
         })?;
-        let mut this = Self {
+        let portal = Portal::map(&node).map_err(|errno| failed("mmap of the portal", errno))?;
+        let this = Self {
             node,
+            portal,
             control,
             submitted: 0,
             waited: 0,
@@ -114,7 +120,6 @@ impl WorkQueue {
         // SAFETY: `COPY_ENGINE_IOC_START` reads a `struct copy_engine_start`, which `Start` is laid out as.
         unsafe { ioctl::ioctl(&this.node, Setter::<START, Start>::new(start)) }
             .map_err(|errno| failed("COPY_ENGINE_IOC_START", errno))?;
-        this.submitted = 0;
         Ok(this)
     }
 
@@ -127,13 +132,15 @@ impl WorkQueue {
         import(&self.node, memory)
     }
 
-    /// Has the engine do something with fragments. Descriptors are executed one after the other.
+    /// Has the engine do something with fragments, without a system call. Descriptors are executed one after
+    /// the other.
+    ///
+    /// Once the driver is gone the process gets a `SIGBUS`, as from all registers that were mapped.
     ///
     /// # Errors
     ///
-    /// [`Error::TooManyFragments`], [`Error::Full`], [`Error::Io`].
+    /// [`Error::TooManyFragments`], [`Error::Full`].
     pub fn submit(&mut self, command: &Command, fragments: &[Fragment]) -> Result<()> {
-        const SUBMIT: ioctl::Opcode = opcode::none(GROUP, 2);
         if fragments.len() > LIST {
             let count = fragments.len();
             return Err(Error::TooManyFragments { count });
@@ -142,8 +149,10 @@ impl WorkQueue {
             return Err(Error::Full);
         }
         let list = list(self.submitted);
-        let bytes: Vec<u8> = fragments.iter().flat_map(|one| one.encode()).collect();
-        self.control.write_at(list, &bytes)?;
+        for (number, fragment) in fragments.iter().enumerate() {
+            let at = list + number * fragment::SIZE;
+            self.control.write_at(at, &fragment.encode())?;
+        }
         let descriptor = Descriptor {
             operation: command.operation,
             interrupt: true,
@@ -159,12 +168,7 @@ impl WorkQueue {
         self.control
             .write_at(slot(self.submitted), &descriptor.encode())?;
         self.submitted = self.submitted.wrapping_add(1);
-        // SAFETY: `COPY_ENGINE_IOC_SUBMIT` takes a number.
-        unsafe {
-            let count = IntegerSetter::<SUBMIT>::new_usize(self.submitted as usize);
-            ioctl::ioctl(&self.node, count)
-        }
-        .map_err(|errno| failed("COPY_ENGINE_IOC_SUBMIT", errno))?;
+        self.portal.ring(self.submitted);
         Ok(())
     }
 
@@ -176,7 +180,7 @@ impl WorkQueue {
     /// [`Error::Io`], with `ETIMEDOUT` after `timeout`; [`Error::Failed`] for the first one that it could not
     /// do as it was to.
     pub fn wait(&mut self, timeout: Duration) -> Result<Vec<Completion>> {
-        const WAIT: ioctl::Opcode = opcode::read_write::<Wait>(GROUP, 3);
+        const WAIT: ioctl::Opcode = opcode::read_write::<Wait>(GROUP, 2);
         let mut wait = Wait {
             head: self.submitted,
             timeout_ms: timeout.as_millis().try_into().unwrap_or(u32::MAX),

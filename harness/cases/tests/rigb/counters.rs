@@ -5,14 +5,14 @@
 //! It does not see accesses by devices. Here it shows that only devices touch payload in device
 //! memory, and that it would notice any other access.
 
-use cases::{ACCELERATOR, CaseError, Family, Result, Stream, Testbed, place};
+use cases::{ACCELERATOR, Family, Result, Stream, Testbed, place, symbols::entries};
 use protocol::{
     Command, CopySink, DevmemSink, DevmemSource, Fill, JobSpec, Memory, Release, TcpSink,
     kernel::{ListFunctions, Symbol},
     measure::{Edge, MarkWindow},
 };
 use vm::{
-    Images, JobHandle, Topology,
+    JobHandle, Topology,
     counter::{Accesses, Watch, Window},
 };
 
@@ -89,24 +89,9 @@ fn received(bed: &Testbed, stream: &Stream, memory: Memory, verify: bool) -> Res
 
 /// How often Rust code allocated memory: all its allocations go through these functions.
 fn allocations(window: &Window) -> Result<u64> {
-    let symbols = Images::from_env()?.symbols;
-    let map = symbols.ok_or_else(|| CaseError::new("the kernel build has no System.map"))?;
-    let text = std::fs::read_to_string(&map)
-        .map_err(|error| CaseError::new(format!("{}: {error}", map.display())))?;
-    let allocators: Vec<u64> = text
-        .lines()
-        .filter(|line| {
-            let name = line.rsplit(' ').next().unwrap_or_default();
-            name.starts_with("rust_helper_") && name.ends_with("realloc_node_align")
-        })
-        .filter_map(|line| u64::from_str_radix(line.split(' ').next()?, 16).ok())
-        .collect();
-    assert!(!allocators.is_empty(), "no allocator in {}", map.display());
-    let calls = window.blocks.iter();
-    Ok(calls
-        .filter(|block| allocators.contains(&block.address))
-        .map(|block| block.entries)
-        .sum())
+    entries(window, |name| {
+        name.starts_with("rust_helper_") && name.ends_with("realloc_node_align")
+    })
 }
 
 fn nobody_touches_what_is_received(memory: Memory, name: &str) -> Result {
