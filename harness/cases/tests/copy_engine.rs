@@ -11,7 +11,9 @@ use protocol::{
     bytes::Bytes,
     engine::{Execute, Executed, Operation, Outcome, Status, Step},
     kernel::WriteFile,
+    measure::{Edge, MarkWindow},
 };
+use vm::counter::{Accesses, Watch};
 
 const MIB: u64 = 1 << 20;
 /// All that is received and gathered.
@@ -228,15 +230,28 @@ fn descriptors_are_submitted_without_a_system_call() -> Result {
 }
 
 #[test]
-fn what_was_received_is_gathered_by_the_engine_and_leaves_no_trace_in_ram() -> Result {
-    let bed = Testbed::engine("engine-gather")?;
-    bed.steer(bed.local, &[BOUND])?;
+fn what_is_received_is_gathered_untouched_by_the_processor_and_leaves_no_trace_in_ram() -> Result {
+    let options = Testbed::engine_options().counted();
+    let bed = options.boot_steered("engine-gather")?;
+    bed.load_engine()?;
     let stream = secret(&bed);
     let mut sink = bed.guest.start(gather(&stream))?;
-    let _received = sink.wait_event(place)?;
+    let received = sink.wait_event(place)?;
     let gathered = sink.wait_event(place)?;
+    let mut watches = Watch::dmabuf("received into", &received);
+    watches.extend(Watch::dmabuf("gathered in", &gathered));
+    bed.guest.watch(&watches)?;
+
+    bed.guest.call(MarkWindow { edge: Edge::Start })?;
     let source = stream.source_filled_by_host(&bed, BYTES)?;
     while sink.next_event(bed.guest.call_timeout())?.is_some() {}
+    bed.guest.call(MarkWindow { edge: Edge::End })?;
+    let window = bed.guest.window(0)?;
+    assert_eq!(window.ranges.len(), 2);
+    for (label, accesses) in &window.ranges {
+        assert_eq!(*accesses, Accesses::default(), "{label}");
+    }
+    assert!(window.total().instructions > BYTES / 10, "it did the rest");
 
     // The memory is there as long as the job is.
     let mut bytes = vec![0; BYTES as usize];
