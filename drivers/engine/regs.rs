@@ -7,7 +7,7 @@
 //! ```text
 //! 0x0000  of the device: ID, CAPABILITIES, RESET
 //! 0x1000  of queue 0; 0x1200 of queue 1 …: only for the driver
-//!         +0x000  CONTROL … SIGNAL_VALUE
+//!         +0x000  CONTROL … SIGNAL_STATUS
 //!         +0x100  window 0; +0x110 window 1 …
 //! 0x8000  portal of queue 0; 0x9000 of queue 1 …: for the user
 //! ```
@@ -61,8 +61,15 @@ pub const SIGNAL_LOW: u32 = 0x20;
 /// Of [`queue`]: the upper half of [`SIGNAL_LOW`].
 pub const SIGNAL_HIGH: u32 = 0x24;
 /// Of [`queue`]: the value of the next signal. Writing it arms the signal; sending it disarms it, as
-/// disabling the queue does.
+/// disabling the queue does, and writing [`SIGNAL_STATUS`].
 pub const SIGNAL_VALUE: u32 = 0x28;
+/// Of [`queue`]: [`SIGNAL_ARMED`], [`SIGNAL_SENT`]. Writing it, whatever the value, disarms the signal: what
+/// is read afterwards says for good whether it was sent.
+pub const SIGNAL_STATUS: u32 = 0x2c;
+/// In [`SIGNAL_STATUS`]: the signal is yet to be sent.
+pub const SIGNAL_ARMED: u32 = 1 << 0;
+/// In [`SIGNAL_STATUS`]: it was sent since it was last armed.
+pub const SIGNAL_SENT: u32 = 1 << 1;
 
 /// Of [`window`]: the bus address of its first byte, lower half.
 pub const WINDOW_BASE_LOW: u32 = 0x0;

@@ -6,8 +6,8 @@ use engine::{
     descriptor::{COMPLETION, SIZE, Status},
     regs::{
         CONTROL, CONTROL_ENABLE, MAX_RING_SIZE, RING_OFFSET_HIGH, RING_OFFSET_LOW, RING_SIZE,
-        RING_WINDOW, SIGNAL_HIGH, SIGNAL_LOW, SIGNAL_VALUE, STATUS, STATUS_BAD_RING,
-        STATUS_RUNNING,
+        RING_WINDOW, SIGNAL_ARMED, SIGNAL_HIGH, SIGNAL_LOW, SIGNAL_SENT, SIGNAL_STATUS,
+        SIGNAL_VALUE, STATUS, STATUS_BAD_RING, STATUS_RUNNING,
     },
 };
 
@@ -87,6 +87,15 @@ enum State {
     Stops(u64),
 }
 
+/// What has become of a signal.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Signal {
+    #[default]
+    None,
+    Armed,
+    Sent,
+}
+
 /// A work queue.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
@@ -95,7 +104,7 @@ pub(super) struct Queue {
     state: State,
     task: Option<Task>,
     bad_ring: bool,
-    armed: bool,
+    signal: Signal,
     head: u32,
     tail: u32,
 }
@@ -105,6 +114,10 @@ impl Queue {
     pub(super) fn read(&self, register: u32) -> u32 {
         match register {
             STATUS => flag(!self.rests(), STATUS_RUNNING) | flag(self.bad_ring, STATUS_BAD_RING),
+            SIGNAL_STATUS => {
+                flag(self.signal == Signal::Armed, SIGNAL_ARMED)
+                    | flag(self.signal == Signal::Sent, SIGNAL_SENT)
+            }
             _ => self.words.get(register as usize / 4).copied().unwrap_or(0),
         }
     }
@@ -127,7 +140,8 @@ impl Queue {
         match (register, was, self.get(CONTROL)) {
             (CONTROL, 0, CONTROL_ENABLE) => self.enable(around),
             (CONTROL, CONTROL_ENABLE, 0) => self.disable(now),
-            (SIGNAL_VALUE, ..) => self.armed = true,
+            (SIGNAL_VALUE, ..) => self.signal = Signal::Armed,
+            (SIGNAL_STATUS, ..) => self.disarm(),
             _ => {}
         }
     }
@@ -260,7 +274,7 @@ impl Queue {
         }
         self.head = self.head.wrapping_add(1);
         if task.signals() && matches!(status, Status::Done | Status::Different) {
-            self.signal(around);
+            self.send_signal(around);
         }
         if task.interrupts() {
             around.interrupt();
@@ -269,14 +283,21 @@ impl Queue {
     }
 
     /// Writes the signal, if it is armed.
-    fn signal(&mut self, around: &mut Surroundings<'_>) {
-        if !std::mem::take(&mut self.armed) {
+    fn send_signal(&mut self, around: &mut Surroundings<'_>) {
+        if self.signal != Signal::Armed {
             return;
         }
+        self.signal = Signal::Sent;
         let address = wide(self.get(SIGNAL_LOW) & !3, self.get(SIGNAL_HIGH));
         let value = self.get(SIGNAL_VALUE).to_le_bytes();
         if around.host.write(address, &value).is_err() {
             around.violated(What::Unreachable);
+        }
+    }
+
+    fn disarm(&mut self) {
+        if self.signal == Signal::Armed {
+            self.signal = Signal::None;
         }
     }
 
@@ -306,7 +327,7 @@ impl Queue {
     }
 
     fn disable(&mut self, now: u64) {
-        self.armed = false;
+        self.disarm();
         self.task = None;
         if !self.rests() {
             self.state = State::Stops(now + REST);

@@ -108,6 +108,27 @@ fn a_signal_is_sent_once_for_each_time_that_it_is_armed_and_not_after_an_error()
 }
 
 #[test]
+fn a_signal_is_sent_or_disarmed_and_the_device_says_which() {
+    let mut bench = Bench::new();
+    let status = |bench: &mut Bench| bench.get(0, regs::SIGNAL_STATUS);
+    assert_eq!(status(&mut bench), 0);
+    arm(&mut bench, BASE + 0x9_0000, 1);
+    assert_eq!(status(&mut bench), regs::SIGNAL_ARMED);
+    bench.set(0, regs::SIGNAL_STATUS, 0);
+    assert_eq!(status(&mut bench), 0);
+    bench.execute(&nothing(), &[]);
+    assert_eq!(status(&mut bench), 0, "it was disarmed in time");
+
+    arm(&mut bench, BASE + 0x9_0000, 1);
+    bench.execute(&nothing(), &[]);
+    assert_eq!(status(&mut bench), regs::SIGNAL_SENT);
+    bench.set(0, regs::SIGNAL_STATUS, 0);
+    assert_eq!(status(&mut bench), regs::SIGNAL_SENT, "it was too late");
+    arm(&mut bench, BASE + 0x9_0000, 1);
+    assert_eq!(status(&mut bench), regs::SIGNAL_ARMED);
+}
+
+#[test]
 fn descriptors_are_executed_in_order_and_around_the_end_of_the_ring() {
     let mut bench = Bench::new();
     for round in 0..3 {
