@@ -47,6 +47,11 @@ pub trait Device: Send {
     /// Writes a register.
     fn write_register(&mut self, offset: u32, value: u32, host: &mut dyn Host);
 
+    /// Another device writes a register.
+    fn write_register_by_peer(&mut self, offset: u32, value: u32, host: &mut dyn Host) {
+        self.write_register(offset, value, host);
+    }
+
     /// Resets everything, as when power comes.
     fn reset(&mut self);
 

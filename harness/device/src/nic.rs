@@ -36,6 +36,10 @@ impl Device for Nic {
         self.write(offset, value, host);
     }
 
+    fn write_register_by_peer(&mut self, offset: u32, value: u32, host: &mut dyn Host) {
+        self.write_by_peer(offset, value, host);
+    }
+
     fn reset(&mut self) {
         Self::reset(self);
     }

@@ -83,7 +83,7 @@ impl Peers {
                 return;
             };
             if let Some(port) = to.upgrade() {
-                port.write_registers(offset, &bytes);
+                port.write_registers_by_peer(offset, &bytes);
             }
         }
     }

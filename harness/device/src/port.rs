@@ -161,6 +161,24 @@ impl Port {
 
     /// Writes registers.
     pub(crate) fn write_registers(&self, offset: u64, data: &[u8]) {
+        self.write_by(offset, data, |device, register, value, bus| {
+            device.write_register(register, value, bus);
+        });
+    }
+
+    /// Has another device write them.
+    pub(crate) fn write_registers_by_peer(&self, offset: u64, data: &[u8]) {
+        self.write_by(offset, data, |device, register, value, bus| {
+            device.write_register_by_peer(register, value, bus);
+        });
+    }
+
+    fn write_by(
+        &self,
+        offset: u64,
+        data: &[u8],
+        write: impl Fn(&mut dyn Device, u32, u32, &mut Bus<'_>),
+    ) {
         self.with(|slot, ways| {
             if !slot.config.memory() {
                 return debug!(offset, "a write that the device does not answer");
@@ -171,7 +189,7 @@ impl Port {
                 offset,
                 data,
                 |register, value| {
-                    device.write_register(register, value, &mut bus);
+                    write(device, register, value, &mut bus);
                 },
             );
             if dropped {

@@ -147,6 +147,12 @@ impl Nic {
         self.send_interrupts(host);
     }
 
+    /// As [`Self::write`], by another device.
+    pub fn write_by_peer(&mut self, offset: u32, value: u32, host: &mut dyn Host) {
+        self.accesses.write_by_peer(canonical(offset));
+        self.write(offset, value, host);
+    }
+
     /// The accesses since this was last asked.
     pub fn accesses(&mut self) -> Accesses {
         std::mem::take(&mut self.accesses)
@@ -246,6 +252,17 @@ mod tests {
         let reads = [(regs::STATUS.0, 1), (regs::rdt(0).0, 2)];
         assert_eq!(accesses.reads, reads.into());
         assert_eq!(nic.accesses(), Accesses::default());
+    }
+
+    #[test]
+    fn a_write_by_another_device_is_a_write_and_one_by_it() {
+        let mut nic = Nic::new([2; 6]);
+        let mut memory = crate::nic::tests::Recorder::with_memory(0);
+        nic.write(regs::tdt(1).0, 0, &mut memory);
+        nic.write_by_peer(regs::tdt(1).0, 0, &mut memory);
+        let accesses = nic.accesses();
+        assert_eq!(accesses.writes, [(regs::tdt(1).0, 2)].into());
+        assert_eq!(accesses.writes_by_peers, [(regs::tdt(1).0, 1)].into());
     }
 
     #[test]

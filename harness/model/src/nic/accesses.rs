@@ -14,6 +14,8 @@ pub struct Accesses {
     pub reads: BTreeMap<u32, u64>,
     /// Writes, also those that are lost.
     pub writes: BTreeMap<u32, u64>,
+    /// Of these, those by another device.
+    pub writes_by_peers: BTreeMap<u32, u64>,
 }
 
 impl Accesses {
@@ -25,5 +27,10 @@ impl Accesses {
     /// A register is written.
     pub(crate) fn write(&mut self, reg: Reg) {
         *self.writes.entry(reg.0).or_default() += 1;
+    }
+
+    /// It is another device that writes a register.
+    pub(crate) fn write_by_peer(&mut self, reg: Reg) {
+        *self.writes_by_peers.entry(reg.0).or_default() += 1;
     }
 }
