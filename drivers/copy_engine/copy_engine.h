@@ -68,6 +68,16 @@ struct copy_engine_wait {
 	__u32 timeout_ms;
 };
 
+/**
+ * struct copy_engine_hold - a TX queue of a NIC
+ * @nic:   in: the number of its auxiliary device, rigb.doorbell.<nic>
+ * @queue: in: which TX queue
+ */
+struct copy_engine_hold {
+	__u32 nic;
+	__u32 queue;
+};
+
 #define COPY_ENGINE_IOC_MAGIC	0xDC
 
 /*
@@ -89,5 +99,24 @@ struct copy_engine_wait {
 
 /* Stops the queue. What is not completed then won't be. */
 #define COPY_ENGINE_IOC_STOP	_IO(COPY_ENGINE_IOC_MAGIC, 0x03)
+
+/*
+ * Has a TX queue of a NIC keep what is sent from now on: frames are put on its
+ * ring, and the device is not told. It takes CAP_NET_ADMIN, as it stops all
+ * that is sent on the queue. After a second the NIC's driver goes on by itself.
+ * A work queue rings for one TX queue, and a TX queue is rung for by one.
+ * Fails with ENODEV if there is no such NIC, EINVAL if it has no such queue,
+ * ENETDOWN if that has no ring, EBUSY if it is held or taken, EXDEV if the
+ * device has no peer-to-peer path to it.
+ */
+#define COPY_ENGINE_IOC_HOLD	_IOW(COPY_ENGINE_IOC_MAGIC, 0x04, struct copy_engine_hold)
+
+/*
+ * Has the next descriptor with a signal that is done without an error ring for
+ * what is kept by now; what comes later is rung for when that has been sent.
+ * Fails with EAGAIN if nothing is kept yet, ENOTCONN if it is too late, EBUSY
+ * if this was done before.
+ */
+#define COPY_ENGINE_IOC_ARM	_IO(COPY_ENGINE_IOC_MAGIC, 0x05)
 
 #endif

@@ -12,9 +12,12 @@
 //! - [`driver`]: PCI device table, and probe;
 //! - [`device`]: the registers, and which queues are in use;
 //! - [`queue`]: a work queue and its windows;
+//! - [`signal`]: rings for a TX queue of a NIC;
+//! - [`nics`]: which NICs let it;
 //! - [`ioctl`]: the ioctls, and `mmap()`;
 //! - [`uapi`]: `copy_engine.h` in Rust;
 //! - the crate `engine`: the device's registers and descriptors;
+//! - the crate `doorbell`: what such a NIC's driver and this one agree on;
 //! - the crate `dma_buf`: how a dma-buf is imported, and a doorbell is mapped.
 //!
 //! # Lifetimes
@@ -26,14 +29,44 @@
 mod device;
 mod driver;
 mod ioctl;
+mod nics;
 mod queue;
+mod signal;
 mod uapi;
 
-kernel::module_pci_driver! {
-    type: driver::CopyEngine,
+use kernel::{
+    auxiliary,
+    driver::Registration,
+    pci,
+    prelude::*,
+    InPlaceModule, //
+};
+
+module! {
+    type: Module,
     name: "copy_engine",
     authors: ["The nobounce developers"],
     description: "Work queues of an accelerator's engine",
     license: "GPL",
     imports_ns: ["DMA_BUF"],
+}
+
+/// Both drivers. That of NICs goes last, as queues may have their doorbells.
+#[pin_data]
+struct Module {
+    #[pin]
+    _engines: Registration<pci::Adapter<driver::CopyEngine>>,
+    #[pin]
+    _nics: Registration<auxiliary::Adapter<nics::Nics>>,
+}
+
+impl InPlaceModule for Module {
+    fn init(module: &'static ThisModule) -> impl PinInit<Self, Error> {
+        // SAFETY: This is called once.
+        unsafe { nics::init() };
+        try_pin_init!(Self {
+            _nics <- Registration::new(<LocalModule as kernel::ModuleMetadata>::NAME, module),
+            _engines <- Registration::new(<LocalModule as kernel::ModuleMetadata>::NAME, module),
+        })
+    }
 }

@@ -22,6 +22,7 @@ use crate::{
     queue::Queue,
     uapi::{
         self,
+        Hold,
         Import,
         Start,
         Wait, //
@@ -64,6 +65,11 @@ impl Node for Device {
                 request.write(at)?;
             }
             uapi::IOC_STOP => queue.stop()?,
+            uapi::IOC_HOLD => {
+                let Hold { nic, queue: of } = Hold::read(at)?;
+                queue.hold(parent, nic, of)?;
+            }
+            uapi::IOC_ARM => queue.arm()?,
             _ => return Err(ENOTTY),
         }
         Ok(0)

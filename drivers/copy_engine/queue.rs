@@ -27,13 +27,18 @@ use kernel::{
     }, //
 };
 
-use crate::device::Device;
+use crate::{
+    device::Device,
+    signal::Bell, //
+};
 
 /// How often a queue is looked at until it rests, and the delay in between: half a second in all.
 const TRIES: u32 = 5_000;
 const PAUSE: Delta = Delta::from_micros(100);
 
 struct State {
+    /// Goes first.
+    bell: Option<Bell>,
     windows: KVec<Devres<Imported>>,
     running: bool,
 }
@@ -63,7 +68,7 @@ impl Queue {
                 portal: device.portal(index)?,
                 device,
                 index,
-                state <- new_mutex!(State { windows: KVec::new(), running: false }),
+                state <- new_mutex!(State { bell: None, windows: KVec::new(), running: false }),
             }),
             GFP_KERNEL,
         )
@@ -178,6 +183,34 @@ impl Queue {
         }
     }
 
+    /// Has a TX queue of a NIC withhold what is sent from now on, until the queue rings for it.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` if the queue rings for another one, and those of [`Bell::new`] and [`Bell::hold`].
+    pub(crate) fn hold(&self, parent: &ParentDevice<Bound>, nic: u32, queue: u32) -> Result {
+        let mut state = self.state.lock();
+
+        match &state.bell {
+            Some(bell) if bell.is_of(nic, queue) => bell.hold(),
+            Some(_) => Err(EBUSY),
+            None => self.device.while_present(|| {
+                let bell = Bell::new(&self.device, parent, self.index, nic, queue)?;
+
+                state.bell.insert(bell).hold()
+            }),
+        }
+    }
+
+    /// Has the next descriptor that signals ring for what is withheld by now.
+    ///
+    /// # Errors
+    ///
+    /// `ENOTCONN` if nothing is held, and those of [`Bell::arm`].
+    pub(crate) fn arm(&self) -> Result {
+        self.state.lock().bell.as_ref().ok_or(ENOTCONN)?.arm()
+    }
+
     /// Stops the queue, and waits until it does no DMA.
     ///
     /// # Errors
@@ -226,6 +259,7 @@ impl PinnedDrop for Queue {
     fn drop(self: Pin<&mut Self>) {
         let mut state = self.state.lock();
 
+        state.bell = None;
         if state.running && self.rest().is_err() {
             // What it reaches must stay as it is, and it has no other user.
             pr_err!(

@@ -18,6 +18,10 @@ pub(crate) const IOC_START: u32 = _IOW::<Start>(MAGIC, 0x01);
 pub(crate) const IOC_WAIT: u32 = _IOWR::<Wait>(MAGIC, 0x02);
 /// `COPY_ENGINE_IOC_STOP`
 pub(crate) const IOC_STOP: u32 = _IO(MAGIC, 0x03);
+/// `COPY_ENGINE_IOC_HOLD`
+pub(crate) const IOC_HOLD: u32 = _IOW::<Hold>(MAGIC, 0x04);
+/// `COPY_ENGINE_IOC_ARM`
+pub(crate) const IOC_ARM: u32 = _IO(MAGIC, 0x05);
 
 dma_buf::ioctl_arguments! {
     /// `struct copy_engine_import`
@@ -32,6 +36,12 @@ dma_buf::ioctl_arguments! {
         window: u32,
         size: u32,
         offset: u64,
+    }
+
+    /// `struct copy_engine_hold`
+    struct Hold {
+        nic: u32,
+        queue: u32,
     }
 
     /// `struct copy_engine_wait`

@@ -48,6 +48,7 @@ pub mod import;
 pub mod node;
 pub mod peer;
 pub mod portal;
+pub mod register;
 
 mod bindings;
 mod gate;

@@ -330,7 +330,9 @@ impl PeerRange {
     }
 }
 
-fn as_raw<Ctx: kernel::device::DeviceContext>(pdev: &pci::Device<Ctx>) -> *mut bindings::pci_dev {
+pub(crate) fn as_raw<Ctx: kernel::device::DeviceContext>(
+    pdev: &pci::Device<Ctx>,
+) -> *mut bindings::pci_dev {
     // `pci::Device` is transparent.
     core::ptr::from_ref(pdev).cast_mut().cast()
 }

@@ -26,6 +26,7 @@ use pci_driver::irq::Vectors;
 
 use crate::{
     clock::Clock,
+    doorbells::Offer,
     hw::Hw,
     netdev::{
         Adapter,
@@ -45,6 +46,7 @@ pub(crate) struct Rigb;
 
 /// A bound device: dropping it takes everything down in the order of the fields.
 pub(crate) struct Bound<'bound> {
+    _doorbells: Offer<'bound>,
     pub(crate) netdev: Registration<'bound, Adapter<'bound>>,
 }
 
@@ -66,16 +68,14 @@ impl pci::Driver for Rigb {
         pdev: &'bound pci::Device<Core<'_>>,
         _info: Option<&'bound Self::IdInfo>,
     ) -> impl PinInit<Self::Data<'bound>, Error> + 'bound {
-        probe(pdev).map(|netdev| Bound { netdev })
+        probe(pdev)
     }
 }
 
 /// The largest DMA segment: a dma-buf's mapping is one, whatever its size.
 const MAX_SEGMENT: u32 = u32::MAX;
 
-fn probe<'bound>(
-    pdev: &'bound pci::Device<Core<'_>>,
-) -> Result<Registration<'bound, Adapter<'bound>>> {
+fn probe<'bound>(pdev: &'bound pci::Device<Core<'_>>) -> Result<Bound<'bound>> {
     pdev.enable_device_mem()?;
     // SAFETY: Nothing is mapped or allocated for DMA yet.
     unsafe {
@@ -182,14 +182,20 @@ fn probe<'bound>(
     // SAFETY: As above.
     unsafe { vectors.handle(pairs, c"rigb-link", link)? };
 
+    let offer = Offer::new(pdev, &hw)?;
     let adapter = Adapter::new(vectors, pdev.as_ref(), hw, clock, stats, schedulers, watch)?;
 
     // SAFETY: The registration goes into the driver's data, which is dropped at unbind.
-    unsafe {
+    let netdev = unsafe {
         if five_tuples {
             netdev.with_flow_rules().register(adapter, control)
         } else {
             netdev.register(adapter, control)
         }
-    }
+    }?;
+
+    Ok(Bound {
+        _doorbells: offer,
+        netdev,
+    })
 }

@@ -8,6 +8,7 @@ mod five_tuple;
 mod link;
 mod semaphore;
 
+use doorbell::Doorbell;
 use i82576::{
     limits,
     regs::{
@@ -38,6 +39,8 @@ use kernel::{
 
 use net::stats::SharedCounter;
 
+use crate::doorbells;
+
 pub(crate) use self::link::Offer;
 
 /// How often a register is polled before the driver gives up, and the delay in between.
@@ -59,6 +62,8 @@ pub(crate) struct Hw<'bound> {
     bar: pci::Bar<'bound, { regs::BAR_SIZE }>,
     was_reset: Atomic<bool>,
     leaked_rings: SharedCounter,
+    /// Of all TX queues, in use or not.
+    pub(crate) doorbells: KVec<Arc<Doorbell>>,
     /// The flow control bits that CTRL must have. CTRL is only written under this lock, as the
     /// link's interrupt writes it, too.
     #[pin]
@@ -69,10 +74,12 @@ impl<'bound> Hw<'bound> {
     /// Maps the registers.
     pub(crate) fn new(pdev: &'bound pci::Device<Core<'_>>) -> Result<Arc<Self>> {
         let bar = pdev.iomap_region_sized(0, c"rigb")?;
+        let doorbells = doorbells::new(pdev)?;
 
         Arc::pin_init(
             pin_init!(Self {
                 bar,
+                doorbells,
                 was_reset: Atomic::new(false),
                 leaked_rings: SharedCounter::new(),
                 flow_control <- new_spinlock_irq!(0),
@@ -404,6 +411,12 @@ impl<'bound> Hw<'bound> {
             value & regs::txdctl::ENABLE != 0
         })
         .inspect_err(|_| self.write(regs::txdctl(queue), 0))
+    }
+
+    /// Waits until the tail of TX queue `queue` is one that another device has written; not for long, as
+    /// it may not have.
+    pub(crate) fn await_tail(&self, queue: u16, tail: u32) {
+        let _ = self.wait(regs::tdt(queue), |value| value == tail);
     }
 
     /// Disables TX queue `queue` and waits until the device does no DMA for it.

@@ -10,6 +10,7 @@
 //! - [`netdev`]: the interface goes up and down, and what state it has;
 //! - [`vector`]: one interrupt, one NAPI, one queue pair;
 //! - [`rx`] and [`tx`]: the two paths of a packet;
+//! - [`doorbells`]: lets other devices ring for what they have computed;
 //! - [`queues`]: restarts single RX queues, which binds them to device memory;
 //! - [`xdp`]: attaches and detaches XDP programs;
 //! - [`xsk`]: AF_XDP zero copy;
@@ -23,6 +24,7 @@
 
 mod clock;
 mod counters;
+mod doorbells;
 mod driver;
 mod ethtool;
 mod filter;

@@ -13,6 +13,7 @@ mod xsk;
 
 use core::mem::MaybeUninit;
 
+use doorbell::Doorbell;
 use i82576::{
     contexts::Contexts,
     limits,
@@ -118,11 +119,32 @@ struct EnabledQueue<'bound> {
     descriptors: Descriptors,
     /// Keeps what the descriptors map.
     slots: spsc::Observer<Slot<'bound>>,
+    doorbell: Arc<Doorbell>,
+    len: u32,
     index: u16,
+}
+
+impl EnabledQueue<'_> {
+    /// Looks after frames that wait for another device to ring; `done` is the descriptor that was done
+    /// last, if any was.
+    #[inline]
+    fn poll_doorbell(&self, done: Option<u32>) {
+        self.doorbell.poll(done, self.len, |tail| {
+            self.hw.write(regs::tdt(self.index), tail);
+        });
+    }
+
+    /// Keeps other devices from ringing: from now on only the driver does.
+    fn close_doorbell(&self) {
+        if let Some(tail) = self.doorbell.close() {
+            self.hw.await_tail(self.index, tail);
+        }
+    }
 }
 
 impl Drop for EnabledQueue<'_> {
     fn drop(&mut self) {
+        self.close_doorbell();
         if self.hw.disable_tx(self.index).is_err() && self.hw.stop_dma().is_err() {
             // What the device may still access is never freed.
             self.descriptors.leak();
@@ -173,14 +195,18 @@ impl<'bound> Ring<'bound> {
     ) -> Result<Completion<'bound>> {
         let adapter = dev.device().driver();
         let hw = &adapter.hw;
+        let doorbell = hw.doorbells.get(usize::from(index)).ok_or(EINVAL)?;
 
         hw.enable_tx(index, self.descriptors.dma_address(), self.len.bytes())?;
+        doorbell.open();
         let queue: Arc<_> = self
             .queue
             .write(EnabledQueue {
                 hw: hw.clone(),
                 descriptors: self.descriptors,
                 slots: self.producer.observer(),
+                doorbell: doorbell.clone(),
+                len: self.len.len().into(),
                 index,
             })
             .into();
@@ -215,7 +241,7 @@ pub(crate) struct Transmitter<'bound> {
     parent: &'bound Device<Bound>,
     clock: Option<Arc<clock::Registration<'bound>>>,
     stats: Arc<QueueStats>,
-    /// The tail that was written last.
+    /// The tail that was written last, or withheld.
     rung: u32,
 }
 
@@ -355,6 +381,9 @@ impl<'bound> Transmitter<'bound> {
     /// Waits until the device has sent what is on the ring, and NAPI has seen it; not for long, as
     /// the device may not send.
     pub(crate) fn drain(&mut self) {
+        self.queue.close_doorbell();
+        // It may have been withheld.
+        self.rung = u32::MAX;
         self.ring_doorbell();
         for _ in 0..DRAIN_TRIES {
             if self.slots.is_empty() {
@@ -368,7 +397,11 @@ impl<'bound> Transmitter<'bound> {
         let tail = self.slots.next_index();
 
         if tail != self.rung {
-            self.rung = tail;
+            let before = core::mem::replace(&mut self.rung, tail);
+
+            if self.queue.doorbell.withholds(before, tail) {
+                return;
+            }
             self.queue.hw.write(regs::tdt(self.queue.index), tail);
             self.stats.tx_doorbells.add(1);
         }

@@ -56,11 +56,13 @@ impl<'bound> Completion<'bound> {
             let Some((_, slot)) = self.slots.peek() else {
                 break;
             };
-            if !descriptor::is_done(self.queue.descriptors.read::<1>(slot.last)) {
+            let last = slot.last;
+            if !descriptor::is_done(self.queue.descriptors.read::<1>(last)) {
                 break;
             }
             barrier::dma_mb(Read);
             frames += 1;
+            self.queue.poll_doorbell(Some(last));
 
             while let Some(Slot { mapping, frame, .. }) = self.slots.pop() {
                 // The device is done with it before the core gets the memory back.
@@ -94,6 +96,7 @@ impl<'bound> Completion<'bound> {
         }
 
         if frames == 0 {
+            self.queue.poll_doorbell(None);
             return true;
         }
         self.slots.release();

@@ -39,6 +39,7 @@ pub(crate) fn execute(request: &Execute) -> Result<Executed> {
             source: window(step.source),
             destination: window(step.destination),
             value: step.value,
+            signal: false,
         };
         outcomes.push(carry_out(&mut queue, &command, step, request)?);
     }

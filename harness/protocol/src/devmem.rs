@@ -250,3 +250,43 @@ pub struct BindingReport {
     /// Number that the kernel gave the binding.
     pub dmabuf: u32,
 }
+
+/// Sends what an engine computes, message by message: each is on the NIC's ring before it is computed, and an
+/// engine tells the NIC. [`crate::Command::Go`] begins. Then reports [`crate::Event::Progress`] with all bytes, and
+/// ends with [`crate::Command::Finish`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DevmemSignalled {
+    /// Namespace of the interface.
+    pub ns: Ns,
+    /// Interface name.
+    pub interface: String,
+    /// PCI address of the NIC.
+    pub nic: String,
+    /// TX queue that the flow is sent on.
+    pub queue: u32,
+    /// Where the memory of the dma-bufs comes from.
+    pub memory: Memory,
+    /// Number of the engine, from 0.
+    pub engine: u32,
+    /// Where to connect to.
+    pub connect: SocketAddr,
+    /// Seed of the payload.
+    pub seed: u64,
+    /// How many messages there are.
+    pub messages: u32,
+    /// Bytes of each, a multiple of the page size.
+    pub message_bytes: u32,
+    /// Whether the engine rings. If not, the NIC's driver has to, and the engine tries it afterwards.
+    pub signal: bool,
+}
+
+/// Outcome of [`DevmemSignalled`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DevmemSignalledReport {
+    /// Completed sends whose payload the kernel had copied.
+    pub copied: u64,
+    /// The peer has taken everything.
+    pub delivered: bool,
+    /// What ended it early.
+    pub error: Option<Failure>,
+}

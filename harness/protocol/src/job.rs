@@ -66,6 +66,7 @@ jobs! {
         DevmemSource -> devmem::DevmemSourceReport,
         DevmemRelay -> devmem::DevmemRelayReport,
         DevmemGather -> devmem::DevmemGatherReport,
+        DevmemSignalled -> devmem::DevmemSignalledReport,
         Binding -> devmem::BindingReport,
     }
     udp {

@@ -39,7 +39,9 @@ pub mod xdp;
 pub mod xsk;
 pub mod zcrx;
 
-pub use devmem::{Binding, DevmemGather, DevmemRelay, DevmemSink, DevmemSource, Fill};
+pub use devmem::{
+    Binding, DevmemGather, DevmemRelay, DevmemSignalled, DevmemSink, DevmemSource, Fill,
+};
 pub use job::{Command, Event, Job, JobSpec, Join, StartJob, Tell};
 pub use measure::{MeasuredSink, MeasuredSource, PacedWire, Restarts};
 pub use memory::{Memory, Release};

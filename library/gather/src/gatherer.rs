@@ -36,6 +36,7 @@ impl Gatherer {
                 source,
                 destination,
                 value: 0,
+                signal: false,
             },
             position: 0,
             descriptors: 0,

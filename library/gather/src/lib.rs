@@ -8,6 +8,7 @@
 //!
 //! - [`WorkQueue`]: a work queue of the engine: descriptors in, by its doorbell and without a system call,
 //!   completions out.
+//! - [`TxQueue`]: a queue of a NIC that sends what an engine has computed when that rings.
 //! - [`Gatherer`]: copies fragments to where in the stream they belong, many at a time.
 
 mod error;
@@ -23,5 +24,5 @@ pub use engine::{
 pub use self::{
     error::{Error, Result},
     gatherer::Gatherer,
-    work_queue::{CONTROL_BYTES, Command, LIST, SLOTS, Window, WorkQueue},
+    work_queue::{CONTROL_BYTES, Command, LIST, SLOTS, TxQueue, Window, WorkQueue},
 };

@@ -3,6 +3,7 @@
 //! A work queue of the engine, `/dev/copy_engine<n>` (`drivers/copy_engine/copy_engine.h`).
 
 use std::{
+    fs, io,
     os::fd::{AsFd, AsRawFd, OwnedFd},
     path::PathBuf,
     time::Duration,
@@ -15,7 +16,8 @@ use engine::{
 };
 use rustix::{
     fs::{Mode, OFlags, open},
-    ioctl::{self, Setter, Updater, opcode},
+    io::Errno,
+    ioctl::{self, NoArg, Setter, Updater, opcode},
 };
 
 use crate::{
@@ -49,6 +51,13 @@ struct Start {
     offset: u64,
 }
 
+/// `struct copy_engine_hold`.
+#[repr(C)]
+struct Hold {
+    nic: u32,
+    queue: u32,
+}
+
 /// `struct copy_engine_wait`.
 #[repr(C)]
 struct Wait {
@@ -71,6 +80,38 @@ pub struct Command {
     pub destination: Window,
     /// What [`Operation::Fill`] fills with.
     pub value: u32,
+    /// Ring for what [`WorkQueue::arm`] has found, when it is done.
+    pub signal: bool,
+}
+
+/// A TX queue of a NIC that an engine may ring for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TxQueue {
+    nic: u32,
+    queue: u32,
+}
+
+impl TxQueue {
+    /// A queue of the NIC at a PCI address, such as `0000:01:00.0`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`], with `ENODEV` if its driver lets no other device ring.
+    pub fn new(pci_address: &str, queue: u32) -> Result<Self> {
+        let path = format!("/sys/bus/pci/devices/{pci_address}");
+        let failed = |source| Error::Io {
+            operation: "looking for the NIC's doorbells",
+            source,
+        };
+        for entry in fs::read_dir(path).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            let number = name.to_str().and_then(|name| name.split_once(".doorbell."));
+            if let Some(nic) = number.and_then(|(_, number)| number.parse().ok()) {
+                return Ok(Self { nic, queue });
+            }
+        }
+        Err(failed(io::Error::from(Errno::NODEV)))
+    }
 }
 
 /// A work queue. What it reaches is unmapped when it is dropped, once the engine is done with it.
@@ -159,6 +200,7 @@ impl WorkQueue {
             source_window: command.source.0,
             destination_window: command.destination.0,
             value: command.value,
+            signal: command.signal,
             // The ring's.
             list_window: 0,
             fragments: fragments.len() as u32,
@@ -203,6 +245,33 @@ impl WorkQueue {
         Ok(completions)
     }
 
+    /// Has a TX queue keep what is sent on it from now on, for the engine to ring. After a second it is sent
+    /// all the same.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`], with `EPERM` for who is no administrator of networks, `EBUSY` if somebody else has the
+    /// queue, `ENETDOWN`, `EXDEV` without a peer-to-peer path.
+    pub fn hold(&mut self, queue: TxQueue) -> Result<()> {
+        const HOLD: ioctl::Opcode = opcode::write::<Hold>(GROUP, 4);
+        let TxQueue { nic, queue } = queue;
+        // SAFETY: `COPY_ENGINE_IOC_HOLD` reads a `struct copy_engine_hold`, which `Hold` is laid out as.
+        unsafe { ioctl::ioctl(&self.node, Setter::<HOLD, Hold>::new(Hold { nic, queue })) }
+            .map_err(|errno| failed("COPY_ENGINE_IOC_HOLD", errno))
+    }
+
+    /// Has the next command with [`Command::signal`] ring for what the TX queue keeps by now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`], with `EAGAIN` if it keeps nothing yet, `ENOTCONN` if it was too long ago.
+    pub fn arm(&mut self) -> Result<()> {
+        const ARM: ioctl::Opcode = opcode::none(GROUP, 5);
+        // SAFETY: `COPY_ENGINE_IOC_ARM` takes nothing.
+        unsafe { ioctl::ioctl(&self.node, NoArg::<ARM>::new()) }
+            .map_err(|errno| failed("COPY_ENGINE_IOC_ARM", errno))
+    }
+
     /// How many descriptors the ring has room for.
     #[must_use]
     pub fn free(&self) -> u32 {
@@ -239,7 +308,7 @@ fn import(node: &OwnedFd, memory: &impl AsFd) -> Result<Window> {
     Ok(Window(import.window as u8))
 }
 
-fn failed(operation: &'static str, errno: rustix::io::Errno) -> Error {
+fn failed(operation: &'static str, errno: Errno) -> Error {
     Error::Io {
         operation,
         source: errno.into(),

@@ -7,6 +7,7 @@ mod binding;
 mod copy_sink;
 mod devmem_gather;
 mod devmem_relay;
+mod devmem_signalled;
 mod devmem_sink;
 mod devmem_source;
 mod held;
@@ -74,6 +75,7 @@ impl Jobs {
             Job::DevmemSource(spec) => devmem_source::set_up(id, spec),
             Job::DevmemRelay(spec) => devmem_relay::set_up(id, spec),
             Job::DevmemGather(spec) => devmem_gather::set_up(id, spec),
+            Job::DevmemSignalled(spec) => devmem_signalled::set_up(id, spec),
             Job::CopySink(spec) => copy_sink::set_up(id, spec),
             Job::Binding(spec) => binding::set_up(id, &spec),
             Job::UdpSink(spec) => udp_sink::set_up(id, &spec),
