@@ -11,8 +11,13 @@ use serde::Deserialize;
 /// Where the list is, from the project's folder.
 const FOLDER: &str = "xtask/mutations";
 
-/// Crates with tests on the host, which are run first.
-const HOST_PACKAGES: &[&str] = &["i82576", "page_ranges"];
+/// Crates with tests on the host, which are run first, and the sources that these are about.
+const HOST_PACKAGES: &[(&str, &str)] = &[
+    ("i82576", "drivers/i82576/"),
+    ("page_ranges", "drivers/page_ranges/"),
+    ("engine", "drivers/engine/"),
+    ("net_host", "drivers/net/spsc.rs"),
+];
 
 /// A small fault.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -68,8 +73,8 @@ impl Mutation {
 
     /// The package with tests on the host of the file, if it has any.
     pub(super) fn host_package(&self) -> Option<&'static str> {
-        let of = |package: &&&str| self.file.starts_with(&format!("drivers/{package}/"));
-        HOST_PACKAGES.iter().find(of).copied()
+        let of = |(_, sources): &&(_, &str)| self.file.starts_with(sources);
+        HOST_PACKAGES.iter().find(of).map(|(package, _)| *package)
     }
 }
 
@@ -171,6 +176,18 @@ mod tests {
                 mutation.name
             );
         }
+    }
+
+    #[test]
+    fn what_has_tests_on_the_host_is_known_by_its_file() {
+        let package = |file: &str| {
+            let file = file.to_owned();
+            let mutation = mutation("1", "2");
+            Mutation { file, ..mutation }.host_package()
+        };
+        assert_eq!(package("drivers/i82576/ring/window.rs"), Some("i82576"));
+        assert_eq!(package("drivers/net/spsc.rs"), Some("net_host"));
+        assert_eq!(package("drivers/net/tx.rs"), None);
     }
 
     #[test]
