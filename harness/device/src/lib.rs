@@ -25,6 +25,7 @@ pub mod port;
 mod registers;
 pub mod server;
 mod transit;
+mod turns;
 pub mod wire;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

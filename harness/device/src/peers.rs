@@ -3,8 +3,7 @@
 //! What devices of this process write to each other's registers.
 //!
 //! QEMU gives a device no access to the registers of another one that it does not have itself. The process
-//! has both. A device writes while it is locked; as with frames ([`crate::wire`]), what it writes to another
-//! device is queued, and delivered after it has been unlocked, in order and by one thread at a time. Such
+//! has both. A device writes while it is locked, and what it writes to another device is queued (`turns`). Such
 //! writes are posted, so nobody waits for an answer. Reads would have to be answered, and fail.
 
 use std::{
@@ -17,7 +16,10 @@ use std::{
 
 use model::Fault;
 
-use crate::{Port, lock};
+use crate::{
+    Port, lock,
+    turns::{Turns, deliver},
+};
 
 /// Of registers that are nowhere.
 const NOWHERE: u64 = u64::MAX;
@@ -29,17 +31,11 @@ struct Write {
     bytes: Vec<u8>,
 }
 
-#[derive(Debug, Default)]
-struct Queue {
-    writes: VecDeque<Write>,
-    delivering: bool,
-}
-
 /// The devices that a device can write to, and what it has written.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
     all: OnceLock<Vec<Weak<Port>>>,
-    queue: Mutex<Queue>,
+    queue: Mutex<Turns<VecDeque<Write>>>,
 }
 
 /// Lets devices write to each other's registers. Whoever was introduced before stays with those.
@@ -59,7 +55,7 @@ impl Peers {
             Some((to, offset))
         });
         let (to, offset) = found.ok_or(Fault::Unanswered)?;
-        lock(&self.queue).writes.push_back(Write {
+        lock(&self.queue).queue.push_back(Write {
             to: to.clone(),
             offset,
             bytes: bytes.to_vec(),
@@ -69,23 +65,12 @@ impl Peers {
 
     /// Delivers what the device has written. It must not be locked.
     pub(crate) fn deliver(&self) {
-        let mut delivers = false;
-        loop {
-            let mut queue = lock(&self.queue);
-            if queue.delivering && !delivers {
-                return;
-            }
-            let write = queue.writes.pop_front();
-            delivers = write.is_some();
-            queue.delivering = delivers;
-            drop(queue);
-            let Some(Write { to, offset, bytes }) = write else {
-                return;
-            };
+        let carry = |Write { to, offset, bytes }| {
             if let Some(port) = to.upgrade() {
                 port.write_registers_by_peer(offset, &bytes);
             }
-        }
+        };
+        deliver(&self.queue, VecDeque::pop_front, carry, |_| ());
     }
 }
 

@@ -2,10 +2,7 @@
 
 //! Wires: from a device to another one of this process, or to a socket.
 //!
-//! A device sends while it is locked, and its frames are queued. They are delivered after it has been
-//! unlocked, by the thread that unlocked it, so that no thread holds locks of two devices. At most one thread delivers
-//! what a device has sent: frames stay in order, and of two devices that answer each other neither is
-//! entered again by its own delivery.
+//! A device sends while it is locked, and its frames are queued (`turns`).
 //!
 //! On a link, what has to wait is delivered by a thread of the wire's end, in the same way.
 
@@ -26,6 +23,7 @@ use crate::{
     lock,
     pcap::Capture,
     transit::{Arrival, Transit},
+    turns::{Turns, deliver},
 };
 
 /// Longer than any frame that QEMU sends.
@@ -98,7 +96,6 @@ impl Sent {
 #[derive(Debug)]
 struct Queue {
     sent: Sent,
-    delivering: bool,
     /// When the wire's thread looks again by itself.
     wakes: Option<u64>,
     ended: bool,
@@ -107,7 +104,7 @@ struct Queue {
 /// A device's end of a wire: what it has sent, and where that goes.
 #[derive(Debug)]
 pub(crate) struct End {
-    queue: Mutex<Queue>,
+    queue: Mutex<Turns<Queue>>,
     /// Tells the wire's thread to look again.
     earlier: Condvar,
     far: Far,
@@ -118,12 +115,11 @@ impl End {
     fn new(sent: Sent, far: Far, capture: Option<Arc<Mutex<Capture>>>) -> Self {
         let queue = Queue {
             sent,
-            delivering: false,
             wakes: None,
             ended: false,
         };
         Self {
-            queue: Mutex::new(queue),
+            queue: Turns::new(queue),
             earlier: Condvar::new(),
             far,
             capture,
@@ -132,27 +128,19 @@ impl End {
 
     /// Takes a frame from the device, which is locked.
     pub(crate) fn send(&self, frame: Vec<u8>) {
-        lock(&self.queue).sent.push(frame);
+        lock(&self.queue).queue.sent.push(frame);
     }
 
     /// Delivers what the device has sent and has arrived. The device must not be locked.
     pub(crate) fn deliver(&self) {
-        let mut delivers = false;
-        loop {
-            let mut queue = lock(&self.queue);
-            if queue.delivering && !delivers {
-                return;
-            }
+        let burst = |queue: &mut Queue| {
             let sent = &mut queue.sent;
-            let arrivals: Vec<_> = iter::from_fn(|| sent.pop()).take(BURST).collect();
-            delivers = !arrivals.is_empty();
-            queue.delivering = delivers;
-            if !delivers {
-                return self.leave_rest(&queue);
-            }
-            drop(queue);
-            self.carry(&arrivals);
-        }
+            let burst: Vec<_> = iter::from_fn(|| sent.pop()).take(BURST).collect();
+            (!burst.is_empty()).then_some(burst)
+        };
+        let carry = |burst: Vec<_>| self.carry(&burst);
+        let rest = |queue: &Queue| self.leave_rest(queue);
+        deliver(&self.queue, burst, carry, rest);
     }
 
     /// Leaves what has not arrived yet to the wire's thread.
@@ -176,33 +164,33 @@ impl End {
 
     /// Ends the thread.
     pub(crate) fn end(&self) {
-        lock(&self.queue).ended = true;
+        lock(&self.queue).queue.ended = true;
         self.earlier.notify_one();
     }
 
     /// Waits until something arrives that no other thread delivers. Returns `false` at the end.
     fn wait(&self) -> bool {
-        let mut queue = lock(&self.queue);
-        while !queue.ended {
-            let deadline = match queue.delivering {
+        let mut turns = lock(&self.queue);
+        while !turns.queue.ended {
+            let deadline = match turns.delivering {
                 true => None,
-                false => queue.sent.deadline(),
+                false => turns.queue.sent.deadline(),
             };
             let left = deadline.map(|deadline| deadline.saturating_sub(alarm::now()));
-            queue.wakes = deadline;
-            queue = match left {
+            turns.queue.wakes = deadline;
+            turns = match left {
                 Some(0) => {
                     // Awake: it looks before it waits again.
-                    queue.wakes = Some(0);
+                    turns.queue.wakes = Some(0);
                     return true;
                 }
                 Some(left) => {
                     let left = Duration::from_nanos(left);
-                    let waited = self.earlier.wait_timeout(queue, left);
+                    let waited = self.earlier.wait_timeout(turns, left);
                     waited.unwrap_or_else(PoisonError::into_inner).0
                 }
                 None => {
-                    let waited = self.earlier.wait(queue);
+                    let waited = self.earlier.wait(turns);
                     waited.unwrap_or_else(PoisonError::into_inner)
                 }
             };
