@@ -26,7 +26,7 @@ use crate::{
 pub const MAX_TCP_HEADER: u32 = 60;
 
 /// Bytes of a UDP header.
-pub const UDP_HEADER: u32 = 8;
+pub const UDP_HEADER: u32 = L4::Udp.shortest_header() as u32;
 
 /// Where the checksum is in a TCP and in a UDP header, in bytes.
 const TCP_CHECKSUM: u16 = 16;
@@ -80,13 +80,15 @@ impl Headers {
         self.len() == 0
     }
 
-    /// Whether the device can fill in the checksum: MACLEN and IPLEN can say where it is.
+    /// Whether the device can fill in the checksum: MACLEN and IPLEN can say where it is, and L4LEN is that
+    /// of a header.
     #[inline]
     pub const fn can_checksum(&self) -> bool {
         self.network <= MAX_MAC_LEN as u32
             // An IPLEN of 0 would say that there is no IP header.
             && self.network < self.transport
             && self.transport - self.network <= MAX_IP_LEN as u32
+            && self.l4_len >= self.l4.shortest_header() as u32
             && self.l4_len <= u8::MAX as u32
     }
 

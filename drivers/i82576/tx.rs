@@ -94,6 +94,18 @@ pub enum L4 {
     Sctp = 2,
 }
 
+impl L4 {
+    /// Bytes of its shortest header: L4LEN is no less.
+    #[inline]
+    pub const fn shortest_header(self) -> u8 {
+        match self {
+            Self::Udp => 8,
+            Self::Tcp => 20,
+            Self::Sctp => 12,
+        }
+    }
+}
+
 /// A context descriptor: what the device must know of a packet's headers to insert a VLAN tag
 /// or checksums, or to segment it.
 ///

@@ -266,6 +266,24 @@ fn headers_up_to_the_bounds_are_for_the_device_and_longer_ones_are_not() {
 }
 
 #[test]
+fn a_transport_header_is_not_shorter_than_its_protocol_has_it() {
+    for (l4, shortest) in [(L4::Udp, 8), (L4::Tcp, 20), (L4::Sctp, 12)] {
+        assert_eq!(u32::from(l4.shortest_header()), shortest);
+        for (l4_len, can) in [
+            (0, false),
+            (shortest - 1, false),
+            (shortest, true),
+            (shortest + 1, true),
+        ] {
+            let headers = Headers { l4_len, l4, ..TCP4 };
+            assert_eq!(Offload::new(&headers, None).is_some(), can, "{headers:?}");
+            let segments = Offload::new(&headers, segmented(1000, 2)).is_some();
+            assert_eq!(segments, can && l4 != L4::Sctp, "{headers:?}");
+        }
+    }
+}
+
+#[test]
 fn headers_too_long_to_repeat_can_still_be_checksummed() {
     let at = |len: u32| Headers {
         transport: len - TCP4.l4_len,

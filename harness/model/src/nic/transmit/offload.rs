@@ -21,12 +21,9 @@ use crate::nic::{checksum::fill, registers::Registers, violation::What};
 
 /// Bytes of both Ethernet addresses, which a tag follows.
 const ADDRESSES: usize = 12;
-/// Bytes of the shortest headers.
+/// Bytes of the shortest IP headers.
 const IPV4_HEADER: u16 = 20;
 const IPV6_HEADER: u16 = 40;
-const TCP_HEADER: usize = 20;
-const UDP_HEADER: usize = 8;
-const SCTP_HEADER: usize = 12;
 /// Where the checksum is in an IPv4 header.
 const IPV4_CHECKSUM: usize = 10;
 
@@ -58,15 +55,6 @@ impl Headers {
             version,
             protocol: context.l4,
         })
-    }
-
-    /// Bytes of the shortest transport header.
-    pub(super) fn shortest_l4(&self) -> usize {
-        match self.protocol {
-            L4::Tcp => TCP_HEADER,
-            L4::Udp => UDP_HEADER,
-            L4::Sctp => SCTP_HEADER,
-        }
     }
 }
 
@@ -139,7 +127,7 @@ fn checksums(frame: &mut [u8], data: &Data, headers: &Headers) -> Option<()> {
             L4::Sctp => 8,
         };
         let l4_bytes = frame.get_mut(headers.l4..)?;
-        if l4_bytes.len() < headers.shortest_l4() {
+        if l4_bytes.len() < headers.protocol.shortest_header().into() {
             return None;
         }
         fill(l4_bytes, headers.protocol, at)?;

@@ -48,7 +48,7 @@ pub(super) fn segments(
     let fits = data.l4_checksum
         && data.ip_checksum == (headers.version == IpVersion::V4)
         && len <= usize::from(MAX_TSO_HEADER)
-        && usize::from(context.l4_len) >= headers.shortest_l4()
+        && context.l4_len >= headers.protocol.shortest_header()
         && context.mss != 0
         && !payload.is_empty()
         && data.paylen as usize == payload.len();
