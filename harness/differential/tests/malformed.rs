@@ -5,8 +5,16 @@
 mod common;
 
 use common::{check, frames::frames, ok};
-use differential::{Hex, Subject, place, start};
-use i82576::regs::{self, Reg, rctl, rxdctl, srrctl, tctl, txdctl};
+use differential::{
+    Hex, MAC, Subject, place,
+    receive::{self, Settings},
+    start,
+    transmit::{self, Packet},
+};
+use i82576::{
+    regs::{self, Reg, rctl, rfctl, rxdctl, srrctl, tctl, txdctl},
+    tx::Data,
+};
 use proptest::{collection::vec, prelude::*};
 
 /// Lengths and indices of rings: none, right ones, and others.
@@ -43,6 +51,44 @@ fn put(subject: &mut dyn Subject, at: u64, raws: &[[u64; 2]]) -> differential::R
     subject.write_memory(at, &bytes)
 }
 
+/// Whether a NIC that is started anew receives a frame, and sends one.
+fn works(subject: &mut dyn Subject) -> differential::Result<bool> {
+    let mut frame = [&MAC[..], &[2; 6], &[0x88, 0xb5]].concat();
+    frame.extend(0..100);
+    let settings = Settings {
+        ctrl: 0,
+        rctl: rctl::SECRC,
+        rlpml: 1518,
+        rxcsum: 0,
+        rfctl: rfctl::LEF,
+        mrqc: 0,
+        key: [0; 10],
+        reta: [0; 32],
+        vlans: 0,
+        psrtype: [0; place::QUEUES as usize],
+        srrctl: [srrctl::encode(2, 4, srrctl::DescType::OneBuffer, true); place::QUEUES as usize],
+        buffers: [48; place::QUEUES as usize],
+    };
+    receive::set_up(subject, &settings)?;
+    let received = receive::receive(subject, &frame, &mut [0; place::QUEUES as usize])?;
+    let arrives =
+        matches!(&received.descriptors[..], [(0, descriptor)] if descriptor.payload == frame);
+
+    transmit::set_up(subject)?;
+    let packet = Packet {
+        data: Data {
+            // CAST: It is short.
+            paylen: frame.len() as u32,
+            ..Data::default()
+        },
+        bytes: Hex(frame),
+        parts: 1,
+        context: None,
+    };
+    let sent = transmit::transmit(subject, &packet)?;
+    Ok(arrives && sent.frames == [packet.bytes] && sent.done == [true])
+}
+
 fn send(
     subject: &mut dyn Subject,
     raws: &[[u64; 2]],
@@ -61,8 +107,7 @@ fn send(
             (regs::tdt(1), tail),
         ],
     )?;
-    subject.take()?;
-    start(subject)
+    subject.take().map(drop)
 }
 
 #[test]
@@ -71,13 +116,17 @@ fn transmit_descriptors_of_any_kind_end_neither() {
         64,
         &(descriptors(), [sizes(), sizes(), sizes()]),
         |ours, igb, (raws, sizes)| {
-            ok(send(ours, &raws, sizes))?;
-            ok(send(igb, &raws, sizes))
+            let both: [&mut dyn Subject; 2] = [ours, igb];
+            for subject in both {
+                ok(send(subject, &raws, sizes))?;
+                prop_assert!(ok(works(subject))?, "{}", subject.name());
+            }
+            Ok(())
         },
     );
 }
 
-fn receive(
+fn take_in(
     subject: &mut dyn Subject,
     frames: &[Hex<Vec<u8>>],
     [len, head, tail]: [u32; 3],
@@ -126,8 +175,12 @@ fn rings_of_any_size_receive_or_drop() {
         64,
         &(frames, [sizes(), sizes(), sizes()], control),
         |ours, igb, (frames, sizes, control)| {
-            ok(receive(ours, &frames, sizes, control))?;
-            ok(receive(igb, &frames, sizes, control))
+            let both: [&mut dyn Subject; 2] = [ours, igb];
+            for subject in both {
+                ok(take_in(subject, &frames, sizes, control))?;
+                prop_assert!(ok(works(subject))?, "{}", subject.name());
+            }
+            Ok(())
         },
     );
 }
