@@ -7,6 +7,11 @@ use i82576::regs::{ctrl, mrqc, psrtype, rxcsum};
 
 use crate::{
     Hex,
+    frame::{
+        FRAGMENT, HOP_BY_HOP, ROUTING, SCTP, TCP, has_options, is_cut, is_tagged, network,
+        next_headers,
+    },
+    place,
     receive::{Received, Settings},
     transmit::{Packet, Sent},
 };
@@ -38,8 +43,8 @@ pub const KNOWN: &[Known] = &[
         decides: "QEMU's model hashes only with PCSD; the datasheet's \"RSS\" wants it for the report alone",
         mask: Mask::Receive(|settings, _, ours, theirs| {
             if settings.mrqc & mrqc::ENABLE_RSS != 0 && settings.rxcsum & rxcsum::PCSD == 0 {
-                forget(ours);
-                forget(theirs);
+                misplace(ours);
+                misplace(theirs);
             }
         }),
     },
@@ -48,7 +53,8 @@ pub const KNOWN: &[Known] = &[
         decides: "QEMU's model ignores it and splits all that it can; the datasheet's \"PSRTYPE\" decides",
         mask: Mask::Receive(|settings, _, ours, theirs| {
             let queue = theirs.descriptors.first().map_or(0, |(queue, _)| *queue);
-            if settings.psrtype[usize::from(queue) % settings.psrtype.len()] != ALL_TYPES {
+            let types = settings.psrtype[usize::from(queue) % settings.psrtype.len()];
+            if types != ALL_TYPES && headers(ours) < headers(theirs) {
                 join(ours);
                 join(theirs);
             }
@@ -88,8 +94,12 @@ pub const KNOWN: &[Known] = &[
     Known {
         what: "packet type with IPv4 options",
         decides: "QEMU's model says IPv4 without options; the datasheet's \"Packet Type\" decides",
-        mask: Mask::Receive(|_, _, ours, theirs| {
-            each(ours, theirs, |[low, _]| *low &= !TYPE_IPV4_OPTIONS);
+        mask: Mask::Receive(|_, frame, ours, _| {
+            if has_options(frame) {
+                for (_, descriptor) in &mut ours.descriptors {
+                    descriptor.raw[0] &= !TYPE_IPV4_OPTIONS;
+                }
+            }
         }),
     },
     Known {
@@ -105,8 +115,9 @@ pub const KNOWN: &[Known] = &[
     Known {
         what: "counters of frames that are too long",
         decides: "QEMU's model drops them uncounted; the datasheet's \"ROC\" and \"RLEC\" decide",
-        mask: Mask::Receive(|_, _, ours, theirs| {
-            if ours.descriptors.is_empty() && theirs.descriptors.is_empty() {
+        mask: Mask::Receive(|settings, frame, ours, theirs| {
+            let is_long = frame.len() + CHECK_SEQUENCE > settings.rlpml.min(LONGEST) as usize;
+            if is_long && ours.descriptors.is_empty() && theirs.descriptors.is_empty() {
                 (ours.counters[ROC], ours.counters[RLEC]) = (0, 0);
             }
         }),
@@ -124,20 +135,21 @@ pub const KNOWN: &[Known] = &[
         what: "packets that are cut short",
         decides: "QEMU's model takes headers of packets that are longer than their frame; ours doesn't split them",
         mask: Mask::Receive(|settings, frame, ours, theirs| {
-            if is_cut(frame) && settings.mrqc & mrqc::ENABLE_RSS != 0 {
-                forget(ours);
-                forget(theirs);
-            } else if is_cut(frame) {
+            if is_cut(frame) {
                 unparse(ours, theirs);
+            }
+            if is_cut(frame) && settings.mrqc & mrqc::ENABLE_RSS != 0 {
+                misplace(ours);
+                misplace(theirs);
             }
         }),
     },
     Known {
         what: "SCTP without RXCSUM.CRCOFL",
         decides: "QEMU's model checks its CRC with TUOFL; the datasheet's \"RXCSUM\" decides",
-        mask: Mask::Receive(|_, frame, ours, theirs| {
-            if next_headers(frame).contains(&SCTP) {
-                each(ours, theirs, |[_, high]| *high &= !CHECKED);
+        mask: Mask::Receive(|settings, frame, ours, theirs| {
+            if next_headers(frame).contains(&SCTP) && settings.rxcsum & rxcsum::CRCOFL == 0 {
+                each(ours, theirs, |[_, high]| *high &= !L4_CHECKED);
             }
         }),
     },
@@ -146,7 +158,7 @@ pub const KNOWN: &[Known] = &[
         decides: "QEMU's model takes the header's destination for the last; RFC 8200, 8.1, decides",
         mask: Mask::Receive(|_, frame, ours, theirs| {
             if next_headers(frame).contains(&ROUTING) {
-                each(ours, theirs, |[_, high]| *high &= !CHECKED);
+                each(ours, theirs, |[_, high]| *high &= !L4_CHECKED);
             }
         }),
     },
@@ -172,8 +184,8 @@ pub const KNOWN: &[Known] = &[
             let is_hashed = settings.mrqc & mrqc::ENABLE_RSS != 0;
             let is_v6 = network(frame).0 == [0x86, 0xdd];
             if is_hashed && is_v6 && (headers.len() > 1 || headers.contains(&TCP)) {
-                forget(ours);
-                forget(theirs);
+                misplace(ours);
+                misplace(theirs);
             }
         }),
     },
@@ -230,15 +242,20 @@ const IPIDV: u64 = 1 << 9;
 const HBO: u64 = 1 << 23;
 const TYPE_IPV6: u64 = 1 << 6;
 const TYPE_IPV6_EXTENSIONS: u64 = 1 << 7;
-/// HDR_LEN and SPH.
-const HEADER_INFO: u64 = 0x7ff << 21;
+/// HDR_LEN, SPH, and both.
+const HEADER_LENGTH: u64 = 0x3ff;
+const HEADER_LENGTH_SHIFT: u32 = 21;
+const SPH: u64 = 1 << 31;
+const HEADER_INFO: u64 = HEADER_LENGTH << HEADER_LENGTH_SHIFT | SPH;
 const LENGTH: u64 = 0xffff << 32;
 
 const TYPE_IPV4_OPTIONS: u64 = 1 << 5;
 /// All headers that a descriptor has bits for, and what comes of them.
 const TYPES: u64 = 0xff << 4;
 const HASH: u64 = 0xffff_ffff_0000_000f;
-const CHECKED: u64 = 1 << 4 | 1 << 5 | 1 << 6 | 3 << 29;
+/// That a transport checksum was looked at, and was wrong; the same of any checksum.
+const L4_CHECKED: u64 = 1 << 4 | 1 << 5 | 1 << 29;
+const CHECKED: u64 = L4_CHECKED | 1 << 6 | 1 << 30;
 /// Places of counters.
 const GPRC: usize = 0;
 const GORCL: usize = 1;
@@ -249,58 +266,11 @@ const GOTCL: usize = 1;
 /// Where a TCP header has its flags, and one of them.
 const FLAGS: usize = 13;
 const PSH: u8 = 1 << 3;
-/// Bytes of the shortest frame, without its check sequence.
+/// Bytes of the shortest frame, without its check sequence; of that; of the longest frame that every
+/// receiver takes, with it.
 const MIN_FRAME: u8 = 60;
-/// What a next header says.
-const HOP_BY_HOP: u8 = 0;
-const TCP: u8 = 6;
-const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
-const SCTP: u8 = 132;
-
-fn is_tagged(frame: &[u8]) -> bool {
-    frame.get(12..14) == Some(&[0x81, 0])
-}
-
-/// What follows the Ethernet header and the tag, with its type.
-fn network(frame: &[u8]) -> (&[u8], &[u8]) {
-    let at = if is_tagged(frame) { 16 } else { 12 };
-    let rest = frame.get(at..).unwrap_or_default();
-    rest.split_at(rest.len().min(2))
-}
-
-/// The protocol of an IPv4 packet, or the headers that an IPv6 header announces.
-fn next_headers(frame: &[u8]) -> Vec<u8> {
-    let packet = match network(frame) {
-        ([0x86, 0xdd], packet) => packet,
-        ([8, 0], packet) => return packet.get(9).copied().into_iter().collect(),
-        _ => return Vec::new(),
-    };
-    let (mut next, mut at) = (packet.get(6).copied().unwrap_or(0), 40);
-    let mut found = vec![next];
-    while [HOP_BY_HOP, ROUTING, FRAGMENT, 60].contains(&next) {
-        let Some(&[following, units]) = packet.get(at..at + 2).and_then(|two| two.first_chunk())
-        else {
-            break;
-        };
-        at += 8 + 8 * usize::from(if next == FRAGMENT { 0 } else { units });
-        next = following;
-        found.push(next);
-    }
-    found
-}
-
-/// Whether a packet is longer than its frame.
-fn is_cut(frame: &[u8]) -> bool {
-    let (kind, packet) = network(frame);
-    let (at, header) = match kind {
-        [8, 0] => (2, 0),
-        [0x86, 0xdd] => (4, 40),
-        _ => return false,
-    };
-    let length = packet.get(at..at + 2).and_then(|two| two.first_chunk());
-    length.is_some_and(|two| usize::from(u16::from_be_bytes(*two)) + header > packet.len())
-}
+const CHECK_SEQUENCE: usize = 4;
+const LONGEST: u32 = 1518;
 
 /// Changes the descriptors of both.
 fn each(ours: &mut Received, theirs: &mut Received, change: fn(&mut [u64; 2])) {
@@ -341,11 +311,23 @@ fn push(packet: &Packet, mine: &[u8], other: &mut [u8]) {
     }
 }
 
-/// What is left when a packet may go to another queue.
-fn forget(seen: &mut Received) {
-    seen.descriptors.clear();
-    seen.used.fill(0);
+/// What is left when a packet may go to another queue, which splits it in another way.
+fn misplace(seen: &mut Received) {
+    join(seen);
+    for (queue, descriptor) in &mut seen.descriptors {
+        *queue = 0;
+        descriptor.raw[0] &= !HASH;
+    }
     (seen.causes, seen.messages) = (0, 0);
+}
+
+/// Bytes that were split off as headers.
+fn headers(seen: &Received) -> u64 {
+    let low = seen.descriptors.first().map_or(0, |(_, part)| part.raw[0]);
+    match low & SPH {
+        0 => 0,
+        _ => low >> HEADER_LENGTH_SHIFT & HEADER_LENGTH,
+    }
 }
 
 /// Makes one descriptor of all, with all bytes, so that it does not matter how they were split.
@@ -354,10 +336,16 @@ fn join(seen: &mut Received) {
     let Some((queue, mut whole)) = seen.descriptors.last().cloned() else {
         return;
     };
-    let all = seen.descriptors.iter();
-    whole.payload = all
-        .flat_map(|(_, part)| [&part.header[..], &part.payload].concat())
-        .collect();
+    let all = seen.descriptors.iter().flat_map(|(_, part)| {
+        let mut header = part.header.clone();
+        if !header.is_empty() && !part.payload.is_empty() {
+            // Of headers that end like memory that wasn't written, the end was not seen.
+            let len = part.raw[0] >> HEADER_LENGTH_SHIFT & HEADER_LENGTH;
+            header.resize(header.len().max(len as usize), place::FILL);
+        }
+        [&header[..], &part.payload].concat()
+    });
+    whole.payload = all.collect();
     whole.header.clear();
     whole.raw[0] &= !HEADER_INFO;
     whole.raw[1] &= !(HBO | LENGTH);

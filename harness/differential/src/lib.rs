@@ -7,6 +7,7 @@
 //! what is seen of it, [`known`] the differences that are known and what decides each.
 
 mod error;
+mod frame;
 mod hex;
 mod igb;
 pub mod known;
