@@ -28,7 +28,7 @@ pub const PATIENCE_MS: u64 = 60_000;
 /// The accelerator's driver.
 const ACCELERATOR_DRIVER: &str = "ivshmem_mem";
 /// Its engine's.
-const ENGINE_DRIVER: &str = "copy_engine";
+pub(crate) const ENGINE_DRIVER: &str = "copy_engine";
 
 /// The interfaces of the program that connects two wires, at their other ends.
 pub const PORTS: [&str; 2] = ["port0", "port1"];
@@ -95,11 +95,19 @@ impl Testbed {
         Ok(bed)
     }
 
-    /// What [`Testbed::engine`] boots, before it loads the engine's driver.
+    /// What [`Testbed::engine`] boots.
     #[must_use]
     pub fn engine_options() -> Options {
         let options = Self::devmem_options().accelerator(Topology::Switch);
         options.engine()
+    }
+
+    /// Loads the engine's driver.
+    pub fn load_engine(&self) -> Result {
+        Ok(self.guest.call(LoadModule {
+            name: ENGINE_DRIVER.to_owned(),
+            parameters: String::new(),
+        })?)
     }
 
     /// Whether the NIC under test can do this, for what a case looks at by the way. What it is about
@@ -273,14 +281,6 @@ impl Testbed {
     pub fn load_accelerator(&self) -> Result {
         Ok(self.guest.call(LoadModule {
             name: ACCELERATOR_DRIVER.to_owned(),
-            parameters: String::new(),
-        })?)
-    }
-
-    /// Loads the driver of the accelerator's engine.
-    pub fn load_engine(&self) -> Result {
-        Ok(self.guest.call(LoadModule {
-            name: ENGINE_DRIVER.to_owned(),
             parameters: String::new(),
         })?)
     }

@@ -3,10 +3,10 @@
 //! A NIC that lies: each kind of lie on its own, and plans of several.
 
 use cases::{
-    Result, Testbed,
-    hostile::{Outcome, campaign, corpus},
+    Result,
+    hostile::{Device, Outcome, Target, campaign, corpus},
 };
-use model::nic::{Kind, Lie, Plan};
+use model::lies::{Kind, Lie, Plan};
 
 /// After how many occasions a lie is told, and how often.
 const OFTEN: [(u32, u32); 3] = [(0, 1), (5, 3), (20, u32::MAX)];
@@ -17,7 +17,7 @@ const VALUES: [u64; 2] = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];
 
 /// Carries out plans of one kind, and returns those that the driver did not come through by itself.
 fn survives(kinds: &[Kind]) -> Result<Vec<(Plan, Outcome)>> {
-    let bed = Testbed::hostile("hostile-kind")?;
+    let victim = Target::of_case(Device::Nic).boot("hostile-kind")?;
     let mut hard = Vec::new();
     for kind in kinds {
         let mut count = 0;
@@ -30,7 +30,7 @@ fn survives(kinds: &[Kind]) -> Result<Vec<(Plan, Outcome)>> {
                     value,
                 };
                 let plan = Plan { lies: vec![lie] };
-                match bed.attack(&plan) {
+                match victim.attack(&plan) {
                     Ok((outcome, told)) => {
                         count += told.iter().copied().map(u64::from).sum::<u64>();
                         println!("{kind} {after} {times} {value:#x}: {outcome:?}, told {told:?}");
@@ -40,15 +40,15 @@ fn survives(kinds: &[Kind]) -> Result<Vec<(Plan, Outcome)>> {
                     }
                     Err(trouble) => panic!(
                         "{plan:?}: {trouble}; logs are in {}",
-                        bed.guest.directory().display()
+                        victim.bed().guest.directory().display()
                     ),
                 }
             }
         }
         assert_ne!(count, 0, "{kind} was never told");
     }
-    let logs = bed.guest.directory().to_owned();
-    if let Err(trouble) = bed.rest() {
+    let logs = victim.bed().guest.directory().to_owned();
+    if let Err(trouble) = victim.rest() {
         panic!("at the end: {trouble}; logs are in {}", logs.display());
     }
     Ok(hard)
@@ -93,7 +93,7 @@ fn registers_that_read_as_anything_do_no_harm() -> Result {
 
 /// Carries out the plans of these seeds.
 fn survives_plans(seeds: Vec<u64>) {
-    let tally = campaign(&Testbed::hostile, GUESTS, seeds, |_| ());
+    let tally = campaign(Target::of_case(Device::Nic), GUESTS, seeds, |_| ());
     assert!(
         tally.is_whole() && tally.harms() == 0 && tally.lies != 0,
         "{tally:#?}"
@@ -107,5 +107,5 @@ fn plans_of_several_lies_do_no_harm() {
 
 #[test]
 fn plans_that_once_did_harm_do_none() {
-    survives_plans(corpus());
+    survives_plans(corpus(Device::Nic));
 }

@@ -2,14 +2,19 @@
 
 //! What a campaign found, as text, as JSON and as a table.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
+use std::fs;
+use std::path::Path;
 
-use cases::hostile::Tally;
+use anyhow::{Context, Result};
+use cases::hostile::{Device, Tally};
 use serde::{Deserialize, Serialize};
 
 /// A campaign's figures.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Figures {
+    /// What lied.
+    pub(super) device: Device,
     /// What was tested, on what.
     pub(super) commit: String,
     pub(super) kernel: String,
@@ -71,64 +76,147 @@ impl Figures {
         text
     }
 
+    /// For a program.
+    ///
+    /// # Errors
+    ///
+    /// When the file can't be written.
+    pub(super) fn write(&self, path: &Path) -> Result<()> {
+        write(path, self)
+    }
+
+    /// What tells campaigns apart: one of each is kept.
+    fn kind(&self) -> (Device, &str) {
+        (self.device, &self.flavour)
+    }
+
+    fn plans_an_hour(&self) -> u64 {
+        self.tally.plans * 3600 / self.seconds.max(1)
+    }
+}
+
+/// The last campaign of each kind, in order.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Campaigns(Vec<Figures>);
+
+impl Campaigns {
+    /// # Errors
+    ///
+    /// When the file can't be read.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let text =
+            fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+        serde_json::from_str(&text).with_context(|| format!("{} has no campaigns", path.display()))
+    }
+
+    /// # Errors
+    ///
+    /// When the file can't be written.
+    pub(super) fn write(&self, path: &Path) -> Result<()> {
+        write(path, self)
+    }
+
+    /// With this one in place of the last of its kind.
+    pub(super) fn with(mut self, new: Figures) -> Self {
+        self.0.retain(|figures| figures.kind() != new.kind());
+        self.0.push(new);
+        self.0.sort_by(|a, b| a.kind().cmp(&b.kind()));
+        self
+    }
+
     /// For the page.
     pub(super) fn table(&self) -> String {
-        let Self {
-            commit,
-            kernel,
-            flavour,
-            qemu,
-            seed,
-            guests,
-            seconds,
-            tally,
-        } = self;
-        let mut text = format!(
-            "Commit {commit}, Linux {kernel} ({flavour}), QEMU {qemu}; seeds from {seed} on, {guests} guests at once, \
-             {} plans an hour.\n\n| what | how often |\n|---|---|\n",
-            tally.plans * 3600 / (*seconds).max(1)
-        );
-        for (what, count) in self.rows() {
-            let _ = writeln!(text, "| {what} | {count} |");
+        let mut text = String::new();
+        let mut row = |what: &str, of: &dyn Fn(&Figures) -> String| {
+            let cells: Vec<_> = self.0.iter().map(of).collect();
+            let _ = writeln!(text, "| {what} | {} |", cells.join(" | "));
+        };
+        row("device, kernel", &|figures| {
+            format!("{}, {}", figures.device, figures.flavour)
+        });
+        row("---", &|_| "---".to_owned());
+        let mut about = |what: &str, of: fn(&Figures) -> &dyn Display| {
+            row(what, &|figures| of(figures).to_string());
+        };
+        about("commit", |figures| &figures.commit);
+        about("Linux", |figures| &figures.kernel);
+        about("QEMU", |figures| &figures.qemu);
+        about("seeds from", |figures| &figures.seed);
+        about("guests at once", |figures| &figures.guests);
+        row("plans an hour", &|figures| {
+            figures.plans_an_hour().to_string()
+        });
+        if let Some(first) = self.0.first() {
+            for (at, (what, _)) in first.rows().into_iter().enumerate() {
+                row(what, &|figures| figures.rows()[at].1.to_string());
+            }
         }
         text
     }
 }
 
+fn write(path: &Path, what: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(what)? + "\n";
+    fs::write(path, text).with_context(|| format!("can't write {}", path.display()))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
-
     use super::super::{JSON, PAGE};
     use super::*;
 
-    #[test]
-    fn the_page_has_the_figures_of_the_committed_campaign() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let read = |name| fs::read_to_string(root.join(name)).unwrap();
-        let figures: Figures = serde_json::from_str(&read(JSON)).unwrap();
-        assert!(figures.tally.is_whole());
-        assert!(read(PAGE).contains(&figures.table()));
-    }
-
-    #[test]
-    fn figures_that_are_not_all_say_so() {
-        let mut figures = Figures {
+    fn figures(device: Device, flavour: &str, plans: u64) -> Figures {
+        Figures {
+            device,
             commit: "1234".to_owned(),
             kernel: "7.3".to_owned(),
-            flavour: "plain".to_owned(),
+            flavour: flavour.to_owned(),
             qemu: "11".to_owned(),
             seed: 0,
             guests: 1,
             seconds: 0,
             tally: Tally {
                 wanted: 2,
-                plans: 1,
+                plans,
                 ..Tally::default()
             },
-        };
-        assert!(figures.text().contains("2 were wanted"));
-        figures.tally.plans = 2;
-        assert!(!figures.text().contains("wanted"));
+        }
+    }
+
+    #[test]
+    fn the_page_has_the_figures_of_the_committed_campaigns() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let campaigns = Campaigns::read(&root.join(JSON)).unwrap();
+        assert!(campaigns.0.iter().all(|figures| figures.tally.is_whole()));
+        let page = fs::read_to_string(root.join(PAGE)).unwrap();
+        assert!(page.contains(&campaigns.table()));
+    }
+
+    #[test]
+    fn a_campaign_takes_the_place_of_the_last_of_its_device_and_kernel() {
+        let campaigns = [
+            figures(Device::Engine, "plain", 1),
+            figures(Device::Nic, "debug", 2),
+            figures(Device::Nic, "plain", 3),
+            figures(Device::Nic, "debug", 4),
+        ];
+        let last = campaigns
+            .into_iter()
+            .fold(Campaigns(Vec::new()), Campaigns::with);
+        let table = last.table();
+        let first = table.lines().next().unwrap();
+        assert_eq!(
+            first,
+            "| device, kernel | nic, debug | nic, plain | engine, plain |"
+        );
+        assert!(table.contains("| plans | 4 | 3 | 1 |"), "{table}");
+    }
+
+    #[test]
+    fn figures_that_are_not_all_say_so() {
+        let text = |plans| figures(Device::Nic, "plain", plans).text();
+        assert!(text(1).contains("2 were wanted"));
+        assert!(!text(2).contains("wanted"));
     }
 }

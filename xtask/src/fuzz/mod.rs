@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A campaign of plans by which our model of the NIC lies to the driver.
+//! A campaign of plans by which our models of devices lie to their drivers.
 
 mod figures;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::{Context, Result, bail};
-use cases::hostile::{Tally, campaign};
-use cases::{Driver, Testbed};
-use clap::Args;
+use cases::Driver;
+use cases::hostile::{Device, Tally, Target, campaign};
+use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
-use model::nic::Plan;
 use vm::Images;
 
-use self::figures::Figures;
+use self::figures::{Campaigns, Figures};
 use crate::project::{Locked, Project};
 use crate::{document, guest};
 
@@ -30,9 +29,30 @@ const GUESTS: usize = 6;
 /// How often what there is of the figures is written, for a campaign that is interrupted.
 const KEEP: Duration = Duration::from_secs(30);
 
+/// What lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Liar {
+    /// Our model of the 82576
+    Nic,
+    /// An accelerator's engine
+    Engine,
+}
+
+impl From<Liar> for Device {
+    fn from(liar: Liar) -> Self {
+        match liar {
+            Liar::Nic => Self::Nic,
+            Liar::Engine => Self::Engine,
+        }
+    }
+}
+
 /// How many plans, and which.
 #[derive(Args)]
 pub(crate) struct Options {
+    /// Which device lies
+    #[arg(long, value_enum, default_value_t = Liar::Nic)]
+    device: Liar,
     /// How many plans; one is printed, too
     #[arg(long, default_value_t = 1000)]
     plans: u64,
@@ -45,7 +65,8 @@ pub(crate) struct Options {
     /// Write the figures as JSON, too
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the figures to Documentation/reliability.json and into reliability.md
+    /// Write the figures to Documentation/reliability.json and into reliability.md, beside those of other
+    /// devices and kernels
     #[arg(long)]
     document: bool,
 }
@@ -63,8 +84,9 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     // Guests only read what is in the cache.
     drop(lock);
 
+    let device = Device::from(options.device);
     if options.plans == 1 {
-        for lie in Plan::from_seed(options.seed).lies {
+        for lie in device.plan(options.seed).lies {
             println!("{lie}");
         }
     }
@@ -73,9 +95,11 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
         let processors = thread::available_parallelism().map_or(1, usize::from);
         GUESTS * processors
     });
+    let commit = document::commit(project);
     let begun = Instant::now();
     let figures = |tally: &Tally| Figures {
-        commit: document::commit(project),
+        device,
+        commit: commit.clone(),
         kernel: images.kernel_release.clone(),
         flavour: format!("{:?}", project.kernel.flavour()).to_lowercase(),
         qemu: images.qemu.version.to_string(),
@@ -91,19 +115,22 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
         bar.set_message(format!("{} harms", tally.harms()));
         if let Some(path) = options.json.as_ref().filter(|_| kept.elapsed() > KEEP) {
             // The end says why it can't be written.
-            let _ = write(path, &figures(tally));
+            let _ = figures(tally).write(path);
             kept = Instant::now();
         }
     };
     let seeds = (options.seed..).take(usize::try_from(options.plans)?);
-    let boot = |name: &str| Testbed::hostile_images(&images, name);
-    let tally = campaign(&boot, guests, seeds.collect(), progress);
+    let target = Target {
+        device,
+        images: Some(&images),
+    };
+    let tally = campaign(target, guests, seeds.collect(), progress);
     bar.finish_and_clear();
 
     let figures = figures(&tally);
     print!("{}", figures.text());
     if let Some(path) = &options.json {
-        write(path, &figures)?;
+        figures.write(path)?;
     }
     if let Some(why) = &tally.stopped {
         bail!(
@@ -113,8 +140,9 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
         );
     }
     if options.document {
-        write(&project.root.join(JSON), &figures)?;
-        document::write(project, PAGE, "fuzz", &figures.table())?;
+        let campaigns = Campaigns::read(&project.root.join(JSON))?.with(figures);
+        campaigns.write(&project.root.join(JSON))?;
+        document::write(project, PAGE, "fuzz", &campaigns.table())?;
     }
     if tally.harms() > 0 {
         bail!("{} of {} plans did harm", tally.harms(), tally.plans);
@@ -127,9 +155,4 @@ fn bar(plans: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} plans, {msg}, {eta} left");
     // Without it, the bar has no count of harms.
     style.map_or_else(|_| bar.clone(), |style| bar.clone().with_style(style))
-}
-
-fn write(path: &Path, figures: &Figures) -> Result<()> {
-    let text = serde_json::to_string_pretty(figures)? + "\n";
-    fs::write(path, text).with_context(|| format!("can't write {}", path.display()))
 }

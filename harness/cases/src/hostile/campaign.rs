@@ -7,25 +7,20 @@ use std::{
     thread, vec,
 };
 
-use model::nic::Plan;
-
 use super::{
     narrow,
     outcome::{Harm, Trouble},
     tally::Tally,
+    victim::Target,
 };
-use crate::{Result, Testbed};
 
 /// After so many plans a guest ends, and is looked through for what they left behind.
 const PER_GUEST: usize = 100;
 
-/// Boots a guest with a name for its logs.
-pub(super) type Boot<'a> = &'a (dyn Fn(&str) -> Result<Testbed> + Sync);
-
-/// Carries out the plans of these seeds, in so many guests at once, which `boot` boots. `progress` is
-/// called after each plan. The tally is the same whichever guest took which plan.
+/// Carries out the plans of these seeds, in so many guests at once. `progress` is called after each plan.
+/// The tally is the same whichever guest took which plan.
 pub fn campaign(
-    boot: Boot<'_>,
+    target: Target<'_>,
     guests: usize,
     seeds: Vec<u64>,
     progress: impl FnMut(&Tally) + Send,
@@ -44,7 +39,7 @@ pub fn campaign(
             scope.spawn(|| {
                 let next = || lock(&shared).next();
                 while let Some(seed) = next() {
-                    if let Err(why) = carry_out(boot, &shared, seed) {
+                    if let Err(why) = carry_out(target, &shared, seed) {
                         lock(&shared).tally.stopped.get_or_insert(why);
                     }
                 }
@@ -84,21 +79,21 @@ impl<P: FnMut(&Tally)> Shared<P> {
 ///
 /// Why the harness can't go on.
 fn carry_out<P: FnMut(&Tally)>(
-    boot: Boot<'_>,
+    target: Target<'_>,
     shared: &Mutex<Shared<P>>,
     first: u64,
 ) -> std::result::Result<(), String> {
-    let bed = boot("fuzz").map_err(|error| error.to_string())?;
+    let victim = target.boot("fuzz").map_err(|error| error.to_string())?;
     let mut carried = Vec::new();
     let mut next = Some(first);
     while let Some(seed) = next {
-        match bed.attack(&Plan::from_seed(seed)) {
+        match victim.attack(&target.device.plan(seed)) {
             Ok((outcome, told)) => lock(shared).change(|tally| tally.count(seed, outcome, &told)),
             Err(trouble) => {
-                bed.abandon();
+                victim.abandon();
                 let harm = harm(trouble)?;
                 lock(shared).change(|tally| tally.count_harm(&harm, 1));
-                let failure = narrow::of_plan(boot, &carried, seed, &harm);
+                let failure = narrow::of_plan(target, &carried, seed, &harm);
                 lock(shared).tally.failures.push(failure);
                 return Ok(());
             }
@@ -109,12 +104,12 @@ fn carry_out<P: FnMut(&Tally)>(
             false => None,
         };
     }
-    let Err(trouble) = bed.rest() else {
+    let Err(trouble) = victim.rest() else {
         return Ok(());
     };
     let harm = harm(trouble)?;
     lock(shared).change(|tally| tally.count_harm(&harm, 0));
-    let failure = narrow::of_guest(boot, &carried, &harm);
+    let failure = narrow::of_guest(target, &carried, &harm);
     lock(shared).tally.failures.push(failure);
     Ok(())
 }

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A NIC that lies, and what the driver makes of it. Our model of the 82576 lies by plans; see
+//! A NIC or an engine that lies, and what its driver makes of it. Our models lie by plans; see
 //! `Documentation/reliability.md`.
 
-mod attack;
 mod campaign;
 mod corpus;
+mod engine;
 mod narrow;
+mod nic;
 mod outcome;
 mod tally;
+mod victim;
 
 pub use self::{
     campaign::campaign,
     corpus::corpus,
     outcome::{Harm, Outcome, Trouble},
     tally::{Failure, Tally},
+    victim::{Device, Target, Victim},
 };

@@ -2,18 +2,18 @@
 
 //! Which plans, and which of their lies, it takes to do a harm.
 
-use model::nic::Plan;
+use model::lies::Plan;
 
 use super::{
-    campaign::Boot,
     outcome::{Harm, Trouble},
     tally::Failure,
+    victim::Target,
 };
 
 /// After the plans `before`, the one of this seed did harm: whether it does alone, and by which lies.
-pub(super) fn of_plan(boot: Boot<'_>, before: &[u64], seed: u64, harm: &Harm) -> Failure {
-    match repeats(boot, &[Plan::from_seed(seed)], harm) {
-        true => of_seeds(boot, &[seed], harm),
+pub(super) fn of_plan(target: Target<'_>, before: &[u64], seed: u64, harm: &Harm) -> Failure {
+    match repeats(target, &[target.device.plan(seed)], harm) {
+        true => of_seeds(target, &[seed], harm),
         false => Failure {
             seeds: [before, &[seed]].concat(),
             harm: harm.to_string(),
@@ -24,31 +24,31 @@ pub(super) fn of_plan(boot: Boot<'_>, before: &[u64], seed: u64, harm: &Harm) ->
 
 /// At the end of a guest with plans of these seeds there was harm: halves them as long as one half
 /// does the same.
-pub(super) fn of_guest(boot: Boot<'_>, seeds: &[u64], harm: &Harm) -> Failure {
+pub(super) fn of_guest(target: Target<'_>, seeds: &[u64], harm: &Harm) -> Failure {
     let mut seeds = seeds;
     while seeds.len() > 1 {
         let (one, other) = seeds.split_at(seeds.len() / 2);
         let plans = |half: &[u64]| {
             half.iter()
                 .copied()
-                .map(Plan::from_seed)
+                .map(|seed| target.device.plan(seed))
                 .collect::<Vec<_>>()
         };
         let Some(half) = [one, other]
             .into_iter()
-            .find(|half| repeats(boot, &plans(half), harm))
+            .find(|half| repeats(target, &plans(half), harm))
         else {
             break;
         };
         seeds = half;
     }
-    of_seeds(boot, seeds, harm)
+    of_seeds(target, seeds, harm)
 }
 
-fn of_seeds(boot: Boot<'_>, seeds: &[u64], harm: &Harm) -> Failure {
+fn of_seeds(target: Target<'_>, seeds: &[u64], harm: &Harm) -> Failure {
     let plan = match seeds {
-        [seed] => Some(minimise(Plan::from_seed(*seed), |plan| {
-            repeats(boot, std::slice::from_ref(plan), harm)
+        [seed] => Some(minimise(target.device.plan(*seed), |plan| {
+            repeats(target, std::slice::from_ref(plan), harm)
         })),
         _ => None,
     };
@@ -75,15 +75,17 @@ fn minimise(mut plan: Plan, does_it: impl Fn(&Plan) -> bool) -> Plan {
 }
 
 /// Whether plans do this kind of harm in a new guest. What can't be found out doesn't repeat.
-fn repeats(boot: Boot<'_>, plans: &[Plan], harm: &Harm) -> bool {
-    let Ok(bed) = boot("fuzz-again") else {
+fn repeats(target: Target<'_>, plans: &[Plan], harm: &Harm) -> bool {
+    let Ok(victim) = target.boot("fuzz-again") else {
         return false;
     };
-    let result = plans.iter().try_for_each(|plan| bed.attack(plan).map(drop));
+    let result = plans
+        .iter()
+        .try_for_each(|plan| victim.attack(plan).map(drop));
     let result = match result {
-        Ok(()) => bed.rest(),
+        Ok(()) => victim.rest(),
         Err(trouble) => {
-            bed.abandon();
+            victim.abandon();
             Err(trouble)
         }
     };
@@ -92,7 +94,7 @@ fn repeats(boot: Boot<'_>, plans: &[Plan], harm: &Harm) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use model::nic::{Kind, Lie};
+    use model::lies::{Kind, Lie};
 
     use super::*;
 

@@ -65,6 +65,9 @@ pub enum Trouble {
     Harness(String),
 }
 
+/// What a step of a plan brings.
+pub(super) type Step<T = ()> = std::result::Result<T, Trouble>;
+
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -2,7 +2,7 @@
 
 //! What became of plans, counted.
 
-use model::nic::Plan;
+use model::lies::Plan;
 use serde::{Deserialize, Serialize};
 
 use super::outcome::{Harm, Outcome};

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! One plan: traffic and changes while the NIC lies, and what works after it.
+//! One plan of a NIC: traffic and changes while it lies, and what works after it.
 
 use std::time::{Duration, Instant};
 
-use model::nic::Plan;
 use protocol::{
     JobSpec, Release, TcpSource, UdpSink, UdpSource,
     kernel::WriteFile,
     rings::{RingChange, SetRings, TcpDataSplit},
     traffic::Ping,
 };
-use vm::{Images, JobHandle, OUR_NIC};
+use vm::JobHandle;
 
-use super::outcome::{Harm, Outcome, Trouble};
-use crate::{CaseError, Driver, Family, Nic, Refusal, Result, Station, Stream, Testbed, skip};
+use super::{
+    outcome::{Harm, Outcome, Step, Trouble},
+    victim::{Lies, granted},
+};
+use crate::{CaseError, Family, Refusal, Result, Station, Stream, Testbed};
 
 /// How long traffic may take while the NIC lies.
 const ATTACK: Duration = Duration::from_millis(800);
@@ -30,133 +32,59 @@ const DATAGRAMS: u64 = 40;
 /// The queue that device memory is bound to.
 const BOUND: u32 = 1;
 
-type Step<T = ()> = std::result::Result<T, Trouble>;
-
-impl Testbed {
-    /// Makes the NIC under test lie as a plan says. Returns how often it told each lie of the plan before.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`vm::Guest::lie`].
-    pub fn lie(&self, plan: &Plan) -> Result<Vec<u32>> {
-        Ok(self.guest.lie(
-            self.local.wire,
-            self.local.end,
-            Some(&serde_json::to_value(plan)?),
-        )?)
+/// Has all TCP come to the queue that is bound, and allows what a NIC alone is to blame for.
+pub(super) fn prepare(bed: &Testbed) -> Result {
+    bed.steer(bed.local, &[BOUND])?;
+    bed.guest.allow_log(&["NETDEV WATCHDOG"]);
+    // A HDR_LEN that is too long leaves payload in an skb's linear part, which GRO may merge. TCP refuses
+    // such a segment, and says so.
+    bed.guest.allow_log(&["Found non-dmabuf skb with net_iov"]);
+    for ns in [bed.local.ns, bed.peer.ns] {
+        // A connection that is not accepted in three seconds is none.
+        bed.guest.call(WriteFile {
+            ns,
+            path: "/proc/sys/net/ipv4/tcp_syn_retries".to_owned(),
+            contents: "1".to_owned(),
+        })?;
     }
+    Ok(())
+}
 
-    /// How often the NIC under test has told each lie of its plan so far.
-    fn told(&self) -> Result<Vec<u32>> {
-        let (wire, end) = (self.local.wire, self.local.end);
-        Ok(self.guest.lie(wire, end, None)?)
-    }
+/// Brings the interface down, and unloads the driver: nothing may stay.
+pub(super) fn let_go(bed: &Testbed) -> Step {
+    let done = |result, what| match granted(result)? {
+        Some(()) => Ok(()),
+        None => Err(Trouble::from(Harm::Hang(format!("{what} is refused")))),
+    };
+    done(bed.set_interface(bed.local, false), "to bring it down")?;
+    bed.wait_pools_gone(bed.local)
+        .map_err(|error| match error.of_guest() {
+            Some(error) => Trouble::from(error),
+            None => Harm::Leak(error.to_string()).into(),
+        })?;
+    done(bed.unload_driver(), "to unload the driver")
+}
 
-    /// A guest for [`Self::attack`], whose NIC must be one of ours.
-    ///
-    /// # Errors
-    ///
-    /// Those of booting.
-    pub fn hostile(name: &str) -> Result<Self> {
-        if Nic::from_env()?.device.as_deref() != Some(OUR_NIC) {
-            skip::skip("the NIC is none of ours, so that it tells no lies")?;
-        }
-        Self::devmem_options().boot(name)?.prepare()
+pub(super) fn attack(lies: &Lies<'_>) -> Step<(Outcome, Vec<u32>)> {
+    Attack {
+        bed: lies.bed,
+        lies,
     }
-
-    /// As [`Self::hostile`], with these images, for a program.
-    ///
-    /// # Errors
-    ///
-    /// Those of booting.
-    pub fn hostile_images(images: &Images, name: &str) -> Result<Self> {
-        let options = Self::devmem_options().driver(Driver::RigbModel);
-        options.boot_images(images, name)?.prepare()
-    }
-
-    fn prepare(self) -> Result<Self> {
-        let bed = self;
-        bed.steer(bed.local, &[BOUND])?;
-        bed.guest.allow_log(&["NETDEV WATCHDOG"]);
-        // A HDR_LEN that is too long leaves payload in an skb's linear part, which GRO may merge. TCP refuses
-        // such a segment, and says so.
-        bed.guest.allow_log(&["Found non-dmabuf skb with net_iov"]);
-        for ns in [bed.local.ns, bed.peer.ns] {
-            // A connection that is not accepted in three seconds is none.
-            bed.guest.call(WriteFile {
-                ns,
-                path: "/proc/sys/net/ipv4/tcp_syn_retries".to_owned(),
-                contents: "1".to_owned(),
-            })?;
-        }
-        Ok(bed)
-    }
-
-    /// Carries out a plan. Returns what became of it, and how often each lie was told.
-    ///
-    /// # Errors
-    ///
-    /// What must not happen, whatever a NIC does, and failures of the harness. The guest may be lost.
-    pub fn attack(&self, plan: &Plan) -> Step<(Outcome, Vec<u32>)> {
-        let result = Attack { bed: self, plan }.carry_out();
-        // What the kernel or the model says is the cause of anything else.
-        match self.check() {
-            Err(harm @ Trouble::Harm(_)) => Err(harm),
-            checked => result.and_then(|outcome| checked.map(|()| outcome)),
-        }
-    }
-
-    /// Looks for complaints of the kernel's and of the model's.
-    fn check(&self) -> Step {
-        self.guest.check_log()?;
-        self.guest.check_nics()?;
-        Ok(())
-    }
-
-    /// Ends a guest after plans, and looks for what they left behind: memory that is not returned, a
-    /// driver that can't be unloaded, and what each case's end looks for.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::attack`].
-    pub fn rest(self) -> Step {
-        let rested = self.let_go().and_then(|()| self.check());
-        if let Err(trouble) = rested {
-            self.abandon();
-            return Err(trouble);
-        }
-        self.finish()?;
-        Ok(())
-    }
-
-    fn let_go(&self) -> Step {
-        let done = |result, what| match granted(result)? {
-            Some(()) => Ok(()),
-            None => Err(Trouble::from(Harm::Hang(format!("{what} is refused")))),
-        };
-        done(self.set_interface(self.local, false), "to bring it down")?;
-        self.wait_pools_gone(self.local)
-            .map_err(|error| match error.of_guest() {
-                Some(error) => Trouble::from(error),
-                None => Harm::Leak(error.to_string()).into(),
-            })?;
-        done(self.unload_driver(), "to unload the driver")
-    }
+    .carry_out()
 }
 
 struct Attack<'a> {
     bed: &'a Testbed,
-    plan: &'a Plan,
+    lies: &'a Lies<'a>,
 }
 
 impl Attack<'_> {
     fn carry_out(&self) -> Step<(Outcome, Vec<u32>)> {
-        let bed = self.bed;
-        bed.lie(self.plan)?;
+        self.lies.begin()?;
         let lost = !self.device_memory()?;
         let up = self.change()?;
         let lost = !self.datagrams_both_ways()? | lost;
-        let told = bed.lie(&Plan::default())?;
+        let told = self.lies.end()?;
         // Nobody else brings up an interface that is down.
         let outcome = match up && self.works_within(RECOVERY)? {
             true if lost => Outcome::Recovered,
@@ -164,13 +92,6 @@ impl Attack<'_> {
             false => self.restart()?,
         };
         Ok((outcome, told))
-    }
-
-    /// Whether the NIC has told a lie so far that makes wrong bytes its own fault.
-    fn is_excused(&self) -> Step<bool> {
-        let told = self.bed.told()?;
-        let mut lies = self.plan.lies.iter().zip(told);
-        Ok(lies.any(|(lie, told)| told > 0 && lie.kind.is_believed()))
     }
 
     /// Datagrams. Says whether all of them came.
@@ -195,7 +116,7 @@ impl Attack<'_> {
         let sink = join_within(sink, ATTACK)?;
         let source = source.stop()?;
         if let Some(mismatch) = sink.mismatch
-            && !self.is_excused()?
+            && !self.lies.excuse()?
         {
             return Err(Harm::WrongBytes(format!("device memory: {mismatch:?}")).into());
         }
@@ -231,7 +152,7 @@ impl Attack<'_> {
         let _ = sink.next_event(Duration::from_millis(30))?;
         let sink = sink.stop()?;
         // The peer's NIC is honest.
-        if sink.corrupt > 0 && !(to.end == bed.local.end && self.is_excused()?) {
+        if sink.corrupt > 0 && !(to.end == bed.local.end && self.lies.excuse()?) {
             return Err(Harm::WrongBytes(format!("datagrams: {sink:?}")).into());
         }
         Ok(sink.received == source.sent && source.sent == DATAGRAMS)
@@ -241,7 +162,7 @@ impl Attack<'_> {
     fn change(&self) -> Step<bool> {
         let bed = self.bed;
         let local = bed.local;
-        let value = self.plan.lies.first().map_or(0, |lie| lie.value);
+        let value = self.lies.plan.lies.first().map_or(0, |lie| lie.value);
         let rings = |rx| SetRings {
             ns: local.ns,
             interface: local.name(),
@@ -354,15 +275,6 @@ fn source(stream: &Stream) -> TcpSource {
         chunks: vec![64 << 10],
         pause_us: 0,
         hop_by_hop: 0,
-    }
-}
-
-/// What was granted; nothing if the guest's kernel has refused it.
-fn granted<T, E: Refusal + Into<Trouble>>(result: std::result::Result<T, E>) -> Step<Option<T>> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.errno().is_some() => Ok(None),
-        Err(error) => Err(error.into()),
     }
 }
 

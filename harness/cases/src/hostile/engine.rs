@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! One plan of an engine: work while it lies, and whether it works after that.
+
+use protocol::{
+    Ns,
+    bytes::Bytes,
+    engine::{self, Execute, Executed, Operation, Status, Step as Work},
+    kernel::{UnloadModule, WriteFile},
+};
+use vm::Error;
+
+use super::{
+    outcome::{Harm, Outcome, Step, Trouble},
+    victim::{Lies, granted},
+};
+use crate::{ACCELERATOR, Result, Testbed, testbed::ENGINE_DRIVER};
+
+/// How long users wait for an engine that may never answer, and for one that is honest, in milliseconds.
+const PATIENCE_MS: u64 = 150;
+const HONEST_MS: u64 = 60_000;
+/// Steps while the engine lies, so that there are occasions, and after that.
+const STEPS: usize = 16;
+const HONEST_STEPS: usize = 2;
+/// Bytes of a piece of memory.
+const PIECE: usize = 4096;
+
+pub(super) fn prepare(bed: &Testbed) -> Result {
+    bed.load_engine()?;
+    bed.guest.allow_log(&["does not come to rest"]);
+    Ok(())
+}
+
+pub(super) fn let_go(bed: &Testbed) -> Step {
+    let name = ENGINE_DRIVER.to_owned();
+    match granted(bed.guest.call(UnloadModule { name }))? {
+        Some(()) => Ok(()),
+        None => Err(Harm::Hang("to unload the driver is refused".to_owned()).into()),
+    }
+}
+
+pub(super) fn attack(lies: &Lies<'_>) -> Step<(Outcome, Vec<u32>)> {
+    let bed = lies.bed;
+    lies.begin()?;
+    let done = copy(bed, 1, STEPS, PATIENCE_MS)?;
+    // Before it is honest: what it says then is no excuse.
+    let is_excused = lies.excuse()?;
+    let told = lies.end()?;
+    let lost = match done {
+        Copied::Right => false,
+        Copied::Wrong if !is_excused => return Err(wrong("while it lies")),
+        Copied::Wrong | Copied::Not => true,
+    };
+    let outcome = match works(bed)? {
+        true if lost => Outcome::Recovered,
+        true => Outcome::Unharmed,
+        false => {
+            // A queue that did not come to rest is lost until then.
+            bind_anew(bed)?;
+            match works(bed)? {
+                true => Outcome::Detached,
+                false => return Err(Harm::Hang("nothing helps but a new guest".to_owned()).into()),
+            }
+        }
+    };
+    Ok((outcome, told))
+}
+
+/// What became of copying, step by step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Copied {
+    Right,
+    /// The engine says that it was done, and it wasn't.
+    Wrong,
+    /// An error came, or a completion that says so.
+    Not,
+}
+
+/// Has the same copied in so many steps, while so many other users have a queue.
+fn copy(bed: &Testbed, besides: u32, steps: usize, timeout_ms: u64) -> Step<Copied> {
+    let step = Work {
+        operation: Operation::Copy,
+        source: 0,
+        destination: 1,
+        value: 0,
+        fragments: vec![(0, 1000, 2048), (2048, 48, 0)],
+    };
+    let request = Execute {
+        engine: 0,
+        besides,
+        memory: ACCELERATOR,
+        timeout_ms,
+        marked: false,
+        pieces: vec![Bytes(vec![0x11; PIECE]), Bytes(vec![0xee; PIECE])],
+        steps: vec![step; steps],
+    };
+    match bed.guest.call(request) {
+        Ok(executed) => Ok(judge(&executed)),
+        Err(Error::Refused { .. }) => Ok(Copied::Not),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn judge(executed: &Executed) -> Copied {
+    let done = engine::Outcome {
+        status: Status::Done,
+        fragments: 2,
+        bytes: 1048,
+    };
+    let mut expected = vec![0xee; PIECE];
+    expected[2048..3048].fill(0x11);
+    expected[..48].fill(0x11);
+    if executed.outcomes.iter().any(|outcome| *outcome != done) {
+        return Copied::Not;
+    }
+    match executed.pieces.get(1) {
+        Some(Bytes(bytes)) if *bytes == expected => Copied::Right,
+        _ => Copied::Wrong,
+    }
+}
+
+/// Whether the engine does what it is to, for many users.
+fn works(bed: &Testbed) -> Step<bool> {
+    match copy(bed, 6, HONEST_STEPS, HONEST_MS)? {
+        Copied::Right => Ok(true),
+        Copied::Not => Ok(false),
+        Copied::Wrong => Err(wrong("after the lies")),
+    }
+}
+
+fn wrong(when: &str) -> Trouble {
+    Harm::WrongBytes(format!("what the engine copied {when}")).into()
+}
+
+fn bind_anew(bed: &Testbed) -> Step {
+    let address = bed.pci_address("engine")?;
+    for what in ["unbind", "bind"] {
+        let write = WriteFile {
+            ns: Ns::Local,
+            path: format!("/sys/bus/pci/drivers/{ENGINE_DRIVER}/{what}"),
+            contents: address.clone(),
+        };
+        if granted(bed.guest.call(write))?.is_none() {
+            return Err(Harm::Hang(format!("to {what} the driver is refused")).into());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_engine_says_is_done_is_compared() {
+        let done = engine::Outcome {
+            status: Status::Done,
+            fragments: 2,
+            bytes: 1048,
+        };
+        let mut copied = vec![0xee; PIECE];
+        copied[2048..3048].fill(0x11);
+        copied[..48].fill(0x11);
+        let executed = |outcomes: [_; 2], bytes: &[u8]| Executed {
+            outcomes: outcomes.to_vec(),
+            pieces: vec![Bytes(vec![0x11; PIECE]), Bytes(bytes.to_vec())],
+        };
+        assert_eq!(judge(&executed([done, done], &copied)), Copied::Right);
+        assert_eq!(
+            judge(&executed([done, done], &[0xee; PIECE])),
+            Copied::Wrong
+        );
+        let failed = engine::Outcome {
+            status: Status::Fault,
+            ..done
+        };
+        assert_eq!(judge(&executed([done, failed], &copied)), Copied::Not);
+    }
+}
