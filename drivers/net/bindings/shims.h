@@ -38,6 +38,7 @@ void net_shim_napi_add(struct net_device *dev, struct napi_struct *napi,
 		       int (*poll)(struct napi_struct *, int), unsigned int index);
 
 /* sk_buff */
+struct sk_buff *net_shim_napi_skb_of(const void *data, unsigned int len);
 u16 net_shim_skb_protocol(const struct sk_buff *skb);
 int net_shim_skb_tso_prepare(struct sk_buff *skb);
 

@@ -2,6 +2,8 @@
 
 //! Frames that were received.
 
+mod unreadable;
+
 use core::{
     marker::PhantomData,
     ops::Deref,

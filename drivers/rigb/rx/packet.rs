@@ -222,10 +222,32 @@ impl<'bound> RxBuilder<'_, 'bound> {
             .and_then(|head| RxSkb::copy_headers(head, self.pools.headroom, header, self.napi));
 
         // What the NAPI's skb has no room for is left where it is.
-        match skb.or_else(|| self.head(slot, header)) {
+        match skb.or_else(|| self.long(slot, payloads, header)) {
             Some(skb) if payload != 0 => self.payload(skb, slot, payloads, 0, payload),
+            Some(mut skb) if payloads.unreadable => {
+                skb.set_unreadable();
+                Some(skb)
+            }
             skb => skb,
         }
+    }
+
+    /// Starts an skb for headers that are longer than usual.
+    #[cold]
+    #[inline(never)]
+    fn long(&self, slot: &mut Slot, payloads: &Payloads<'bound>, header: u32) -> Option<RxSkb> {
+        if !payloads.unreadable {
+            return self.head(slot, header);
+        }
+        let headroom = self.pools.headroom;
+        let head = slot.head.as_ref();
+        let skb =
+            head.and_then(|head| RxSkb::copy_headers_apart(head, headroom, header, self.napi));
+
+        if skb.is_none() {
+            self.keep_head(slot, header);
+        }
+        skb
     }
 
     /// Starts an skb for a packet that is in the slot's head buffer as a whole.

@@ -3,10 +3,11 @@
 //! A NIC that lies: each kind of lie on its own, and plans of several.
 
 use cases::{
-    Result,
+    Family, Result,
     hostile::{Device, Outcome, Target, campaign, corpus},
 };
 use model::lies::{Kind, Lie, Plan};
+use protocol::{DevmemSink, Release};
 
 /// After how many occasions a lie is told, and how often.
 const OFTEN: [(u32, u32); 3] = [(0, 1), (5, 3), (20, u32::MAX)];
@@ -89,6 +90,57 @@ fn registers_that_read_as_anything_do_no_harm() -> Result {
     });
     assert_eq!(hard, []);
     Ok(())
+}
+
+/// Receives in device memory while the NIC lies about every third packet. All bytes must arrive, though wrong
+/// ones, some of them as linear ones, and the kernel must not complain of what they are in.
+fn arrives_whole(name: &str, mtu: u32, lies: &[(Kind, u64)]) -> Result {
+    const BYTES: u64 = 512 << 10;
+    let victim = Target::of_case(Device::Nic).boot(name)?;
+    let bed = victim.bed();
+    bed.set_mtu(bed.peer, mtu)?;
+    let lies = (20..320).step_by(3).flat_map(|after| {
+        lies.iter().map(move |&(kind, value)| Lie {
+            kind,
+            after,
+            times: 1,
+            value,
+        })
+    });
+    victim.lie(&Plan {
+        lies: lies.collect(),
+    })?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let sink = bed.guest.start(DevmemSink {
+        verify: false,
+        ..stream.devmem_sink_spec(1, 1 << 20, Release::Immediate)
+    })?;
+    let source = stream.source(bed, Some(BYTES), &[64 << 10], 0)?;
+    let report = sink.join()?;
+    source.join()?;
+    let told = victim.lie(&Plan::default())?;
+    assert_ne!(told.iter().sum::<u32>(), 0);
+    assert_eq!(report.bytes, BYTES, "{report:?}");
+    assert_ne!(report.linear_bytes, 0, "{report:?}");
+    victim
+        .rest()
+        .unwrap_or_else(|trouble| panic!("at the end: {trouble}"));
+    Ok(())
+}
+
+#[test]
+fn payload_in_a_linear_part_is_not_put_among_fragments_of_device_memory() -> Result {
+    // More than an skb of the NAPI's has room for: the buffer itself becomes the skb's head.
+    arrives_whole("hostile-head", 1500, &[(Kind::HeaderLength, 250)])
+}
+
+#[test]
+fn fragments_of_device_memory_are_not_put_behind_payload_in_a_linear_part() -> Result {
+    // All of a packet is headers, of the length that its IP header says: GRO adds the next one to it.
+    let mtu = 200;
+    let whole = u64::from(mtu) + 14;
+    let lies = [(Kind::HeaderLength, whole), (Kind::Length, 0)];
+    arrives_whole("hostile-whole", mtu, &lies)
 }
 
 /// Carries out the plans of these seeds.

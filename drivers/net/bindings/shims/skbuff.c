@@ -8,6 +8,20 @@
 #include <net/ip6_checksum.h>
 #include <net/page_pool/helpers.h>
 
+/* An skb with a copy of @len bytes in a head of its own, in a poll with a budget. */
+struct sk_buff *net_shim_napi_skb_of(const void *data, unsigned int len)
+{
+	struct sk_buff *skb = __alloc_skb(NET_SKB_PAD + len, GFP_ATOMIC | __GFP_NOWARN,
+					  SKB_ALLOC_RX | SKB_ALLOC_NAPI, NUMA_NO_NODE);
+
+	if (unlikely(!skb))
+		return NULL;
+	skb_reserve(skb, NET_SKB_PAD);
+	skb_put_data(skb, data, len);
+	skb_mark_for_recycle(skb);
+	return skb;
+}
+
 /* The protocol in or behind VLAN tags, in host order. */
 u16 net_shim_skb_protocol(const struct sk_buff *skb)
 {
