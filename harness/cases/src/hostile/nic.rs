@@ -26,6 +26,13 @@ const RECOVERY: Duration = Duration::from_secs(25);
 const RESTART: Duration = Duration::from_secs(20);
 /// How long a stream may take once the NIC is honest.
 const STREAM: Duration = Duration::from_secs(5);
+/// What TCP waits for: a connection that is not accepted in three seconds is none; one that was closed gives up
+/// what it has of a stream soon; and when the NIC works again, none waits for more than a second to try.
+const LIMITS: [(&str, &str); 3] = [
+    ("tcp_syn_retries", "1"),
+    ("tcp_orphan_retries", "1"),
+    ("tcp_rto_max_ms", "1000"),
+];
 /// Bytes of a stream.
 const BYTES: u64 = 128 << 10;
 const DATAGRAMS: u64 = 40;
@@ -36,13 +43,14 @@ const BOUND: u32 = 1;
 pub(super) fn prepare(bed: &Testbed) -> Result {
     bed.steer(bed.local, &[BOUND])?;
     bed.guest.allow_log(&["NETDEV WATCHDOG"]);
-    for ns in [bed.local.ns, bed.peer.ns] {
-        // A connection that is not accepted in three seconds is none.
-        bed.guest.call(WriteFile {
-            ns,
-            path: "/proc/sys/net/ipv4/tcp_syn_retries".to_owned(),
-            contents: "1".to_owned(),
-        })?;
+    for (what, limit) in LIMITS {
+        for ns in [bed.local.ns, bed.peer.ns] {
+            bed.guest.call(WriteFile {
+                ns,
+                path: format!("/proc/sys/net/ipv4/{what}"),
+                contents: limit.to_owned(),
+            })?;
+        }
     }
     Ok(())
 }
