@@ -3,7 +3,8 @@
 //! Reads and writes of registers.
 
 use engine::regs::{
-    CAPABILITIES, CAPABILITIES_VALUE, CONTROL, HEAD, ID, ID_VALUE, RESET, Register, TAIL,
+    CAPABILITIES, CAPABILITIES_VALUE, CONTROL, HEAD, ID, ID_VALUE, RESET, Register, STATUS,
+    STATUS_RUNNING, TAIL,
 };
 
 use super::{Engine, What, queue::Surroundings};
@@ -13,13 +14,25 @@ impl Engine {
     /// Reads a register, by its offset.
     #[must_use]
     pub fn read(&mut self, offset: u32) -> u32 {
-        if self.lies.tells(Kind::Ones) {
-            return u32::MAX;
+        let said = match self.lies.tells(Kind::Ones) {
+            true => u32::MAX,
+            false => match self.lies.tell(Kind::Garbage) {
+                // CAST: Any bits will do.
+                Some(value) => value as u32,
+                None => return self.truth(offset),
+            },
+        };
+        if let Some(Register::Queue {
+            queue,
+            register: STATUS,
+        }) = Register::at(offset)
+        {
+            let ends = said == u32::MAX || said & STATUS_RUNNING == 0;
+            if ends && !self.queues[queue as usize].rests() {
+                self.record.mislead(queue as usize);
+            }
         }
-        if let Some(value) = self.lies.tell(Kind::Garbage) {
-            return value as u32;
-        }
-        self.truth(offset)
+        said
     }
 
     fn truth(&self, offset: u32) -> u32 {

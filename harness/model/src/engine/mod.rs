@@ -56,6 +56,7 @@ impl Engine {
     /// Resets everything, as the bus does.
     pub fn reset(&mut self) {
         self.queues = Default::default();
+        (0..self.queues.len()).for_each(|number| self.record.settled(number));
         self.turn = 0;
     }
 
@@ -64,10 +65,13 @@ impl Engine {
     /// call it again at the latest.
     pub fn elapse(&mut self, now: u64, host: &mut dyn Host) -> Option<u64> {
         self.now = self.now.max(now);
-        for queue in &mut self.queues {
+        for (number, queue) in self.queues.iter_mut().enumerate() {
             match queue.settles(self.now) {
                 true if self.lies.tells(Kind::Stuck) => queue.hold(),
-                true => queue.rest(),
+                true => {
+                    queue.rest();
+                    self.record.settled(number);
+                }
                 false => {}
             }
         }

@@ -56,10 +56,7 @@ impl Surroundings<'_> {
     }
 
     pub(super) fn violated(&mut self, what: What) {
-        // Whoever was told anything of a queue's state can't know better.
-        if !self.lies.has_told(Kind::Garbage) {
-            self.record.violated(what, self.number);
-        }
+        self.record.violated(what, self.number);
     }
 }
 
@@ -305,6 +302,7 @@ impl Queue {
         if !self.rests() {
             around.violated(What::Early);
         }
+        around.record.settled(around.number);
         (self.head, self.tail, self.bad_ring) = (0, 0, false);
         match self.ring(around.host) {
             Some(ring) => self.state = State::Runs(ring),

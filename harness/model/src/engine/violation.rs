@@ -32,14 +32,30 @@ impl fmt::Display for Violation {
 
 /// What a driver did.
 #[derive(Debug, Default)]
-pub(super) struct Record(Vec<Violation>);
+pub(super) struct Record {
+    violations: Vec<Violation>,
+    /// Queues that were said to rest, or to be gone, before they did: a bit each.
+    misled: u32,
+}
 
 impl Record {
+    /// A queue's state was another one than its driver was told, which can't know better until it has rested.
+    pub(super) fn mislead(&mut self, queue: usize) {
+        self.misled |= 1 << queue;
+    }
+
+    /// Whatever was said of it, a queue rests, or has begun anew.
+    pub(super) fn settled(&mut self, queue: usize) {
+        self.misled &= !(1 << queue);
+    }
+
     pub(super) fn violated(&mut self, what: What, queue: usize) {
-        self.0.push(Violation { what, queue });
+        if self.misled >> queue & 1 == 0 {
+            self.violations.push(Violation { what, queue });
+        }
     }
 
     pub(super) fn take(&mut self) -> Vec<Violation> {
-        std::mem::take(&mut self.0)
+        std::mem::take(&mut self.violations)
     }
 }

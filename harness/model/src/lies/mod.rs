@@ -37,12 +37,6 @@ impl Lies {
         self.0.iter().map(|progress| progress.told).collect()
     }
 
-    /// Whether a lie of this kind was told.
-    pub(crate) fn has_told(&self, kind: Kind) -> bool {
-        let mut of_kind = self.0.iter().filter(|lie| lie.lie.kind == kind);
-        of_kind.any(|lie| lie.told != 0)
-    }
-
     /// On an occasion of this kind: what is to be said, if a lie is due.
     pub(crate) fn tell(&mut self, kind: Kind) -> Option<u64> {
         let of_kind = self.0.iter_mut().filter(|lie| lie.lie.kind == kind);

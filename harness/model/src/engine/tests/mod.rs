@@ -3,6 +3,7 @@
 //! An engine, and memory that it reaches.
 
 mod any_bytes;
+mod misled;
 mod operations;
 mod queues;
 mod rounding;
