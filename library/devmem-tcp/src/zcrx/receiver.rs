@@ -241,10 +241,12 @@ impl Receiver {
         events: &mut Vec<Event>,
     ) -> Result<(), ZcrxError> {
         events.clear();
-        self.feed(events)?;
         loop {
+            self.feed(events)?;
             self.take(events)?;
-            if !events.is_empty() || !self.enter(1, timeout)? {
+            // A connection that found no buffer has no request that could be waited for.
+            let starved = !self.starved.is_empty();
+            if !events.is_empty() || (!starved && !self.enter(1, timeout)?) {
                 return Ok(());
             }
         }
