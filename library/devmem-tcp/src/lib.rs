@@ -136,6 +136,8 @@ pub mod dmabuf;
 mod error;
 pub mod ethtool;
 mod extent;
+#[cfg(test)]
+mod garbage;
 pub mod heap;
 pub mod interface;
 pub mod memory;

@@ -48,7 +48,7 @@ use crate::netlink::{Netlink, Subject};
 /// A client of the family, in the network namespace of the thread that first uses it.
 #[derive(Debug)]
 pub struct Ethtool {
-    netlink: Netlink,
+    pub(crate) netlink: Netlink,
 }
 
 impl Default for Ethtool {

@@ -167,7 +167,7 @@ impl PagePoolStats {
 /// A client of the family, in the network namespace of the thread that first uses it.
 #[derive(Debug)]
 pub struct Netdev {
-    netlink: Netlink,
+    pub(crate) netlink: Netlink,
 }
 
 impl Default for Netdev {

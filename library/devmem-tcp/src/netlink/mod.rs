@@ -50,6 +50,15 @@ pub(crate) struct Netlink {
 }
 
 impl Netlink {
+    /// A client of one family, whose answers come from somewhere else.
+    #[cfg(test)]
+    pub(crate) fn over(fd: std::os::fd::OwnedFd, family: &'static [u8], id: u16) -> Self {
+        Self {
+            socket: Some(Socket::over(fd)),
+            family: Some((family, id)),
+        }
+    }
+
     /// Sends a request that has one reply.
     pub(crate) fn one<R: NetlinkRequest, T>(
         &mut self,

@@ -87,6 +87,16 @@ impl Socket {
         })
     }
 
+    /// A socket whose answers come from somewhere else.
+    #[cfg(test)]
+    pub(super) fn over(fd: OwnedFd) -> Self {
+        Self {
+            fd,
+            sequence: 0,
+            buffer: vec![0; 4096],
+        }
+    }
+
     /// Sends a request to the family with the id `kind`, and passes the payload of each reply to
     /// `each`.
     pub(crate) fn exchange(
