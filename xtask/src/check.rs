@@ -82,6 +82,7 @@ fn doc_workspace(project: &Project) -> Result<()> {
             "--workspace",
             "--no-deps",
             "--document-private-items",
+            "--features=devmem-tcp/serde,devmem-tcp/tokio",
         ])
         .env("RUSTDOCFLAGS", "-Dwarnings")
         .step(&step, &project.log("doc"))?;

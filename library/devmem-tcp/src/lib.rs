@@ -29,6 +29,7 @@
 //! | [`zcrx`] | receiving through io_uring, without tokens |
 //! | [`ordinary`], [`way`] | receiving by copies, where it is asked for; which way payload took |
 //! | [`steering`] | setting an interface up so that flows reach a bound queue, and undoing it |
+//! | `tokio` | both for tasks, with back-pressure (a feature) |
 //! | [`interface`], [`namespace`] | interfaces, network namespaces |
 //!
 //! # Receiving
@@ -151,6 +152,8 @@ mod recycle;
 pub mod rx;
 mod sendmsg;
 pub mod steering;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 pub mod tx;
 pub mod udmabuf;
 pub mod way;

@@ -95,12 +95,25 @@ impl<S: AsFd> Receiver<S> {
     /// and [`ReceiveError::SegmentUnreadable`] when the flow is lost; [`ReceiveError::SystemCall`] when the
     /// connection is.
     pub fn receive_into(&mut self, received: &mut Received) -> Result<(), ReceiveError> {
+        self.receive_at_most(usize::MAX, 0, received)
+    }
+
+    /// As [`Receiver::receive_into`], at most `pieces`, which is 1 at least, and with more `flags`.
+    pub(crate) fn receive_at_most(
+        &mut self,
+        pieces: usize,
+        flags: i32,
+        received: &mut Received,
+    ) -> Result<(), ReceiveError> {
+        // The kernel stops where it has no room to describe a piece, and keeps the rest.
+        let room = pieces.saturating_mul(cmsg::space(DMABUF_CMSG));
+        let room = room.min(self.control.len());
         let (bytes, control) = loop {
             match receive_message(
                 self.socket.as_fd(),
                 &mut self.data,
-                &mut self.control,
-                MSG_SOCK_DEVMEM,
+                &mut self.control[..room],
+                MSG_SOCK_DEVMEM | flags,
             ) {
                 Ok(lengths) => break lengths,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}

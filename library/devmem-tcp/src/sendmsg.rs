@@ -14,6 +14,7 @@ pub(crate) fn send_message(
     control: &[u8],
     offset: u64,
     len: usize,
+    flags: i32,
 ) -> io::Result<usize> {
     let offset = usize::try_from(offset).map_err(io::Error::other)?;
     // For a dma-buf the kernel takes the "address" as an offset into it and never dereferences
@@ -36,7 +37,7 @@ pub(crate) fn send_message(
         libc::sendmsg(
             socket.as_raw_fd(),
             &raw const message,
-            libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL,
+            libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL | flags,
         )
     };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())

@@ -103,13 +103,23 @@ impl<S: AsFd> Sender<S> {
     /// [`SendError::RouteElsewhere`], [`SendError::NotSendable`], [`SendError::TooManyInFlight`], [`SendError::SystemCall`]
     /// when the connection is lost.
     pub fn send(&mut self, offset: u64, len: usize) -> Result<usize, SendError> {
+        self.send_with(0, offset, len)
+    }
+
+    /// As [`Sender::send`], with more `flags`.
+    pub(crate) fn send_with(
+        &mut self,
+        flags: i32,
+        offset: u64,
+        len: usize,
+    ) -> Result<usize, SendError> {
         OutOfRange::check(offset, len as u64, self.binding.len() as u64)?;
         // The kernel numbers no send without bytes, and completes none.
         if len == 0 {
             return Ok(0);
         }
         loop {
-            match send_message(self.socket.as_fd(), &self.control, offset, len) {
+            match send_message(self.socket.as_fd(), &self.control, offset, len, flags) {
                 Ok(accepted) => {
                     self.in_flight.add(offset, accepted);
                     return Ok(accepted);
@@ -153,8 +163,16 @@ impl<S: AsFd> Sender<S> {
     /// [`SendError::SystemCall`] if the error queue cannot be read, [`SendError::UnexpectedCompletion`] if another
     /// user of the socket sends with `MSG_ZEROCOPY`.
     pub fn completions(&mut self) -> Result<Vec<Completion>, SendError> {
+        let mut done = Vec::new();
+        self.completions_into(&mut done)?;
+        Ok(done)
+    }
+
+    /// As [`Sender::completions`]; adds them to `done`.
+    pub(crate) fn completions_into(&mut self, done: &mut Vec<Completion>) -> Result<(), SendError> {
         self.reap()?;
-        Ok(self.completed.drain(..).collect())
+        done.extend(self.completed.drain(..));
+        Ok(())
     }
 
     /// Waits until every send is complete, and returns the completions that were not returned
@@ -265,26 +283,30 @@ fn set_option(socket: BorrowedFd<'_>, option: i32, value: &[u8]) -> io::Result<(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Read;
-    use std::net::{TcpListener, TcpStream};
-
-    use super::*;
-
-    /// A sender whose sends carry no control message: the kernel takes them for ordinary zero-copy
-    /// sends, and "offsets" for addresses of this process.
-    fn ordinary_sender() -> (Sender<TcpStream>, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
-        let stream = TcpStream::connect(listener.local_addr().expect("address")).expect("connect");
+impl Sender<std::net::TcpStream> {
+    /// A sender whose sends carry no control message, and its peer: the kernel takes them for ordinary
+    /// zero-copy sends, and "offsets" for addresses of this process.
+    pub(crate) fn ordinary() -> (Self, std::net::TcpStream) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("listen");
+        let address = listener.local_addr().expect("address");
+        let stream = std::net::TcpStream::connect(address).expect("connect");
         let (peer, _) = listener.accept().expect("accept");
-        let mut sender = Sender::new(stream, TxBinding::fake(1, 1 << 20)).expect("zero copy");
+        let mut sender = Self::new(stream, TxBinding::fake(1, 1 << 47)).expect("zero copy");
         sender.control.clear();
         (sender, peer)
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::TcpStream;
+
+    use super::*;
 
     fn send(sender: &mut Sender<TcpStream>, bytes: &'static [u8]) -> io::Result<()> {
         let offset = bytes.as_ptr().expose_provenance() as u64;
-        let sent = send_message(sender.as_fd(), &sender.control, offset, bytes.len())?;
+        let sent = send_message(sender.as_fd(), &sender.control, offset, bytes.len(), 0)?;
         sender.in_flight.add(0, sent);
         Ok(())
     }
@@ -293,7 +315,7 @@ mod tests {
 
     #[test]
     fn the_kernels_completions_arrive_once_for_each_send_and_tell_that_loopback_copies() {
-        let (mut sender, mut peer) = ordinary_sender();
+        let (mut sender, mut peer) = Sender::ordinary();
         let mut completions = Vec::new();
         for _ in 0..3 {
             for _ in 0..5 {
@@ -316,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_send_whose_peer_does_not_answer_times_out_and_is_still_in_flight() {
-        let (mut sender, _peer) = ordinary_sender();
+        let (mut sender, _peer) = Sender::ordinary();
         // Nothing was sent, so that nothing can complete.
         sender.in_flight.add(0, 1);
         let error = sender
@@ -331,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_is_gone_is_an_error_and_no_endless_wait() {
-        let (mut sender, peer) = ordinary_sender();
+        let (mut sender, peer) = Sender::ordinary();
         send(&mut sender, &[7; 10_000]).expect("send");
         // Closing with unread data resets the connection; what was sent is then complete.
         drop(peer);
@@ -351,21 +373,21 @@ mod tests {
 
     #[test]
     fn a_range_outside_the_dma_buf_is_refused_before_the_kernel_sees_it() {
-        let (mut sender, _peer) = ordinary_sender();
-        for (offset, len) in [(0, (1 << 20) + 1), (1 << 20, 1), (u64::MAX, 2)] {
+        let (mut sender, _peer) = Sender::ordinary();
+        for (offset, len) in [(0, (1 << 47) + 1), (1 << 47, 1), (u64::MAX, 2)] {
             let error = sender.send(offset, len).expect_err("outside");
             assert!(
                 matches!(error, SendError::OutOfRange { .. }),
                 "got {error:?}"
             );
         }
-        assert_eq!(sender.send(1 << 20, 0).expect("nothing to send"), 0);
+        assert_eq!(sender.send(1 << 47, 0).expect("nothing to send"), 0);
         assert_eq!(sender.in_flight(), 0);
     }
 
     #[test]
     fn a_binding_that_the_kernel_does_not_know_cannot_be_sent_from() {
-        let (sender, _peer) = ordinary_sender();
+        let (sender, _peer) = Sender::ordinary();
         let stream = sender.socket.try_clone().expect("clone");
         let mut sender = Sender::new(stream, TxBinding::fake(u32::MAX, 4096)).expect("zero copy");
         let error = sender.send(0, 4096).expect_err("no such binding");
