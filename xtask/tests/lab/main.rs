@@ -6,6 +6,7 @@ mod archive;
 mod enter;
 mod gdb;
 mod inside;
+mod library;
 mod new_driver;
 mod nic;
 mod recipes;

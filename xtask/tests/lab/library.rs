@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The library's own tests and examples, with a NIC.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::{assert_status, exec, stderr, stdout};
+
+/// Builds programs of the library, optimised as those of the guest are; their paths.
+fn build(arguments: &[&str]) -> Vec<PathBuf> {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(arguments)
+        .args([
+            "--release",
+            "--package",
+            "devmem-tcp",
+            "--features",
+            "tokio",
+        ])
+        .arg("--message-format=json-render-diagnostics")
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+        .output()
+        .unwrap();
+    assert_status(&output, 0);
+    let text = stdout(&output);
+    let messages = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    messages
+        .filter_map(|message| Some(message["executable"].as_str()?.into()))
+        .collect()
+}
+
+#[test]
+fn io_urings_zero_copy_receive_keeps_its_promises_with_a_nic_and_without() {
+    let programs = build(&["test", "--no-run", "--test", "lab"]);
+    let program = programs[0].to_str().unwrap();
+    let output = exec(&[], &[program, "--ignored", "--test-threads=1"])
+        .output()
+        .unwrap();
+    let text = stdout(&output);
+    assert!(
+        output.status.success() && text.contains(" 0 failed; 0 ignored"),
+        "{text}{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn the_librarys_programs_say_how_they_are_used() {
+    for program in build(&["build", "--examples"]) {
+        let output = Command::new(&program).output().unwrap();
+        assert!(!output.status.success());
+        assert!(stderr(&output).contains("usage: "), "{}", stderr(&output));
+    }
+}
