@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Dma-bufs, as file descriptors: of the accelerator's memory, or of ordinary memory."""
-import fcntl, os, struct
+"""Dma-bufs, as file descriptors: of the accelerator's memory, or of ordinary memory.
+
+python3 dmabuf.py MIB CMD...: run CMD with a dma-buf of the accelerator's memory, as fd:NUMBER in its last argument."""
+import fcntl, os, struct, sys
 
 
 def accelerator(size):
@@ -16,3 +18,9 @@ def ordinary(size):
     fcntl.fcntl(memfd, 1033, 2)  # F_ADD_SEALS, F_SEAL_SHRINK
     request = bytearray(struct.pack("IIQQ", memfd, 0, 0, size))
     return fcntl.ioctl(os.open("/dev/udmabuf", os.O_RDWR), 0x40187542, request)  # UDMABUF_CREATE
+
+
+if __name__ == "__main__":
+    fd = accelerator(int(sys.argv[1]) << 20)
+    os.set_inheritable(fd, True)
+    os.execvp(sys.argv[2], [*sys.argv[2:], f"fd:{fd}"])

@@ -82,6 +82,16 @@ fn a_program_in_python_receives_into_a_dma_buf() {
 }
 
 #[test]
+fn sixteen_connections_of_a_program_in_rust_pass_from_one_device_memory_to_another_and_are_verified()
+ {
+    let output = Terminal::open().paste(&["cargo build --release -p devmem-tcp"]);
+    let received = "16 connections: 268435456 bytes in device memory, 0 elsewhere, verified\n";
+    assert!(stdout(&output).ends_with(received), "{}", stdout(&output));
+    let sent = "16 connections: 268435456 bytes sent, 0 of them copied by the kernel\n";
+    assert!(stderr(&output).contains(sent), "{}", stderr(&output));
+}
+
+#[test]
 fn a_program_in_c_receives_by_io_uring_into_its_own_memory() {
     let terminal = Terminal::open();
     let output = terminal.paste(&["-o /tmp/zcrx"]);
