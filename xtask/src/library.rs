@@ -10,7 +10,7 @@ use crate::ui::Step;
 
 const CRATE: &str = "devmem-tcp";
 /// Its features, each of which must build alone.
-const FEATURES: &[&str] = &["", "serde"];
+const FEATURES: &[&str] = &["", "serde", "tokio"];
 
 /// The examples of its documentation compile, and those that may run do.
 pub(crate) fn examples(project: &Project) -> Result<()> {

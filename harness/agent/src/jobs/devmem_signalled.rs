@@ -2,20 +2,16 @@
 
 //! Sends what an engine computes: the NIC has the frames before that, and the engine tells it when to send.
 
-use std::{sync::Arc, thread, time::Duration};
+use std::{net::TcpStream, sync::Arc, thread, time::Duration};
 
 use anyhow::{Context, Result, ensure};
-use devmem::{
-    memory::Memory,
-    netdev::{TxBinding, bind_tx},
-    tx::Sender,
-};
+use devmem_tcp::{interface::Interface, memory::Memory, netdev::TxBinding, tx::Sender};
 use gather::{CONTROL_BYTES, Command, Fragment, Operation, TxQueue, Window, WorkQueue};
 use protocol::{DevmemSignalled, Event, JobId, Payload, devmem::DevmemSignalledReport};
 use rustix::io::Errno;
 
 use super::{job::Ready, memory, switch::Switch, tcp};
-use crate::{failure, netns, outbox::send_event, rtnetlink};
+use crate::{failure, netns, outbox::send_event};
 
 /// How long the engine, the NIC and the peer may take; only there to end a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -34,8 +30,8 @@ pub(super) fn set_up(id: JobId, spec: DevmemSignalled) -> Result<Ready> {
     let mut queue = WorkQueue::open(spec.engine, control)?;
     let windows = (queue.import(&source)?, queue.import(&computed)?);
     let (sender, stream) = netns::within(spec.ns, || {
-        let index = rtnetlink::index_of(&spec.interface)?;
-        let binding: Arc<TxBinding> = Arc::new(bind_tx(index, &computed)?);
+        let interface = Interface::by_name(&spec.interface)?;
+        let binding = TxBinding::to(interface).bind(&computed)?;
         let stream = tcp::connect(None, spec.connect)?;
         let own = stream.try_clone().context("duplicating the socket")?;
         Ok((Sender::new(own, binding)?, stream))
@@ -80,7 +76,7 @@ struct Signalled {
     queue: WorkQueue,
     /// Source and destination of what is computed.
     windows: (Window, Window),
-    sender: Sender,
+    sender: Sender<TcpStream>,
     _memory: [Memory; 2],
 }
 
