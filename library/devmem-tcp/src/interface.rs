@@ -7,10 +7,12 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use nix::ifaddrs::getifaddrs;
+use nix::net::if_::if_nameindex;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
 
 use crate::error::{Refusal, RequestError};
+pub use crate::link::Link;
 
 /// A network interface, in the network namespace of the thread that asks.
 ///
@@ -71,6 +73,22 @@ impl Interface {
                 refusal: Refusal::from_errno(libc::EADDRNOTAVAIL),
             }),
         }
+    }
+
+    /// All interfaces of the network namespace, by index.
+    ///
+    /// # Errors
+    ///
+    /// [`RequestError::SystemCall`] if the kernel doesn't list them.
+    pub fn all() -> Result<Vec<Self>, RequestError> {
+        let listed =
+            if_nameindex().map_err(|errno| RequestError::io("list the interfaces", errno))?;
+        let mut all: Vec<_> = (&listed)
+            .into_iter()
+            .map(|entry| Self::from_index(entry.index()))
+            .collect();
+        all.sort_unstable();
+        Ok(all)
     }
 
     /// Its index.

@@ -41,6 +41,8 @@ pub use standard::StandardStats;
 pub use stats::driver_stats;
 pub use timestamps::TxTimestampStats;
 
+pub use crate::operations::ethtool as operations;
+
 use crate::error::RequestError;
 use crate::interface::Interface;
 use crate::netlink::{Netlink, Subject};

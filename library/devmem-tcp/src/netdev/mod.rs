@@ -18,6 +18,8 @@ pub use qstats::QueueStats;
 
 pub(crate) use bind::precondition;
 
+pub use crate::operations::netdev as operations;
+
 use crate::error::RequestError;
 use crate::interface::Interface;
 use crate::netlink::{Netlink, Subject, uint};

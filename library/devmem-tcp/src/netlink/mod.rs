@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Generic netlink requests, and the kernel's refusals as typed errors.
+//! Netlink requests, and the kernel's refusals as typed errors.
 
 mod message;
 mod socket;
@@ -8,6 +8,7 @@ mod socket;
 use netlink_bindings::nlctrl;
 use netlink_bindings::traits::{NetlinkRequest, Protocol};
 use netlink_bindings::utils;
+use rustix::net::netlink;
 
 use self::socket::{Failure, Socket};
 use crate::error::{Refusal, RequestError};
@@ -112,8 +113,8 @@ impl Netlink {
         match &mut self.socket {
             Some(socket) => Ok(socket),
             none => {
-                let socket =
-                    Socket::open().map_err(|error| RequestError::io(subject.operation, error))?;
+                let socket = Socket::open(Some(netlink::GENERIC))
+                    .map_err(|error| RequestError::io(subject.operation, error))?;
                 Ok(none.insert(socket))
             }
         }
@@ -150,11 +151,21 @@ impl Netlink {
         else {
             return Ok(false);
         };
-        self.control(subject, name, |family| {
-            let Ok(mut operations) = family.get_ops() else {
-                return false;
-            };
-            !operations.any(|operation| operation.get_id() == Ok(u32::from(command)))
+        let operations = self.operations(subject, name)?;
+        Ok(!operations.contains(&u32::from(command)))
+    }
+
+    /// The numbers of the operations that the running kernel's family has.
+    pub(crate) fn operations(
+        &mut self,
+        subject: Subject,
+        family: &[u8],
+    ) -> Result<Vec<u32>, RequestError> {
+        self.control(subject, family, |family| {
+            let operations = family.get_ops().into_iter().flatten();
+            operations
+                .filter_map(|operation| operation.get_id().ok())
+                .collect()
         })
     }
 
@@ -185,6 +196,25 @@ impl Netlink {
             Err(Failure::Io(error)) => Err(RequestError::io(subject.operation, error)),
             Err(Failure::Inconsistent) => Err(subject.incomplete("a list instead of a reply")),
         }
+    }
+}
+
+/// Sends a request of rtnetlink that has one reply.
+pub(crate) fn route<T>(
+    subject: Subject,
+    kind: u16,
+    payload: &[u8],
+    decode: impl Fn(&[u8]) -> Result<T, RequestError>,
+) -> Result<T, RequestError> {
+    let io = |error| RequestError::io(subject.operation, error);
+    let mut reply = None;
+    let mut socket = Socket::open(None).map_err(io)?;
+    let outcome = socket.exchange(kind, 0, payload, |payload| reply = Some(decode(payload)));
+    match outcome {
+        Ok(()) => reply.ok_or_else(|| subject.incomplete("no reply"))?,
+        Err(Failure::Refused(refusal)) => Err(explain(subject, refusal, false)),
+        Err(Failure::Io(error)) => Err(io(error)),
+        Err(Failure::Inconsistent) => Err(subject.incomplete("a list instead of a reply")),
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A generic netlink socket: sends a request, collects its answers.
+//! A netlink socket: sends a request, collects its answers.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::io::retry_on_intr;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
 };
 
 use super::message::{Answer, answers, request};
@@ -53,14 +53,14 @@ impl fmt::Debug for Socket {
 }
 
 impl Socket {
-    /// Opens a socket in the network namespace of the calling thread.
-    pub(crate) fn open() -> io::Result<Self> {
-        let generic = Some(netlink::GENERIC);
+    /// Opens a socket of generic netlink, or without a protocol of rtnetlink (`NETLINK_ROUTE` is 0), in the
+    /// network namespace of the calling thread.
+    pub(crate) fn open(protocol: Option<Protocol>) -> io::Result<Self> {
         let fd = socket_with(
             AddressFamily::NETLINK,
             SocketType::RAW,
             SocketFlags::CLOEXEC,
-            generic,
+            protocol,
         )?;
         // Refusals with words, and without the request repeated.
         for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {

@@ -9,6 +9,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use io_uring::types::{IORING_MEM_REGION_TYPE_USER, io_uring_region_desc, io_uring_zcrx_area_reg};
 use vm_memory::MmapRegion;
 
+use super::features::Features;
 use crate::interface::Interface;
 
 /// Register opcodes (include/uapi/linux/io_uring.h).
@@ -109,19 +110,6 @@ struct QueryZcrx {
     header_size: u32,
     header_alignment: u32,
     reserved: u64,
-}
-
-/// What the running kernel can do, as far as it tells (`IORING_REGISTER_QUERY`, Linux 6.18).
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Features {
-    /// Receive buffers larger than a page (`ZCRX_FEATURE_RX_PAGE_SIZE`).
-    pub(super) rx_buf_len: bool,
-    /// Counters of what was copied, and notifications (`ZCRX_FEATURE_EVENT`).
-    pub(super) events: bool,
-    /// Registration without a device (`ZCRX_REG_NODEV`).
-    pub(super) no_device: bool,
-    /// More areas of a queue (`ZCRX_CTRL_ADD_AREA`).
-    pub(super) add_area: bool,
 }
 
 /// The memory to receive into.

@@ -99,6 +99,7 @@
 mod abi;
 mod area;
 mod config;
+mod features;
 mod fragment;
 mod queue;
 mod receiver;
@@ -107,6 +108,7 @@ mod refusal;
 
 pub use self::area::{Area, UserMemory};
 pub use self::config::{Config, Notification};
+pub use self::features::Features;
 pub use self::fragment::Fragment;
 pub use self::queue::{Outcome, Queue};
 pub use self::receiver::{Connection, End, Event, InterfaceQueue, Receiver};

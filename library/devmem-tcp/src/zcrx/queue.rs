@@ -9,9 +9,10 @@ use io_uring::types::Fd;
 use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
 use rustix::param::page_size;
 
-use super::abi::{self, Events, Features, Offsets};
+use super::abi::{self, Events, Offsets};
 use super::area::Area;
 use super::config::{Config, Notification};
+use super::features::Features;
 use super::fragment::Fragment;
 use super::refill::{Copied, MAX_ENTRIES, Refill, Region};
 use super::refusal::{self, Asked};
@@ -241,7 +242,7 @@ pub(super) fn descriptor<S: squeue::EntryMarker>(
 }
 
 /// Whether the running kernel has zero-copy receive.
-fn offered<S: squeue::EntryMarker>(ring: &IoUring<S, cqueue::Entry32>) -> bool {
+pub(super) fn offered<S: squeue::EntryMarker>(ring: &IoUring<S, cqueue::Entry32>) -> bool {
     let mut probe = Probe::new();
     let known = ring.submitter().register_probe(&mut probe).is_ok()
         && probe.is_supported(opcode::RecvZc::CODE);
