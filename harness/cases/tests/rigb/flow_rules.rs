@@ -97,7 +97,7 @@ fn rules_are_offered_where_the_device_has_filters_and_nowhere_else() -> Result {
     assert_eq!(has(&now.active), has_filters);
     if has_filters {
         let place = insert()?;
-        let FlowRules { places, rules } = list()?;
+        let FlowRules { places, rules, .. } = list()?;
         assert_eq!((places, rules.len(), rules[0].0), (8, 1, place));
         delete(place)?;
         assert_eq!(list()?.rules, []);

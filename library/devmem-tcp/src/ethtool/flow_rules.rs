@@ -161,8 +161,10 @@ pub enum RulePlace {
 pub struct FlowRules {
     /// How many places there are.
     pub places: u32,
-    /// Those that have rules.
+    /// Those that have rules of kinds that [`FlowRule`] has.
     pub rules: Vec<(u32, FlowRule)>,
+    /// How many have other rules.
+    pub others: u32,
 }
 
 /// `struct ethtool_rxnfc`.
@@ -314,7 +316,7 @@ fn parse(answer: &[u8]) -> Option<FlowRule> {
     })
 }
 
-/// The rules of an interface; those of kinds that [`FlowRule`] does not have are left out.
+/// The rules of an interface; those of kinds that [`FlowRule`] does not have are only counted.
 ///
 /// # Errors
 ///
@@ -329,6 +331,7 @@ pub fn flow_rules(interface: Interface) -> Result<FlowRules, RequestError> {
     all.put(RULE_COUNT, &count.to_ne_bytes());
     let all = all.call(&device, count as usize)?;
     let mut rules = Vec::new();
+    let mut others = 0;
     for index in 0..u32_at(&all, RULE_COUNT).unwrap_or(0) as usize {
         let Some(place) = u32_at(&all, RULE_PLACES + index * 4) else {
             break;
@@ -336,9 +339,16 @@ pub fn flow_rules(interface: Interface) -> Result<FlowRules, RequestError> {
         let mut request = Request::new(ETHTOOL_GRXCLSRULE);
         request.put(LOCATION, &place.to_ne_bytes());
         let answer = request.call(&device, 0)?;
-        rules.extend(parse(&answer).map(|rule| (place, rule)));
+        match parse(&answer) {
+            Some(rule) => rules.push((place, rule)),
+            None => others += 1,
+        }
     }
-    Ok(FlowRules { places, rules })
+    Ok(FlowRules {
+        places,
+        rules,
+        others,
+    })
 }
 
 /// Makes a rule, and returns where it is.
