@@ -5,6 +5,7 @@
 //! Results go to the standard output, in text or as JSON; everything else to the standard error.
 
 mod args;
+mod asked;
 mod connect;
 mod exit;
 mod flow;
@@ -16,6 +17,7 @@ mod rpc;
 mod show;
 mod size;
 mod steer;
+mod table;
 
 use std::process::ExitCode;
 
