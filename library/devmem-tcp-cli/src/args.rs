@@ -4,7 +4,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{connect, listen, show, steer};
+use crate::{check, connect, listen, show, steer};
 
 /// Device memory TCP and io_uring zero-copy receive, on any NIC that can
 #[derive(Debug, Parser)]
@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Connect(connect::Arguments),
     /// Set an interface up for as long as a command runs
     Steer(steer::Arguments),
+    /// Say what an interface, its driver and the kernel can and lack, and what shows it
+    Check(check::Arguments),
     /// Show queues, NAPI instances, bindings, page pools and counters of an interface
     Show(show::Arguments),
 }

@@ -6,6 +6,7 @@
 
 mod args;
 mod asked;
+mod check;
 mod connect;
 mod exit;
 mod flow;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         args::Command::Listen(arguments) => listen::run(arguments),
         args::Command::Connect(arguments) => connect::run(arguments),
         args::Command::Steer(arguments) => steer::run(arguments),
+        args::Command::Check(arguments) => check::run(arguments),
         args::Command::Show(arguments) => show::run(arguments),
     };
     exit::code(done)

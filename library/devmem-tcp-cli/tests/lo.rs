@@ -22,6 +22,28 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"))
 }
 
+/// The verdict on a way.
+#[track_caller]
+fn verdict<'a>(report: &'a Value, way: &str) -> &'a Value {
+    let verdicts = report["verdicts"].as_array().expect("a list");
+    let verdict = verdicts.iter().find(|verdict| verdict["way"] == way);
+    verdict.expect("each way has one")
+}
+
+#[test]
+fn check_says_that_the_loopback_lacks_header_split_and_fails_only_if_asked_for() {
+    let output = run(&["check", "lo", "--json", "--try"]);
+    assert_eq!(output.status.code(), Some(0));
+    let report = json(&output);
+    let rx = verdict(&report, "rx");
+    assert_eq!(rx["verdict"], "lacks");
+    let lacks = rx["lacks"].as_array().expect("a list");
+    assert!(lacks.iter().any(|l| l["what"] == "header split"), "{rx}");
+    assert_eq!(run(&["check", "lo", "--for", "rx"]).status.code(), Some(1));
+    let ordinary = run(&["check", "lo", "--for", "ordinary"]);
+    assert_eq!(ordinary.status.code(), Some(0), "the loopback is up");
+}
+
 #[test]
 fn show_has_the_loopbacks_state_and_reasons_for_what_it_lacks() {
     let output = run(&["show", "lo", "--json"]);
@@ -40,7 +62,7 @@ fn show_has_the_loopbacks_state_and_reasons_for_what_it_lacks() {
 
 #[test]
 fn an_interface_that_does_not_exist_is_an_error() {
-    for command in ["show"] {
+    for command in ["show", "check"] {
         let output = run(&[command, "no-such-if"]);
         assert_eq!(output.status.code(), Some(1));
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -63,4 +85,35 @@ fn watched_json_is_an_object_a_line_until_the_reader_has_enough() {
     }
     drop(lines);
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
+fn check_works_on_a_veth_in_a_user_namespace() {
+    let script = "ip link add a type veth peer name b && ip link set a up && ip link set b up \
+                  && exec \"$0\" check a --json --try";
+    let output = Command::new("unshare")
+        .args([
+            "--user",
+            "--map-root-user",
+            "--net",
+            "sh",
+            "-c",
+            script,
+            TOOL,
+        ])
+        .output();
+    let Ok(output) = output.map_err(|error| eprintln!("skipped: {error}")) else {
+        return;
+    };
+    if output.stdout.is_empty() {
+        eprintln!("skipped: {}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let report = json(&output);
+    assert_eq!(report["driver"], "veth");
+    assert_eq!(verdict(&report, "ordinary")["verdict"], "works");
+    assert_eq!(verdict(&report, "rx")["verdict"], "lacks");
+    let findings = report["findings"].as_array().expect("a list");
+    let namespace = findings.iter().find(|f| f["what"] == "user namespace");
+    assert_eq!(namespace.expect("a finding")["state"], "fix");
 }

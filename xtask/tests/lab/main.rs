@@ -3,6 +3,7 @@
 //! Programs in the lab: as if they ran here, but in a guest with our NICs.
 
 mod archive;
+mod check;
 mod enter;
 mod gdb;
 mod inside;

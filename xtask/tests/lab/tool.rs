@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{assert_status, exec, run, stderr, stdout};
 
 /// The tool, which is built with its own tests.
-fn tool() -> PathBuf {
+pub(crate) fn tool() -> PathBuf {
     let path = Path::new(env!("CARGO_BIN_EXE_nobounce")).with_file_name("devmem-tcp");
     assert!(
         path.exists(),
