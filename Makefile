@@ -6,7 +6,7 @@
 KDIR ?=
 KBUILD_OUTPUT ?=
 
-# Where `make install` puts the command nobounce; no root is needed.
+# Where `make install` puts the commands nobounce and devmem-tcp; no root is needed.
 PREFIX ?= $(HOME)/.local
 
 # kbuild is told these in its own way, as absolute paths.
@@ -26,8 +26,8 @@ xtask = $(have-cargo); \
 .PHONY: help install uninstall run test test-debug test-debug-part kselftest bench bench-check module check doc clean
 
 help:
-	@echo 'make install  put the command nobounce, its header, man pages, completions into'
-	@echo '              PREFIX=$(PREFIX) (make uninstall removes them)'
+	@echo 'make install  put the commands nobounce and devmem-tcp, their man pages, completions'
+	@echo '              and header into PREFIX=$(PREFIX) (make uninstall removes them)'
 	@echo 'make run      set up, build, boot a guest and run the demonstration'
 	@echo 'make test     run the host tests and the end-to-end cases'
 	@echo 'make test-debug  run the end-to-end cases on a debug kernel: KASAN, lockdep, kmemleak …'
@@ -60,20 +60,24 @@ test-debug-part:
 install:
 	$(have-cargo)
 	cargo build --package xtask
+	cargo build --release --package devmem-tcp-cli
 	install -D target/debug/nobounce '$(DESTDIR)$(PREFIX)/bin/nobounce'
+	install -D target/release/devmem-tcp '$(DESTDIR)$(PREFIX)/bin/devmem-tcp'
 	install -D -m 644 harness/marker/include/nobounce.h '$(DESTDIR)$(PREFIX)/include/nobounce.h'
 	target/debug/nobounce manual '$(DESTDIR)$(PREFIX)/share'
+	target/release/devmem-tcp manual '$(DESTDIR)$(PREFIX)/share'
 	@case ":$$PATH:" in *:'$(PREFIX)/bin':*) ;; *) \
-		echo 'nobounce is in $(PREFIX)/bin, which is not on your PATH' >&2 ;; esac
+		echo 'nobounce and devmem-tcp are in $(PREFIX)/bin, which is not on your PATH' >&2 ;; esac
 
 uninstall:
-	rm -f '$(DESTDIR)$(PREFIX)'/bin/nobounce \
-		'$(DESTDIR)$(PREFIX)'/include/nobounce.h \
-		'$(DESTDIR)$(PREFIX)'/share/man/man1/nobounce.1 \
-		'$(DESTDIR)$(PREFIX)'/share/man/man1/nobounce-*.1 \
-		'$(DESTDIR)$(PREFIX)'/share/bash-completion/completions/nobounce \
-		'$(DESTDIR)$(PREFIX)'/share/zsh/site-functions/_nobounce \
-		'$(DESTDIR)$(PREFIX)'/share/fish/vendor_completions.d/nobounce.fish
+	rm -f '$(DESTDIR)$(PREFIX)'/include/nobounce.h
+	for command in nobounce devmem-tcp; do rm -f \
+		'$(DESTDIR)$(PREFIX)'/bin/$$command \
+		'$(DESTDIR)$(PREFIX)'/share/man/man1/$$command.1 \
+		'$(DESTDIR)$(PREFIX)'/share/man/man1/$$command-*.1 \
+		'$(DESTDIR)$(PREFIX)'/share/bash-completion/completions/$$command \
+		'$(DESTDIR)$(PREFIX)'/share/zsh/site-functions/_$$command \
+		'$(DESTDIR)$(PREFIX)'/share/fish/vendor_completions.d/$$command.fish; done
 
 ifeq ($(KDIR)$(KBUILD_OUTPUT),)
 module:

@@ -4,7 +4,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{check, connect, listen, show, steer};
+use crate::{check, connect, listen, manual, show, steer};
 
 /// Device memory TCP and io_uring zero-copy receive, on any NIC that can
 #[derive(Debug, Parser)]
@@ -28,6 +28,9 @@ pub(crate) enum Command {
     Steer(steer::Arguments),
     /// Say what an interface, its driver and the kernel can and lack, and what shows it
     Check(check::Arguments),
+    /// Write man pages and completions, for whoever packages it
+    #[command(hide = true)]
+    Manual(manual::Arguments),
     /// Show queues, NAPI instances, bindings, page pools and counters of an interface
     Show(show::Arguments),
 }

@@ -12,6 +12,7 @@ mod exit;
 mod flow;
 mod interface;
 mod listen;
+mod manual;
 mod memory;
 mod report;
 mod rpc;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         args::Command::Connect(arguments) => connect::run(arguments),
         args::Command::Steer(arguments) => steer::run(arguments),
         args::Command::Check(arguments) => check::run(arguments),
+        args::Command::Manual(arguments) => manual::run(arguments),
         args::Command::Show(arguments) => show::run(arguments),
     };
     exit::code(done)

@@ -2,6 +2,7 @@
 
 //! The tool on interfaces that need no NIC, with whatever kernel and privileges.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
 
@@ -116,4 +117,25 @@ fn check_works_on_a_veth_in_a_user_namespace() {
     let findings = report["findings"].as_array().expect("a list");
     let namespace = findings.iter().find(|f| f["what"] == "user namespace");
     assert_eq!(namespace.expect("a finding")["state"], "fix");
+}
+
+#[test]
+fn every_command_has_a_man_page_and_shells_complete() {
+    let share = std::env::temp_dir().join(format!("devmem-tcp-{}", std::process::id()));
+    let output = run(&["manual", &share.to_string_lossy()]);
+    assert_eq!(output.status.code(), Some(0));
+    let page = |name: &str| fs::read_to_string(share.join("man/man1").join(name));
+    assert!(page("devmem-tcp.1").expect("a page").contains("check"));
+    assert!(
+        page("devmem-tcp-check.1")
+            .expect("a page")
+            .contains("\\-\\-try")
+    );
+    let bash = share.join("bash-completion/completions/devmem-tcp");
+    assert!(
+        fs::read_to_string(bash)
+            .expect("a file")
+            .contains("--watch")
+    );
+    fs::remove_dir_all(share).expect("it was made");
 }
