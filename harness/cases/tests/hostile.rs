@@ -143,6 +143,29 @@ fn fragments_of_device_memory_are_not_put_behind_payload_in_a_linear_part() -> R
     arrives_whole("hostile-whole", mtu, &lies)
 }
 
+#[test]
+fn memory_that_a_queue_had_is_not_written_once_it_rests_and_a_device_that_tries_fails_the_case()
+-> Result {
+    let victim = Target::of_case(Device::Nic).boot("hostile-after-stop")?;
+    let bed = victim.bed();
+    let lie = Lie {
+        kind: Kind::AfterStop,
+        after: 0,
+        times: 1,
+        value: 1,
+    };
+    victim.lie(&Plan { lies: vec![lie] })?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    stream.transfer(bed, 256 << 10, &[64 << 10])?;
+    assert_eq!(victim.lie(&Plan { lies: vec![lie] })?, [0]);
+    bed.set_interface(bed.local, false)?;
+    assert_eq!(victim.lie(&Plan::default())?, [1]);
+    let error = victim.rest().expect_err("the model has said something");
+    let text = error.to_string();
+    assert!(text.contains("violation: NotLent at"), "{text}");
+    Ok(())
+}
+
 /// Carries out the plans of these seeds.
 fn survives_plans(seeds: Vec<u64>) {
     let tally = campaign(Target::of_case(Device::Nic), GUESTS, seeds, |_| ());

@@ -9,6 +9,8 @@ pub enum Fault {
     Unanswered,
     /// The device is no bus master: it may ask for nothing.
     NoMaster,
+    /// The device itself refuses: the memory is not its to write to.
+    NotLent,
 }
 
 /// The bus and the wire that a device is on.

@@ -75,10 +75,12 @@ pub enum Kind {
     LinkFlap,
     /// A timestamp of a sent packet is there that nobody asked for, and the clock jumps.
     Clock,
+    /// A queue that rests goes on writing to memory that it had. The model itself refuses that, and says so.
+    AfterStop,
 }
 
 impl Kind {
-    /// All of them.
+    /// All that a driver can come through, or nothing of which harms it: the plans of seeds are of these.
     pub const ALL: [Self; 29] = [
         Self::Unsplit,
         Self::Length,

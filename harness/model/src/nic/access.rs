@@ -2,9 +2,11 @@
 
 //! What reading and writing registers does, beside reading and writing their values.
 
-use i82576::regs::{self, Reg, ctrl, eecd, swsm};
+use i82576::regs::{self, Reg, ctrl, eecd, rxdctl, swsm, txdctl};
 
-use super::{Accesses, Kind, Nic, clock::Clock, interrupts::Interrupts, statistics};
+use super::{
+    Accesses, Kind, Nic, What, clock::Clock, interrupts::Interrupts, lent::Of, statistics,
+};
 use crate::Host;
 
 /// EECD: software asks for the NVM, and has it.
@@ -24,8 +26,10 @@ const QUEUES: u32 = 16;
 
 /// A register of a queue that does something when it is written.
 enum OfQueue {
+    ReceiveRing,
     ReceiveTail,
     ReceiveControl,
+    TransmitRing,
     TransmitTail,
     TransmitControl,
 }
@@ -51,7 +55,11 @@ fn queue(reg: Reg) -> u16 {
 /// Which queue's register it is, if it does something.
 fn of_queue(reg: Reg) -> Option<(OfQueue, u16)> {
     let queue = queue(reg);
+    let receive = [regs::rdbal(queue), regs::rdbah(queue), regs::rdlen(queue)];
+    let transmit = [regs::tdbal(queue), regs::tdbah(queue), regs::tdlen(queue)];
     let what = match reg {
+        reg if receive.contains(&reg) => OfQueue::ReceiveRing,
+        reg if transmit.contains(&reg) => OfQueue::TransmitRing,
         reg if reg == regs::rdt(queue) => OfQueue::ReceiveTail,
         reg if reg == regs::rxdctl(queue) => OfQueue::ReceiveControl,
         reg if reg == regs::tdt(queue) => OfQueue::TransmitTail,
@@ -84,11 +92,13 @@ impl Nic {
         let reg = canonical(offset);
         self.accesses.read(reg);
         let value = self.read_register(reg);
-        if self.lies.tells(Kind::Ones) {
-            return u32::MAX;
-        }
-        // CAST: Any bits will do.
-        value ^ self.lies.tell(Kind::Garbage).unwrap_or(0) as u32
+        let said = match self.lies.tells(Kind::Ones) {
+            true => u32::MAX,
+            // CAST: Any bits will do.
+            false => value ^ self.lies.tell(Kind::Garbage).unwrap_or(0) as u32,
+        };
+        self.misled |= said != value;
+        said
     }
 
     fn read_register(&mut self, reg: Reg) -> u32 {
@@ -221,6 +231,14 @@ impl Nic {
         host: &mut dyn Host,
     ) {
         match what {
+            OfQueue::ReceiveRing => {
+                let is_enabled = self.registers.has(regs::rxdctl(queue), rxdctl::ENABLE);
+                self.move_ring(Of::Receive(queue), is_enabled, reg, value);
+            }
+            OfQueue::TransmitRing => {
+                let is_enabled = self.registers.has(regs::txdctl(queue), txdctl::ENABLE);
+                self.move_ring(Of::Transmit(queue), is_enabled, reg, value);
+            }
             OfQueue::ReceiveTail => {
                 // A queue that is disabled ignores it.
                 if self.receives(queue) || value == 0 {
@@ -235,6 +253,14 @@ impl Nic {
             }
             OfQueue::TransmitControl => self.control_transmit(queue, value, host),
         }
+    }
+
+    /// Sets where a ring is. ENABLE is set until the queue rests.
+    fn move_ring(&mut self, of: Of, is_enabled: bool, reg: Reg, value: u32) {
+        if is_enabled && value != self.registers.get(reg) {
+            self.violated(What::Moved, of);
+        }
+        self.registers.set(reg, value);
     }
 }
 

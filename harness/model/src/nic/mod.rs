@@ -11,6 +11,7 @@ mod accesses;
 mod checksum;
 mod clock;
 mod interrupts;
+mod lent;
 mod lies;
 mod nvm;
 mod phy;
@@ -33,7 +34,7 @@ pub use self::{
     violation::{Violation, What},
 };
 use self::{
-    clock::Clock, interrupts::Interrupts, nvm::Nvm, phy::Phy, registers::Registers,
+    clock::Clock, interrupts::Interrupts, lent::Lent, nvm::Nvm, phy::Phy, registers::Registers,
     violation::Record,
 };
 use crate::lies::Lies;
@@ -54,6 +55,8 @@ pub struct Nic {
     /// When queues that are being disabled have come to rest.
     rx_rests: [Option<u64>; MAX_RX_QUEUES as usize],
     tx_rests: [Option<u64>; MAX_TX_QUEUES as usize],
+    /// The memory that is lent to queues.
+    lent: Lent,
     /// When what is filled is written back at the latest.
     write_back: Option<u64>,
     /// Until when the other side wants silence.
@@ -66,6 +69,8 @@ pub struct Nic {
     accesses: Accesses,
     record: Record,
     lies: Lies,
+    /// Whether the driver was told what no register had, since it last reset the port.
+    misled: bool,
     /// When a cable that a lie has pulled out is plugged in again.
     replug: Option<u64>,
 }

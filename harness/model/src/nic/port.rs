@@ -13,8 +13,15 @@ use i82576::{
 };
 
 use super::{
-    Accesses, Kind, Lies, Nic, Plan, Violation, clock::Clock, interrupts::Interrupts, nvm::Nvm,
-    phy, phy::Phy, registers::Registers, violation::Record,
+    Accesses, Kind, Lies, Nic, Plan, Violation, What,
+    clock::Clock,
+    interrupts::Interrupts,
+    lent::{Lent, Memory, Of},
+    nvm::Nvm,
+    phy,
+    phy::Phy,
+    registers::Registers,
+    violation::Record,
 };
 use crate::Host;
 
@@ -41,6 +48,7 @@ impl Nic {
             tx: Default::default(),
             rx_rests: [None; MAX_RX_QUEUES as usize],
             tx_rests: [None; MAX_TX_QUEUES as usize],
+            lent: Lent::default(),
             write_back: None,
             paused: None,
             silence: None,
@@ -49,6 +57,7 @@ impl Nic {
             accesses: Accesses::default(),
             record: Record::default(),
             lies: Lies::default(),
+            misled: false,
             replug: None,
         };
         this.reset_port();
@@ -70,10 +79,12 @@ impl Nic {
         self.tx = Default::default();
         self.rx_rests = [None; MAX_RX_QUEUES as usize];
         self.tx_rests = [None; MAX_TX_QUEUES as usize];
+        self.lent = Lent::default();
         self.write_back = None;
         self.paused = None;
         self.silence = None;
         self.had_link = false;
+        self.misled = false;
         self.waiting.clear();
         let (low, high) = rah::encode(self.nvm.mac());
         for (reg, value) in [
@@ -137,6 +148,7 @@ impl Nic {
                 self.write_back(queue, host);
                 let control = regs::rxdctl(queue);
                 self.registers.modify(control, rxdctl::ENABLE, 0);
+                self.give_back(Of::Receive(queue), host);
             }
         }
         for queue in 0..MAX_TX_QUEUES {
@@ -148,6 +160,7 @@ impl Nic {
                 }
                 let control = regs::txdctl(queue);
                 self.registers.modify(control, txdctl::ENABLE, 0);
+                self.give_back(Of::Transmit(queue), host);
             }
         }
         if self.paused.take_if(|time| *time <= self.now).is_some() {
@@ -157,6 +170,18 @@ impl Nic {
             self.control_flow(host);
         }
         self.send_interrupts(host);
+    }
+
+    /// A queue has come to rest.
+    fn give_back(&mut self, of: Of, host: &mut dyn Host) {
+        self.lent.give_back(of);
+        let lie = self.lies.tell(Kind::AfterStop);
+        if let Some(address) = lie.and_then(|value| self.lent.returned(of, value)) {
+            let lent = &mut self.lent;
+            if let Err(fault) = (Memory { host, lent }).write(address, &[0; 16]) {
+                self.violated(fault.into(), of);
+            }
+        }
     }
 
     /// Sends the messages that are due.
@@ -171,6 +196,14 @@ impl Nic {
             self.follow_link(host);
         }
         self.settle(host);
+    }
+
+    /// Something was wrong with a queue. A driver that was told what no register had can't know which queues rest.
+    pub(super) fn violated(&mut self, what: What, of: Of) {
+        let by_state = matches!(what, What::NotLent | What::PostedTwice | What::Moved);
+        if !by_state || !self.misled {
+            self.record.violated(what, of);
+        }
     }
 
     /// What the driver did that it must not do, since this was last asked.

@@ -3,6 +3,8 @@
 //! Descriptor rings in memory (82576 datasheet, chapters "Receive Descriptor Queue Structure" and
 //! "Transmit Descriptor Ring Structure").
 
+use std::ops::Range;
+
 use i82576::{limits::DESCRIPTOR_SIZE, regs::Reg};
 
 use super::registers::Registers;
@@ -26,6 +28,12 @@ impl Ring {
             base,
             len: (registers.get(bytes) & 0xf_ff80) / DESCRIPTOR_SIZE,
         }
+    }
+
+    /// Its addresses.
+    pub(crate) fn range(self) -> Range<u64> {
+        let bytes = u64::from(self.len) * u64::from(DESCRIPTOR_SIZE);
+        self.base..self.base.saturating_add(bytes)
     }
 
     /// The index after this one.

@@ -6,6 +6,7 @@ use std::{collections::VecDeque, fmt};
 
 use i82576::regs::Reg;
 
+use super::lent::Of;
 use crate::Fault;
 
 /// Writes to registers that are remembered.
@@ -19,6 +20,12 @@ pub enum What {
     /// Memory was to be read or written without bus master. That is no fault of the driver's: by this bit
     /// it silences a device that it can't stop, such as one above which the bus has failed.
     Silenced,
+    /// Memory was to be written that the driver never gave for that, or has back, as its queue rests.
+    NotLent,
+    /// A buffer is posted that the device has already.
+    PostedTwice,
+    /// A ring is moved while its queue is enabled, or before it rests.
+    Moved,
     /// A transmit descriptor is of no kind that the device knows.
     Descriptor,
     /// A packet has more bytes than the device takes.
@@ -32,6 +39,7 @@ impl From<Fault> for What {
         match fault {
             Fault::Unanswered => Self::Unreachable,
             Fault::NoMaster => Self::Silenced,
+            Fault::NotLent => Self::NotLent,
         }
     }
 }
@@ -79,11 +87,15 @@ impl Record {
     }
 
     /// Something was wrong with a queue.
-    pub(crate) fn violated(&mut self, what: What, transmit: bool, queue: u16) {
+    pub(crate) fn violated(&mut self, what: What, of: Of) {
         if what == What::Silenced {
             return;
         }
         let writes = self.writes.iter().copied().collect();
+        let (transmit, queue) = match of {
+            Of::Transmit(queue) => (true, queue),
+            Of::Receive(queue) => (false, queue),
+        };
         self.violations.push(Violation {
             what,
             transmit,

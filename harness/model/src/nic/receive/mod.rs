@@ -28,7 +28,13 @@ use self::{
     steer::steer,
     write_back::{Received, write_back},
 };
-use super::{Kind, Nic, What, interrupts::Interrupts, registers::Registers, statistics};
+use super::{
+    Kind, Nic, What,
+    interrupts::Interrupts,
+    lent::{Memory, Of},
+    registers::Registers,
+    statistics,
+};
 use crate::{Fault, Host};
 
 /// TSYNCRXCTL: which messages; and those values that drivers here don't use.
@@ -81,21 +87,25 @@ impl Nic {
         let was_enabled = self.registers.has(reg, rxdctl::ENABLE);
         self.registers.set(reg, value & !rxdctl::SWFLSH);
         match (was_enabled, value & rxdctl::ENABLE != 0) {
-            (false, true) => self.rx[at].start(queue, &self.registers),
+            (false, true) => self.enable_receive(queue),
             (true, false) => {
                 self.registers.modify(reg, 0, rxdctl::ENABLE);
                 self.rx_rests[at] = Some(self.now + REST);
             }
             // Enabled anew, whatever it was about to come to rest from.
-            (true, true) if self.rx_rests[at].take().is_some() => {
-                self.rx[at].start(queue, &self.registers);
-            }
+            (true, true) if self.rx_rests[at].take().is_some() => self.enable_receive(queue),
             (true, true) => {}
             (false, false) => {}
         }
         if value & rxdctl::SWFLSH != 0 {
             self.write_back = Some(self.now);
         }
+    }
+
+    fn enable_receive(&mut self, queue: u16) {
+        self.rx[usize::from(queue)].start(queue, &self.registers);
+        let ring = queue::ring(queue, &self.registers).range();
+        self.lent.enable(Of::Receive(queue), [ring]);
     }
 
     /// Whether a queue takes packets.
@@ -107,8 +117,7 @@ impl Nic {
     /// The driver has posted buffers: what waits for them comes first.
     pub(super) fn buffers_posted(&mut self, queue: u16, host: &mut dyn Host) {
         if self.is_master() && self.receives(queue) {
-            let fetched = self.rx[usize::from(queue)].prefetch(queue, &self.registers, host);
-            self.note(queue, fetched);
+            self.prefetch(queue, host);
         }
         while let Some(mut waiting) = self.waiting.pop_front() {
             if !self.place(&waiting.frame, &mut waiting.lies, host) {
@@ -185,7 +194,8 @@ impl Nic {
         }
         let pieces = (&*bytes, layout.header);
         let (registers, rx) = (&self.registers, &mut self.rx[usize::from(queue)]);
-        match rx.has_room(pieces, queue, registers, host) {
+        let lent = &mut self.lent;
+        match rx.has_room(pieces, queue, registers, &mut Memory { host, lent }) {
             Ok(true) => {}
             Ok(false) => return self.drops(queue),
             Err(what) => {
@@ -206,10 +216,24 @@ impl Nic {
         };
         let (registers, rx) = (&self.registers, &mut self.rx[usize::from(queue)]);
         let describe = |piece| write_back(&received, piece, registers);
+        let lent = &mut self.lent;
         let filled = if self.lies.tells(Kind::NoData) {
-            rx.fill(pieces, queue, registers, &mut Unwritten(host), describe)
+            let host = &mut Unwritten(host);
+            rx.fill(
+                pieces,
+                queue,
+                registers,
+                &mut Memory { host, lent },
+                describe,
+            )
         } else {
-            rx.fill(pieces, queue, registers, host, describe)
+            rx.fill(
+                pieces,
+                queue,
+                registers,
+                &mut Memory { host, lent },
+                describe,
+            )
         };
         if filled.is_ok() {
             statistics::received(&mut self.registers, frame);
@@ -239,7 +263,9 @@ impl Nic {
     pub(super) fn write_back(&mut self, queue: u16, host: &mut dyn Host) {
         let at = usize::from(queue);
         if self.rx[at].has_done() {
-            let written = self.rx[at].write_back(queue, &mut self.registers, &mut self.lies, host);
+            let (registers, lies, lent) = (&mut self.registers, &mut self.lies, &mut self.lent);
+            let memory = &mut Memory { host, lent };
+            let written = self.rx[at].write_back(queue, registers, lies, memory);
             self.note(queue, written);
             Interrupts::raise_queue(&mut self.registers, ivar_rx(queue));
         }
@@ -254,9 +280,14 @@ impl Nic {
             self.write_back.get_or_insert(self.now + GATHER);
         }
         if self.receives(queue) {
-            let fetched = self.rx[at].prefetch(queue, &self.registers, host);
-            self.note(queue, fetched);
+            self.prefetch(queue, host);
         }
+    }
+
+    fn prefetch(&mut self, queue: u16, host: &mut dyn Host) {
+        let (rx, lent) = (&mut self.rx[usize::from(queue)], &mut self.lent);
+        let fetched = rx.prefetch(queue, &self.registers, &mut Memory { host, lent });
+        self.note(queue, fetched);
     }
 
     /// Tells lies that are about no packet. They come with one.
@@ -286,7 +317,7 @@ impl Nic {
 
     fn note(&mut self, queue: u16, done: Result<(), What>) {
         if let Err(what) = done {
-            self.record.violated(what, false, queue);
+            self.violated(what, Of::Receive(queue));
         }
     }
 }

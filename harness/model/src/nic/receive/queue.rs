@@ -10,11 +10,14 @@ use i82576::{
     regs::{rdbah, rdbal, rdh, rdlen, rdt, rxdctl, srrctl},
 };
 
-use super::fields::{DD, EOP, LENGTH_SHIFT};
+use super::{
+    fields::{DD, EOP, LENGTH_SHIFT},
+    split::has_header_buffer,
+};
 use crate::{
     Host,
     lies::{Kind, Lies},
-    nic::{registers::Registers, ring::Ring, violation::What},
+    nic::{lent::Memory, registers::Registers, ring::Ring, violation::What},
 };
 
 /// Descriptors that the device can hold for a queue.
@@ -70,14 +73,14 @@ impl Queue {
         &mut self,
         number: u16,
         registers: &Registers,
-        host: &mut dyn Host,
+        memory: &mut Memory<'_>,
     ) -> Result<(), What> {
         let control = registers.get(rxdctl(number));
         let on_chip = self.fetched.len() as u32;
         let ready = ring(number, registers).available(self.next, registers.get(rdt(number)));
         let enough = (control >> HOST_SHIFT & PREFETCH).max(1);
         if on_chip < control & PREFETCH && ready >= enough {
-            self.fetch(ON_CHIP, number, registers, host)?;
+            self.fetch(ON_CHIP, number, registers, memory)?;
         }
         Ok(())
     }
@@ -88,16 +91,20 @@ impl Queue {
         wanted: u32,
         number: u16,
         registers: &Registers,
-        host: &mut dyn Host,
+        memory: &mut Memory<'_>,
     ) -> Result<(), What> {
         let ring = ring(number, registers);
         let ready = ring.available(self.next, registers.get(rdt(number)));
+        let (control, mut posted) = (registers.get(srrctl(number)), Ok(()));
         for _ in (self.fetched.len() as u32..wanted).take(ready as usize) {
-            let raw = ring.read(self.next, host)?;
+            let raw = ring.read(self.next, memory)?;
             self.fetched.push_back((self.next, raw));
             self.next = ring.next(self.next);
+            for (address, size) in buffers(raw, control) {
+                posted = posted.and(memory.post(number, address, size));
+            }
         }
-        Ok(())
+        posted
     }
 
     /// Whether there are descriptors for a packet, of which so many bytes go to the header buffer; they
@@ -107,14 +114,14 @@ impl Queue {
         packet: (&[u8], usize),
         number: u16,
         registers: &Registers,
-        host: &mut dyn Host,
+        memory: &mut Memory<'_>,
     ) -> Result<bool, What> {
         let count = pieces(packet, number, registers).count;
         self.fetch(
             u32::try_from(count).unwrap_or(u32::MAX),
             number,
             registers,
-            host,
+            memory,
         )?;
         Ok(self.fetched.len() >= count)
     }
@@ -126,7 +133,7 @@ impl Queue {
         packet: (&[u8], usize),
         number: u16,
         registers: &Registers,
-        host: &mut dyn Host,
+        memory: &mut Memory<'_>,
         describe: impl Fn(Piece) -> [u64; 2],
     ) -> Result<(), What> {
         let Pieces {
@@ -136,17 +143,19 @@ impl Queue {
             count,
         } = pieces(packet, number, registers);
         for nth in 0..count {
-            let Some((index, [buffer, header_buffer])) = self.fetched.pop_front() else {
+            let Some((index, raw)) = self.fetched.pop_front() else {
                 return Ok(());
             };
+            let [buffer, header_buffer] = raw;
             let piece = payload.chunks(size).nth(nth).unwrap_or_default();
             let mut written = Ok(());
             if nth == 0 && !headers.is_empty() {
-                written = host.write(header_buffer & !1, headers);
+                written = memory.write(header_buffer & !1, headers);
             }
             if !piece.is_empty() {
-                written = written.and(host.write(buffer, piece));
+                written = written.and(memory.write(buffer, piece));
             }
+            take_back(raw, registers.get(srrctl(number)), memory);
             written?;
             let described = describe(Piece {
                 // A payload buffer has at most 127 KiB, a frame less than 16.
@@ -175,7 +184,7 @@ impl Queue {
         number: u16,
         registers: &mut Registers,
         lies: &mut Lies,
-        host: &mut dyn Host,
+        memory: &mut Memory<'_>,
     ) -> Result<(), What> {
         let ring = ring(number, registers);
         let late = std::mem::take(&mut self.late);
@@ -188,21 +197,28 @@ impl Queue {
                 self.late.push((index, raw));
                 continue;
             }
-            ring.write(index, lies.distort(raw), host)?;
+            ring.write(index, lies.distort(raw), memory)?;
         }
-        for (index, raw) in late.into_iter().chain(self.premature(lies)) {
-            ring.write(index, raw, host)?;
+        let premature = self.premature(lies, registers.get(srrctl(number)), memory);
+        for (index, raw) in late.into_iter().chain(premature) {
+            ring.write(index, raw, memory)?;
         }
         Ok(())
     }
 
     /// Makes up a packet in a descriptor that is on chip. It is not filled any more: the driver has its
     /// buffers back.
-    fn premature(&mut self, lies: &mut Lies) -> Option<(u32, [u64; 2])> {
+    fn premature(
+        &mut self,
+        lies: &mut Lies,
+        srrctl: u32,
+        memory: &mut Memory<'_>,
+    ) -> Option<(u32, [u64; 2])> {
         let value = lies.tell(Kind::Premature)?;
         let nth = value.checked_rem(self.fetched.len() as u64)?;
         // CAST: It is less than there are.
-        let (index, _) = self.fetched.remove(nth as usize)?;
+        let (index, raw) = self.fetched.remove(nth as usize)?;
+        take_back(raw, srrctl, memory);
         Some((index, lies.distort(MADE_UP)))
     }
 }
@@ -228,7 +244,20 @@ fn pieces<'a>(packet: (&'a [u8], usize), number: u16, registers: &Registers) -> 
     }
 }
 
-fn ring(number: u16, registers: &Registers) -> Ring {
+/// The buffers of a descriptor that is fetched: where they are, and their sizes.
+fn buffers([buffer, header]: [u64; 2], srrctl: u32) -> impl Iterator<Item = (u64, usize)> {
+    let header = has_header_buffer(srrctl).then(|| (header & !1, header_buffer(srrctl)));
+    [(buffer, payload_buffer(srrctl))].into_iter().chain(header)
+}
+
+/// The buffers of a descriptor are the driver's again.
+fn take_back(raw: [u64; 2], srrctl: u32, memory: &mut Memory<'_>) {
+    for (address, _) in buffers(raw, srrctl) {
+        memory.take_back(address);
+    }
+}
+
+pub(super) fn ring(number: u16, registers: &Registers) -> Ring {
     Ring::new(registers, rdbal(number), rdbah(number), rdlen(number))
 }
 
@@ -248,7 +277,10 @@ pub(crate) fn header_buffer(srrctl: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nic::tests::Recorder;
+    use crate::nic::{
+        lent::{Lent, Of},
+        tests::Recorder,
+    };
     use i82576::{
         limits::MAX_FRAME,
         regs::{srrctl::DescType, thresholds},
@@ -258,7 +290,7 @@ mod tests {
 
     /// A queue with so many buffers: descriptor `n` has payload at `0x10000 + n * 0x1000` and headers at
     /// `0x8000 + n * 0x100`.
-    fn posted(count: u32) -> (Queue, Registers, Recorder) {
+    fn posted(count: u32) -> (Queue, Registers, Recorder, Lent) {
         let mut registers = Registers::default();
         let mut host = Recorder::with_memory(0x80000);
         registers.set(rdbal(1), BASE as u32);
@@ -276,7 +308,14 @@ mod tests {
         let mut queue = Queue::default();
         queue.start(1, &registers);
         registers.set(rdt(1), count);
-        (queue, registers, host)
+        let mut lent = Lent::default();
+        lent.enable(Of::Receive(1), [ring.range()]);
+        (queue, registers, host, lent)
+    }
+
+    /// All memory there.
+    fn memory<'a>(host: &'a mut Recorder, lent: &'a mut Lent) -> Memory<'a> {
+        Memory { host, lent }
     }
 
     fn describe(piece: Piece) -> [u64; 2] {
@@ -285,15 +324,16 @@ mod tests {
 
     #[test]
     fn headers_and_payload_go_to_their_buffers_and_payload_goes_on_in_the_next() {
-        let (mut queue, mut registers, mut host) = posted(4);
+        let (mut queue, mut registers, mut host, mut lent) = posted(4);
+        let memory = &mut memory(&mut host, &mut lent);
         let packet: Vec<u8> = (0..2500u32).map(|n| n as u8).collect();
-        let room = queue.has_room((&packet, 54), 1, &registers, &mut host);
+        let room = queue.has_room((&packet, 54), 1, &registers, memory);
         assert_eq!(room, Ok(true));
-        let filled = queue.fill((&packet, 54), 1, &registers, &mut host, describe);
+        let filled = queue.fill((&packet, 54), 1, &registers, memory, describe);
         assert_eq!(filled, Ok(()));
         assert!(queue.is_due(1, &registers));
         queue
-            .write_back(1, &mut registers, &mut Lies::default(), &mut host)
+            .write_back(1, &mut registers, &mut Lies::default(), memory)
             .unwrap();
         assert_eq!(host.memory[0x8000..0x8036], packet[..54]);
         for (n, piece) in packet[54..].chunks(1024).enumerate() {
@@ -308,29 +348,32 @@ mod tests {
 
     #[test]
     fn a_packet_has_room_only_with_enough_buffers() {
-        let (mut queue, registers, mut host) = posted(2);
-        let room = queue.has_room((&[0; 3000], 0), 1, &registers, &mut host);
+        let (mut queue, registers, mut host, mut lent) = posted(2);
+        let memory = &mut memory(&mut host, &mut lent);
+        let room = queue.has_room((&[0; 3000], 0), 1, &registers, memory);
         assert_eq!(room, Ok(false));
-        let room = queue.has_room((&[0; 2000], 0), 1, &registers, &mut host);
+        let room = queue.has_room((&[0; 2000], 0), 1, &registers, memory);
         assert_eq!(room, Ok(true));
     }
 
     #[test]
     fn what_is_prefetched_is_not_read_again() {
-        let (mut queue, registers, mut host) = posted(8);
-        queue.prefetch(1, &registers, &mut host).unwrap();
+        let (mut queue, registers, mut host, mut lent) = posted(8);
+        let memory = &mut memory(&mut host, &mut lent);
+        queue.prefetch(1, &registers, memory).unwrap();
         // The driver writes to descriptors that it has given away.
-        ring(1, &registers).write(0, [0; 2], &mut host).unwrap();
+        ring(1, &registers).write(0, [0; 2], memory).unwrap();
         queue
-            .fill((&[7; 60], 0), 1, &registers, &mut host, describe)
+            .fill((&[7; 60], 0), 1, &registers, memory, describe)
             .unwrap();
         assert_eq!(host.memory[0x10000..0x1003c], [7; 60]);
     }
 
     #[test]
     fn few_descriptors_are_not_prefetched() {
-        let (mut queue, registers, mut host) = posted(3);
-        queue.prefetch(1, &registers, &mut host).unwrap();
+        let (mut queue, registers, mut host, mut lent) = posted(3);
+        let memory = &mut memory(&mut host, &mut lent);
+        queue.prefetch(1, &registers, memory).unwrap();
         assert!(queue.fetched.is_empty(), "the host threshold is 4");
     }
 

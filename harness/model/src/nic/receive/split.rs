@@ -85,6 +85,14 @@ fn kind(outer: &Ip, is_tunnel: bool, l4: Option<&Transport>) -> u32 {
     }
 }
 
+/// Whether descriptors have header buffers.
+pub(crate) fn has_header_buffer(srrctl: u32) -> bool {
+    matches!(
+        srrctl >> DESCTYPE_SHIFT & DESCTYPE_MASK,
+        HEADER_SPLIT | HEADER_SPLIT_ALWAYS
+    )
+}
+
 /// How a packet with headers of that length, or that can't be split, is laid over buffers.
 ///
 /// For one that can't be split the datasheet has HDR_LEN undefined with DESCTYPE 2. It is the header

@@ -10,6 +10,8 @@ pub(crate) struct Recorder {
     pub(crate) memory: Vec<u8>,
     pub(crate) interrupts: Vec<u16>,
     pub(crate) frames: Vec<Vec<u8>>,
+    /// Addresses that were written.
+    pub(crate) written: Vec<u64>,
     /// Whether the device is no bus master.
     pub(crate) silenced: bool,
 }
@@ -42,6 +44,7 @@ impl Host for Recorder {
         let end = start.checked_add(bytes.len()).ok_or(Fault::Unanswered)?;
         let place = self.memory.get_mut(start..end).ok_or(Fault::Unanswered)?;
         place.copy_from_slice(bytes);
+        self.written.push(address);
         Ok(())
     }
 
@@ -55,6 +58,7 @@ impl Host for Recorder {
 }
 
 mod flow_control;
+mod lent;
 
 use etherparse::PacketBuilder;
 use i82576::{

@@ -15,7 +15,12 @@ use i82576::{
 
 use self::queue::Packet;
 pub(super) use self::queue::Queue;
-use super::{Kind, Nic, What, interrupts::Interrupts, statistics};
+use super::{
+    Kind, Nic, What,
+    interrupts::Interrupts,
+    lent::{Memory, Of},
+    statistics,
+};
 use crate::Host;
 
 /// How long a queue takes to come to rest, in nanoseconds.
@@ -28,17 +33,23 @@ impl Nic {
         let was_enabled = self.registers.has(reg, txdctl::ENABLE);
         self.registers.set(reg, value & !txdctl::SWFLSH);
         match (was_enabled, value & txdctl::ENABLE != 0) {
-            (false, true) => self.tx[at].reset(),
+            (false, true) => self.enable_transmit(queue),
             (true, false) => {
                 self.registers.modify(reg, 0, txdctl::ENABLE);
                 self.tx_rests[at] = Some(self.now + REST);
             }
             // Enabled anew, whatever it was about to come to rest from.
-            (true, true) if self.tx_rests[at].take().is_some() => self.tx[at].reset(),
+            (true, true) if self.tx_rests[at].take().is_some() => self.enable_transmit(queue),
             (true, true) => {}
             (false, false) => {}
         }
         self.transmit(queue, host);
+    }
+
+    fn enable_transmit(&mut self, queue: u16) {
+        self.tx[usize::from(queue)].reset();
+        let writes = queue::writes_to(queue, &self.registers);
+        self.lent.enable(Of::Transmit(queue), writes);
     }
 
     /// Sends what is on the rings of all queues.
@@ -64,7 +75,7 @@ impl Nic {
             let packet = match self.tx[at].next(queue, &mut self.registers, host) {
                 Ok(Some(packet)) => packet,
                 Ok(None) => break,
-                Err(what) => return self.violated(queue, what),
+                Err(what) => return self.violated(what, Of::Transmit(queue)),
             };
             if packet.first.timestamp {
                 self.clock.timestamp_sent(&mut self.registers, self.now);
@@ -73,12 +84,14 @@ impl Nic {
                 self.clock.lie(&mut self.registers, value);
             }
             if let Err(what) = self.send(packet, host) {
-                self.violated(queue, what);
+                self.violated(what, Of::Transmit(queue));
             }
-            match self.tx[at].report(queue, &self.registers, &mut self.lies, host) {
+            let (registers, lent) = (&self.registers, &mut self.lent);
+            let memory = &mut Memory { host, lent };
+            match self.tx[at].report(queue, registers, &mut self.lies, memory) {
                 Ok(true) => Interrupts::raise_queue(&mut self.registers, ivar_tx(queue)),
                 Ok(false) => {}
-                Err(what) => return self.violated(queue, what),
+                Err(what) => return self.violated(what, Of::Transmit(queue)),
             }
         }
     }
@@ -102,9 +115,5 @@ impl Nic {
             }
         }
         Ok(())
-    }
-
-    fn violated(&mut self, queue: u16, what: What) {
-        self.record.violated(what, true, queue);
     }
 }

@@ -3,6 +3,8 @@
 //! A transmit queue: descriptors are read up to the tail, gathered into packets and reported (82576
 //! datasheet, chapter "Transmit Functionality").
 
+use std::ops::Range;
+
 use i82576::{
     limits::{MAX_PAYLEN, MAX_TSO_HEADER},
     regs::{tdbah, tdbal, tdh, tdlen, tdt, tdwbah, tdwbal},
@@ -59,7 +61,7 @@ impl Queue {
         registers: &mut Registers,
         host: &mut dyn Host,
     ) -> Result<Option<Packet>, What> {
-        let ring = Ring::new(registers, tdbal(number), tdbah(number), tdlen(number));
+        let ring = ring(number, registers);
         let mut head = registers.get(tdh(number));
         for _ in 0..ring.available(head, registers.get(tdt(number))) {
             let raw = ring.read(head, host)?;
@@ -91,10 +93,9 @@ impl Queue {
             return Err(What::TooLong);
         }
         bytes.resize(start + len, 0);
-        let read = host.read(data.address, &mut bytes[start..]);
-        if read.is_err() {
+        if let Err(fault) = host.read(data.address, &mut bytes[start..]) {
             self.packet = None;
-            return Err(What::Unreachable);
+            return Err(fault.into());
         }
         if !data.end_of_packet {
             return Ok(None);
@@ -116,12 +117,11 @@ impl Queue {
         lies: &mut Lies,
         host: &mut dyn Host,
     ) -> Result<bool, What> {
-        let ring = Ring::new(registers, tdbal(number), tdbah(number), tdlen(number));
+        let ring = ring(number, registers);
         let any = !self.reports.is_empty();
         if registers.has(tdwbal(number), HEAD_WRITE_BACK) {
             self.reports.clear();
-            let low = registers.get(tdwbal(number)) & !3;
-            let address = u64::from(registers.get(tdwbah(number))) << 32 | u64::from(low);
+            let address = head_write_back(number, registers);
             let head = match lies.tell(Kind::StrayReport) {
                 // CAST: Any number will do.
                 Some(value) => value as u32,
@@ -149,4 +149,24 @@ impl Queue {
         }
         Ok(any)
     }
+}
+
+fn ring(number: u16, registers: &Registers) -> Ring {
+    Ring::new(registers, tdbal(number), tdbah(number), tdlen(number))
+}
+
+/// Where a queue writes its head to, if it does.
+fn head_write_back(number: u16, registers: &Registers) -> u64 {
+    let low = registers.get(tdwbal(number)) & !3;
+    u64::from(registers.get(tdwbah(number))) << 32 | u64::from(low)
+}
+
+/// What a queue writes to: its ring, and its head's place.
+pub(super) fn writes_to(number: u16, registers: &Registers) -> Vec<Range<u64>> {
+    let mut ranges = vec![ring(number, registers).range()];
+    if registers.has(tdwbal(number), HEAD_WRITE_BACK) {
+        let head = head_write_back(number, registers);
+        ranges.push(head..head.saturating_add(4));
+    }
+    ranges
 }
