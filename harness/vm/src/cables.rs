@@ -12,7 +12,7 @@ use crate::End;
 
 /// One end of each wire of a machine: the other ends are another machine's.
 ///
-/// A datagram is a frame. None is lost: a QEMU whose socket is full waits.
+/// A datagram is a frame. None is lost: a QEMU whose socket is full waits, as do devices of ours.
 #[derive(Debug, Clone)]
 pub struct Cables {
     end: End,
@@ -49,7 +49,7 @@ impl Cables {
         self.sockets.len()
     }
 
-    /// Descriptors for QEMU, one for each wire.
+    /// Descriptors for whoever has the NICs, one for each wire.
     pub(crate) fn share(&self) -> io::Result<Vec<OwnedFd>> {
         self.sockets
             .iter()

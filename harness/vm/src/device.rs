@@ -25,7 +25,10 @@ use std::{
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::{End, Error, Images, Machine, Result, Wire, process::Process, run_dir::RunDir};
+use crate::{
+    Cables, End, Error, Images, Machine, Result, Wire, process::Process, qemu::escape,
+    run_dir::RunDir,
+};
 
 /// What [`Machine::nic`] calls them.
 pub const OUR_NIC: &str = "nobounce";
@@ -92,13 +95,10 @@ impl Devices {
         Self::have_nics(machine) || machine.engine
     }
 
-    /// Starts the process, with a NIC at each end of each wire and an engine, where they are to be ours.
+    /// Starts the process, with a NIC at each end of each wire that is the machine's and an engine, where they are to
+    /// be ours.
     pub(crate) fn start(machine: &Machine, images: &Images, run: &RunDir) -> Result<Self> {
         let have_nics = Self::have_nics(machine);
-        if have_nics && machine.cables.is_some() {
-            let what = "NICs of ours have no wires to another machine yet";
-            return Err(Error::BadMachine(what.to_owned()));
-        }
         let program = images.devices.as_ref().ok_or_else(|| {
             Error::BadMachine("the manifest names no program with models of devices".to_owned())
         })?;
@@ -115,6 +115,11 @@ impl Devices {
             .map_err(unwritable)?;
         command.arg("--control").arg(far.as_raw_fd().to_string());
         let mut inherited = vec![OwnedFd::from(far)];
+        let cables = machine.cables.as_ref().filter(|_| have_nics);
+        let cables = cables.map(Cables::share);
+        let cables = cables.transpose().map_err(unwritable)?.unwrap_or_default();
+        let cable_fds: Vec<_> = cables.iter().map(AsRawFd::as_raw_fd).collect();
+        inherited.extend(cables);
         let mut listen = |device: &str| {
             let listener = UnixListener::bind(sockets.of(device)).map_err(unwritable)?;
             let fd = listener.as_raw_fd();
@@ -122,19 +127,21 @@ impl Devices {
             Result::Ok(fd)
         };
         let mut nics = Vec::new();
-        for (count, wire) in machine.wires().filter(|_| have_nics).enumerate() {
-            for end in End::BOTH {
+        for wire in machine.wires().filter(|_| have_nics) {
+            let first = nics.len();
+            for end in machine.ends() {
                 let (fd, mac) = (listen(&wire.nic(end))?, wire.mac(end));
                 command.arg("--device").arg(format!("mac={mac},fd={fd}"));
                 nics.push(wire.nic(end));
             }
-            let (one, other, snap) = (2 * count, 2 * count + 1, machine.snap_length);
-            let pcap = run
-                .file(&wire.pcap())
-                .display()
-                .to_string()
-                .replace(',', ",,");
-            let mut text = format!("ends={one}-{other},pcap={pcap},snap={snap}");
+            let (pcap, snap) = (run.file(&wire.pcap()), machine.snap_length);
+            let captured = format!("pcap={},snap={snap}", escape(&pcap.to_string_lossy()));
+            if let Some(fd) = cable_fds.get(usize::from(wire.0)) {
+                let text = format!("device={first},fd={fd},{captured}");
+                command.arg("--cable").arg(text);
+                continue;
+            }
+            let mut text = format!("ends={first}-{},{captured}", first + 1);
             if let Some(link) = machine.link {
                 text.push_str(&format!(",{link}"));
             }

@@ -9,7 +9,9 @@ use std::{
     time::Duration,
 };
 
-use crate::{Cables, Error, Guest, Images, Link, NicBus, Result, Topology, Wire, device::Devices};
+use crate::{
+    Cables, End, Error, Guest, Images, Link, NicBus, Result, Topology, Wire, device::Devices,
+};
 
 /// Environment variable that overrides [`Machine::hypervisor`]: `kvm` or `tcg`.
 const HYPERVISOR_ENV: &str = "NOBOUNCE_ACCEL";
@@ -305,6 +307,13 @@ impl Machine {
         (0..self.wires).map(Wire)
     }
 
+    /// The ends of its wires that are its own.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = End> + use<> {
+        let cables = self.cables.as_ref().map(Cables::end);
+        let is_here = move |end: &End| cables.is_none_or(|here| here == *end);
+        End::BOTH.into_iter().filter(is_here)
+    }
+
     /// Boots these images, and returns when the agent is ready. `name` names the logs.
     ///
     /// # Errors
@@ -361,6 +370,9 @@ impl Machine {
                 self.nic
             ));
         }
+        if self.link.is_some() && self.cables.is_some() {
+            return bad("a wire to another machine only carries: it has no link".to_owned());
+        }
         if let Some(fault) = self.link.and_then(|link| link.fault()) {
             return bad(fault);
         }
@@ -376,6 +388,7 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::OUR_NIC;
 
     #[test]
     fn kvm_takes_a_processor_with_the_extensions() {
@@ -390,8 +403,11 @@ mod tests {
     fn an_impossible_machine_is_refused_before_anything_is_started() {
         let images = Images::of_nothing();
         let machine = Machine::new;
+        let [near, _] = Cables::lay(1).unwrap();
+        let between = machine().cables(near);
         let refused = [
             (machine().link(Link::default()), "impossible"),
+            (between.nic(OUR_NIC).link(Link::default()), "impossible"),
             (machine().memory_mib(16), "impossible"),
             (machine().cpus(0), "impossible"),
             (machine().wire_count(9), "impossible"),

@@ -245,7 +245,8 @@ fn add_wire(
     );
 }
 
-/// Two NICs of ours, each behind a port of its own. The wire, and a capture of it, are in their process.
+/// NICs of ours, each behind a port of its own. The wire, or the end of it that is here, and a capture are in their
+/// process.
 fn add_own_wire(
     arguments: &mut Arguments,
     ports: &mut Ports,
@@ -254,9 +255,12 @@ fn add_own_wire(
     devices: &Devices,
 ) {
     for end in End::BOTH {
+        // As above.
         let bus = ports.add_for_nic(machine.nic_bus, arguments);
         let rom = machine.nic_rom.as_deref();
-        arguments.add("-device", devices.nic(wire, end, &bus, rom));
+        if machine.ends().any(|own| own == end) {
+            arguments.add("-device", devices.nic(wire, end, &bus, rom));
+        }
     }
 }
 

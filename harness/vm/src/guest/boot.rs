@@ -124,7 +124,10 @@ impl Started {
         let share = |backing: &Backing| backing.as_fd().try_clone_to_owned().map_err(unwritable);
         let guest_ram = share(&ram)?;
         let guest_accelerator = accelerator.as_ref().map(share).transpose()?;
-        let cables = machine.cables.as_ref().map(Cables::share);
+        // Those of our NICs are their process's.
+        let cables = machine.cables.as_ref();
+        let cables = cables.filter(|_| !Devices::have_nics(machine));
+        let cables = cables.map(Cables::share);
         let cables = cables.transpose().map_err(unwritable)?.unwrap_or_default();
         let fds = Inherited {
             ram: guest_ram.as_raw_fd(),
