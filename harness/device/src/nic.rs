@@ -64,8 +64,8 @@ impl Device for Nic {
         self.plug(cable, host);
     }
 
-    fn receive_damaged(&mut self, frame: &[u8], _: &mut dyn Host) {
-        Self::receive_damaged(self, frame);
+    fn receive_damaged(&mut self, frame: &[u8], host: &mut dyn Host) {
+        Self::receive_damaged(self, frame, host);
     }
 
     fn elapse(&mut self, now: u64, host: &mut dyn Host) -> Option<u64> {

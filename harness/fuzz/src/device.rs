@@ -128,7 +128,10 @@ impl Port {
             14 => self.nic.plug(input.any(), &mut self.bus),
             _ => match input.within(0..=5u8) {
                 0 => self.nic.reset(),
-                1 => self.nic.receive_damaged(&frame(input)),
+                1 => {
+                    let frame = frame(input);
+                    self.nic.receive_damaged(&frame, &mut self.bus);
+                }
                 _ => drop(self.nic.lie(&Plan::from_seed(input.any::<u16>().into()))),
             },
         }

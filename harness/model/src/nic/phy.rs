@@ -91,6 +91,11 @@ impl Phy {
         self.link
     }
 
+    /// Whether what is sent comes back from here.
+    pub(crate) fn loops_back(&self) -> bool {
+        self.registers[usize::from(phy::CONTROL)] & phy::CR_LOOPBACK != 0
+    }
+
     /// When to call [`Self::elapse`].
     pub(crate) fn deadline(&self) -> Option<u64> {
         self.negotiates_until
@@ -182,7 +187,8 @@ impl Phy {
     /// Loses the link, and finds another one after a while.
     fn negotiate(&mut self, now: u64) {
         self.lose_link();
-        let up = self.cable && self.registers[0] & phy::CR_POWER_DOWN == 0;
+        let somebody = self.cable || self.loops_back();
+        let up = somebody && self.registers[0] & phy::CR_POWER_DOWN == 0;
         self.negotiates_until = up.then_some(now + NEGOTIATION);
     }
 

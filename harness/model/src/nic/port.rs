@@ -216,9 +216,9 @@ impl Nic {
         self.phy.link().is_some() && self.registers.has(CTRL, ctrl::SLU)
     }
 
-    /// Whether what is sent comes back.
+    /// Whether what is sent comes back: from the MAC, or from the PHY, as the self-test of Linux's `igb` has it.
     pub(super) fn loops_back(&self) -> bool {
-        self.registers.get(regs::RCTL) & rctl::LBM_MASK == rctl::LBM_MAC
+        self.registers.get(regs::RCTL) & rctl::LBM_MASK == rctl::LBM_MAC || self.phy.loops_back()
     }
 
     /// Whether the device may access memory.

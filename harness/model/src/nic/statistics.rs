@@ -8,7 +8,7 @@ use i82576::{
     regs::{
         BPRC, BPTC, CRCERRS, GORCH, GORCL, GOTCH, GOTCL, GPRC, GPTC, MPRC, MPTC, PRC64, PRC127,
         PRC255, PRC511, PRC1023, PRC1522, PTC64, PTC127, PTC255, PTC511, PTC1023, PTC1522, RFC,
-        Reg, TORH, TORL, TOTH, TOTL, TPR, TPT,
+        RJC, Reg, TORH, TORL, TOTH, TOTL, TPR, TPT,
     },
 };
 
@@ -80,12 +80,15 @@ pub(super) fn received(registers: &mut Registers, frame: &[u8]) {
 }
 
 /// A frame has come whose check sequence is wrong: CRCERRS is for those that are long enough, RFC for
-/// fragments.
-pub(super) fn damaged(registers: &mut Registers, frame: &[u8]) {
+/// fragments, and RJC for jabbers, which have more than `longest` bytes.
+pub(super) fn damaged(registers: &mut Registers, frame: &[u8], longest: usize) {
     let bytes = frame.len() as u32 + FRAME_CHECK;
     let is_fragment = bytes < MIN_FRAME + FRAME_CHECK;
     let counter = if is_fragment { RFC } else { CRCERRS };
     count(registers, counter, 1);
+    if bytes as usize > longest {
+        count(registers, RJC, 1);
+    }
     count(registers, TPR, 1);
     count_bytes(registers, [TORL, TORH], bytes);
 }
@@ -128,10 +131,12 @@ mod tests {
     #[test]
     fn damaged_frames_are_none_of_the_good_ones() {
         let mut registers = Registers::default();
-        damaged(&mut registers, &[0; 60]);
-        damaged(&mut registers, &[0; 59]);
-        let values = [CRCERRS, RFC, TPR, TORL, GPRC, GORCL].map(|reg| registers.get(reg));
-        assert_eq!(values, [1, 1, 2, 64 + 63, 0, 0]);
+        for len in [59, 60, 1514, 1515] {
+            damaged(&mut registers, &vec![0; len], 1518);
+        }
+        let values = [CRCERRS, RFC, RJC, TPR, GPRC, GORCL].map(|reg| registers.get(reg));
+        assert_eq!(values, [3, 1, 1, 4, 0, 0]);
+        assert_eq!(registers.get(TORL), 63 + 64 + 1518 + 1519);
     }
 
     #[test]

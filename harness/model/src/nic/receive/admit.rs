@@ -98,6 +98,14 @@ pub(crate) fn admits(packet: &Packet, frame: &[u8], registers: &Registers) -> Re
     admits_length(packet, registers)
 }
 
+/// Whether a frame is for the port, by its address and its VLAN alone, while the receiver is on.
+pub(in crate::nic) fn is_for_us(frame: &[u8], registers: &Registers) -> bool {
+    let destination = frame.first_chunk();
+    registers.has(RCTL, rctl::EN)
+        && destination.is_some_and(|destination| admits_address(*destination, registers))
+        && admits_vlan(&Packet::parse(frame, registers), registers)
+}
+
 /// For how long a pause frame asks for silence, in units of 512 bits: zero is XON. `None` if the frame
 /// is not one, or CTRL.RFCE has the device take no notice.
 pub(crate) fn pause(packet: &Packet, frame: &[u8], registers: &Registers) -> Option<u16> {
@@ -157,16 +165,21 @@ fn table_has(bit: u16, register: fn(u16) -> Reg, registers: &Registers) -> bool 
     registers.has(register(bit / 32), 1 << (bit % 32))
 }
 
+/// The most bytes of a frame, with its check sequence.
+pub(crate) fn longest(packet: &Packet, registers: &Registers) -> usize {
+    let tag = packet.vlan.map_or(0, |_| VLAN_TAG as usize);
+    if registers.has(RCTL, rctl::LPE) {
+        registers.get(RLPML).min(MAX_FRAME) as usize
+    } else {
+        STANDARD_FRAME + tag
+    }
+}
+
 /// Filters by length (chapter "Size Filtering"). RCTL.SBP lets what is too short or too long in, as in
 /// QEMU's model.
 fn admits_length(packet: &Packet, registers: &Registers) -> Result<(), Refusal> {
     let bytes = packet.len + FRAME_CHECK as usize;
-    let tag = packet.vlan.map_or(0, |_| VLAN_TAG as usize);
-    let longest = if registers.has(RCTL, rctl::LPE) {
-        registers.get(RLPML).min(MAX_FRAME) as usize
-    } else {
-        STANDARD_FRAME + tag
-    };
+    let longest = longest(packet, registers);
     let stores_bad = registers.has(RCTL, rctl::SBP);
     if bytes < SHORTEST_COUNTED {
         return Err(Refusal::Runt);

@@ -28,5 +28,7 @@ pub(crate) const TS: u64 = 1 << 16;
 pub(crate) const HBO: u64 = 1 << 23;
 pub(crate) const L4E: u64 = 1 << 29;
 pub(crate) const IPE: u64 = 1 << 30;
+/// The check sequence was wrong.
+pub(crate) const RXE: u64 = 1 << 31;
 pub(crate) const LENGTH_SHIFT: u32 = 32;
 pub(crate) const VLAN_SHIFT: u32 = 48;

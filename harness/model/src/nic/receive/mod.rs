@@ -3,6 +3,7 @@
 //! The way of a frame from the wire to memory.
 
 mod admit;
+mod damaged;
 pub(super) mod fields;
 mod flow_control;
 mod packet;
@@ -16,8 +17,8 @@ mod write_back;
 use i82576::{
     limits::{MAX_RX_QUEUES, MAX_VECTORS},
     regs::{
-        self, MPC, TSYNCRXCFG, TSYNCRXCTL, XOFFRXC, XONRXC, ivar_rx, rctl, rxdctl, srrctl,
-        tsyncrxcfg, tsyncrxctl,
+        self, MPC, TSYNCRXCFG, TSYNCRXCTL, XOFFRXC, XONRXC, ivar_rx, rxdctl, srrctl, tsyncrxcfg,
+        tsyncrxctl,
     },
 };
 
@@ -52,6 +53,7 @@ const FLAP: u64 = 1_000_000;
 #[derive(Debug)]
 pub(super) struct Waiting {
     frame: Vec<u8>,
+    damaged: bool,
     lies: Option<Told>,
 }
 
@@ -71,14 +73,6 @@ impl Nic {
             self.receive_frame(frame, host);
         }
         self.lie_by_the_way(host);
-    }
-
-    /// Receives a frame whose check sequence is wrong: it is counted and dropped. RCTL.SBP, which would have
-    /// it stored, is taken no notice of.
-    pub fn receive_damaged(&mut self, frame: &[u8]) {
-        if self.link_is_up() && !self.loops_back() && self.registers.has(regs::RCTL, rctl::EN) {
-            statistics::damaged(&mut self.registers, frame);
-        }
     }
 
     /// Enables a queue, or disables it: it says so once it has come to rest.
@@ -120,7 +114,7 @@ impl Nic {
             self.prefetch(queue, host);
         }
         while let Some(mut waiting) = self.waiting.pop_front() {
-            if !self.place(&waiting.frame, &mut waiting.lies, host) {
+            if !self.place(&waiting.frame, waiting.damaged, &mut waiting.lies, host) {
                 self.waiting.push_front(waiting);
                 break;
             }
@@ -130,17 +124,24 @@ impl Nic {
 
     /// Receives a frame, or keeps it in the packet buffer until there is a descriptor.
     pub(super) fn receive_frame(&mut self, frame: &[u8], host: &mut dyn Host) {
-        if !self.is_master() || !self.admits(frame) {
-            return;
+        if self.is_master() && self.admits(frame) {
+            self.store(frame, false, host);
         }
+    }
+
+    fn store(&mut self, frame: &[u8], damaged: bool, host: &mut dyn Host) {
         let mut lies = None;
-        if self.waiting.is_empty() && self.place(frame, &mut lies, host) {
+        if self.waiting.is_empty() && self.place(frame, damaged, &mut lies, host) {
             return;
         }
         let size = (self.registers.get(regs::RXPBS) & 0x7f) as usize * 1024;
         if self.waiting_bytes() + frame.len() <= size {
             let frame = frame.to_vec();
-            self.waiting.push_back(Waiting { frame, lies });
+            self.waiting.push_back(Waiting {
+                frame,
+                damaged,
+                lies,
+            });
             self.control_flow(host);
         } else {
             statistics::count(&mut self.registers, MPC, 1);
@@ -169,7 +170,13 @@ impl Nic {
 
     /// Puts a frame that is let in where it belongs, or drops it. False if it must wait for a descriptor: `lies`
     /// keeps what is told of it then.
-    fn place(&mut self, frame: &[u8], lies: &mut Option<Told>, host: &mut dyn Host) -> bool {
+    fn place(
+        &mut self,
+        frame: &[u8],
+        damaged: bool,
+        lies: &mut Option<Told>,
+        host: &mut dyn Host,
+    ) -> bool {
         let packet = Packet::parse(frame, &self.registers);
         let destination = steer(&packet, &self.registers);
         let queue = u16::from(destination.queue) % MAX_RX_QUEUES;
@@ -210,6 +217,7 @@ impl Nic {
             destination: &destination,
             layout,
             vlan,
+            damaged,
             timestamp: destination.timestamp
                 && is_timestamped(message, &self.registers)
                 && self.clock.timestamp_received(&mut self.registers, self.now),
@@ -236,7 +244,9 @@ impl Nic {
             )
         };
         if filled.is_ok() {
-            statistics::received(&mut self.registers, frame);
+            if !damaged {
+                statistics::received(&mut self.registers, frame);
+            }
             self.filled(queue, host);
         }
         self.note(queue, filled);

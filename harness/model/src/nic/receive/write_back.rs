@@ -4,8 +4,7 @@
 //! Descriptors" and "Receive Packet Checksum and SCTP CRC Off Loading").
 //!
 //! As in QEMU's model, every descriptor of a packet has the split of the first, and only the last has
-//! the rest. No frame has been damaged on the way, so there are no other errors than those of
-//! checksums.
+//! the rest.
 
 use i82576::{
     five_tuple::Protocol,
@@ -42,6 +41,8 @@ pub(crate) struct Received<'a> {
     pub(crate) vlan: Option<u16>,
     /// RXSTMPL and RXSTMPH have its timestamp.
     pub(crate) timestamp: bool,
+    /// Its check sequence was wrong.
+    pub(crate) damaged: bool,
 }
 
 /// The descriptor for a piece of a packet.
@@ -68,6 +69,7 @@ pub(crate) fn write_back(received: &Received<'_>, piece: Piece, registers: &Regi
             | checksums(received, registers)
             | flag(immediate, LLINT)
             | flag(received.timestamp, TS)
+            | flag(received.damaged, RXE)
             | flag(received.vlan.is_some(), VP)
             | u64::from(received.vlan.unwrap_or(0)) << VLAN_SHIFT;
     }

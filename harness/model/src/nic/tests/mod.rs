@@ -57,8 +57,10 @@ impl Host for Recorder {
     }
 }
 
+mod damaged;
 mod flow_control;
 mod lent;
+mod loopback;
 
 use etherparse::PacketBuilder;
 use i82576::{
@@ -328,21 +330,6 @@ fn frames_that_come_at_once_have_one_interrupt() {
 }
 
 #[test]
-fn a_damaged_frame_is_counted_and_goes_nowhere() {
-    let port = &mut Port::new();
-    port.post(8);
-    port.nic.receive_damaged(&segment(&[1; 100]));
-    assert_eq!(port.host.interrupts, []);
-    assert_eq!(
-        [regs::CRCERRS, regs::GPRC].map(|reg| port.read(reg)),
-        [1, 0]
-    );
-    port.write(regs::RCTL, 0);
-    port.nic.receive_damaged(&segment(&[1; 100]));
-    assert_eq!(port.read(regs::CRCERRS), 0, "the receiver is off");
-}
-
-#[test]
 fn a_packet_that_finds_no_buffer_is_dropped_and_counted_or_waits() {
     let port = &mut Port::new();
     let frame = segment(&[1; 100]);
@@ -378,17 +365,6 @@ fn a_device_that_is_no_bus_master_accesses_no_memory() {
     port.nic.receive(&segment(b"in"), &mut port.host);
     port.send(&segment(b"out"), Data::default());
     assert!(!rx::is_done(port.get(RX_RING + 8)) && port.host.frames.is_empty());
-}
-
-#[test]
-fn what_is_sent_in_loopback_comes_back_and_does_not_leave() {
-    let port = &mut Port::new();
-    port.post(8);
-    let receive = port.read(regs::RCTL);
-    port.write(regs::RCTL, receive | rctl::LBM_MAC);
-    port.send(&segment(&[3; 200]), Data::default());
-    assert!(port.host.frames.is_empty());
-    assert!(rx::is_done(port.get(RX_RING + 8)));
 }
 
 #[test]

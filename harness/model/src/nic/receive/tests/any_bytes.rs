@@ -55,6 +55,7 @@ fn receive(frame: &[u8], settings: [u32; 8]) {
         layout,
         vlan,
         timestamp: false,
+        damaged: false,
     };
     let piece = Piece {
         len: (bytes.len() - layout.header) as u16,

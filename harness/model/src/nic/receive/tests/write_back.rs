@@ -51,6 +51,7 @@ fn raw(frame: &[u8], registers: &Registers) -> [u64; 2] {
         layout: WHOLE,
         vlan: None,
         timestamp: false,
+        damaged: false,
     };
     let piece = Piece {
         len: frame.len() as u16,
@@ -71,7 +72,8 @@ proptest! {
     fn every_field_is_read_back(
         hash in any::<u32>(), kind in prop::sample::select(&TYPES[..]),
         sph: bool, hbo: bool, hdr_len in 0u16..1024, len: u16, last: bool,
-        vlan: Option<u16>, timestamp: bool, ethertype_filter in prop::option::of(0u8..8),
+        vlan: Option<u16>, timestamp: bool, damaged: bool,
+        ethertype_filter in prop::option::of(0u8..8),
     ) {
         let mut registers = registers();
         registers.set(RXCSUM, rxcsum::PCSD);
@@ -85,10 +87,12 @@ proptest! {
             layout: Layout { header: 0, sph, hbo, hdr_len },
             vlan,
             timestamp,
+            damaged,
         };
         let [lo, hi] = write_back(&received, Piece { len, last }, &registers);
         let read = WriteBack::from_raw(lo, hi);
-        prop_assert!(is_done(hi) && read.done() && !read.frame_error());
+        prop_assert!(is_done(hi) && read.done());
+        prop_assert_eq!(read.frame_error(), damaged && last);
         prop_assert_eq!((read.split_header(), read.header_buffer_overflow()), (sph, hbo));
         prop_assert_eq!((read.header_len(), read.packet_len()), (hdr_len, len));
         prop_assert_eq!(read.end_of_packet(), last);
