@@ -13,6 +13,7 @@ mod five_tuple;
 mod interrupt;
 mod phy_nvm;
 mod queue;
+mod rate;
 mod statistics;
 mod time;
 
@@ -37,6 +38,7 @@ pub use self::five_tuple::*;
 pub use self::interrupt::*;
 pub use self::phy_nvm::*;
 pub use self::queue::*;
+pub use self::rate::*;
 pub use self::statistics::*;
 pub use self::time::*;
 

@@ -9,6 +9,25 @@ use proptest::prelude::*;
 
 type Offset = fn(u16) -> Reg;
 
+/// As `igb_set_vf_rate_limit()` has it.
+#[test]
+fn a_rate_is_how_many_times_longer_a_frame_takes() {
+    use regs::rttbcnrc::{self, RS_ENA};
+
+    for (link, rate) in [(1000, 1), (1000, 3), (1000, 999), (100, 7), (10, 9)] {
+        let (whole, rest) = (link / rate, link % rate);
+        let igb = RS_ENA | whole << 14 | ((rest << 14) / rate);
+        assert_eq!(rttbcnrc::encode(link, rate), igb, "{rate} of {link}");
+        assert_eq!(rttbcnrc::factor(igb), Some(igb & !RS_ENA));
+    }
+    for (link, rate) in [(1000, 0), (1000, 1000), (100, 1000), (2500, 1)] {
+        assert_eq!(rttbcnrc::encode(link, rate), 0);
+    }
+    assert_eq!(rttbcnrc::factor(0), None);
+    let offsets = [regs::RTTDQSEL, regs::RTTBCNRM, regs::RTTBCNRC].map(|reg| reg.0);
+    assert_eq!(offsets, [0x3604, 0x3690, 0x36b0]);
+}
+
 /// Per-queue registers of the 0x40-byte blocks: name, function, offset in the block of queue 0,
 /// and the offset of queue 0 in the 82575's layout, 0x100 bytes a queue.
 const QUEUE_REGISTERS: [(&str, Offset, u32, Option<u32>); 17] = [

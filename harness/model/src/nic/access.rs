@@ -214,6 +214,11 @@ impl Nic {
                 registers.set(reg, value);
                 self.clock.write(registers, self.now);
             }
+            // It is write only.
+            regs::RTTBCNRC => {
+                let queue = self.rates.set(registers, value, self.now);
+                self.transmit(queue, host);
+            }
             regs::TCTL => {
                 registers.set(reg, value);
                 self.transmit_all(host);

@@ -57,6 +57,8 @@ pub struct Nic {
     tx_rests: [Option<u64>; MAX_TX_QUEUES as usize],
     /// The memory that is lent to queues.
     lent: Lent,
+    /// The limits of transmit queues.
+    rates: transmit::Rates,
     /// When what is filled is written back at the latest.
     write_back: Option<u64>,
     /// Until when the other side wants silence.

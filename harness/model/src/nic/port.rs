@@ -49,6 +49,7 @@ impl Nic {
             rx_rests: [None; MAX_RX_QUEUES as usize],
             tx_rests: [None; MAX_TX_QUEUES as usize],
             lent: Lent::default(),
+            rates: Default::default(),
             write_back: None,
             paused: None,
             silence: None,
@@ -80,6 +81,7 @@ impl Nic {
         self.rx_rests = [None; MAX_RX_QUEUES as usize];
         self.tx_rests = [None; MAX_TX_QUEUES as usize];
         self.lent = Lent::default();
+        self.rates = Default::default();
         self.write_back = None;
         self.paused = None;
         self.silence = None;
@@ -112,7 +114,7 @@ impl Nic {
         let times = rests.copied().flatten();
         let times = times.chain(self.phy.deadline()).chain(self.write_back);
         let times = times.chain(self.paused).chain(self.replug);
-        let times = times.chain(self.silence);
+        let times = times.chain(self.silence).chain(self.rates.deadline());
         let times = times.chain(self.interrupts.deadline(&self.registers));
         times.min()
     }
@@ -165,6 +167,9 @@ impl Nic {
         }
         if self.paused.take_if(|time| *time <= self.now).is_some() {
             self.transmit_all(host);
+        }
+        while let Some(queue) = self.rates.take_due(self.now) {
+            self.transmit(queue, host);
         }
         if self.silence.is_some_and(|time| time <= self.now) {
             self.control_flow(host);
@@ -234,6 +239,15 @@ impl Nic {
             if self.had_link {
                 self.transmit_all(host);
             }
+        }
+    }
+
+    /// How long a byte takes on the wire, in nanoseconds.
+    pub(super) fn per_byte(&self) -> u64 {
+        match status::speed(self.status()) {
+            1000 => 8,
+            100 => 80,
+            _ => 800,
         }
     }
 

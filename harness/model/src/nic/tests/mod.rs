@@ -61,6 +61,7 @@ mod damaged;
 mod flow_control;
 mod lent;
 mod loopback;
+mod rates;
 
 use etherparse::PacketBuilder;
 use i82576::{

@@ -4,6 +4,7 @@
 
 mod offload;
 mod queue;
+mod rate;
 mod segment;
 #[cfg(test)]
 mod tests;
@@ -14,7 +15,7 @@ use i82576::{
 };
 
 use self::queue::Packet;
-pub(super) use self::queue::Queue;
+pub(super) use self::{queue::Queue, rate::Rates};
 use super::{
     Kind, Nic, What,
     interrupts::Interrupts,
@@ -71,20 +72,18 @@ impl Nic {
         if !can || self.lies.tells(Kind::Hang) {
             return;
         }
-        loop {
-            let packet = match self.tx[at].next(queue, &mut self.registers, host) {
-                Ok(Some(packet)) => packet,
-                Ok(None) => break,
-                Err(what) => return self.violated(what, Of::Transmit(queue)),
-            };
-            if packet.first.timestamp {
-                self.clock.timestamp_sent(&mut self.registers, self.now);
+        while !self.holds(queue) {
+            if let Some(frame) = self.tx[at].take() {
+                self.put_out(queue, frame, host);
+            } else {
+                match self.gather(queue, host) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(what) => return self.violated(what, Of::Transmit(queue)),
+                }
             }
-            if let Some(value) = self.lies.tell(Kind::Clock) {
-                self.clock.lie(&mut self.registers, value);
-            }
-            if let Err(what) = self.send(packet, host) {
-                self.violated(what, Of::Transmit(queue));
+            if self.tx[at].is_sending() {
+                continue;
             }
             let (registers, lent) = (&self.registers, &mut self.lent);
             let memory = &mut Memory { host, lent };
@@ -96,24 +95,50 @@ impl Nic {
         }
     }
 
-    fn send(&mut self, packet: Packet, host: &mut dyn Host) -> Result<(), What> {
+    /// Whether there is something to send, and the queue's limit has it wait.
+    fn holds(&mut self, queue: u16) -> bool {
+        self.tx[usize::from(queue)].is_posted(queue, &self.registers)
+            && self.rates.holds(queue, self.now)
+    }
+
+    /// Reads a packet and makes frames of it. Says whether there was one.
+    fn gather(&mut self, queue: u16, host: &mut dyn Host) -> Result<bool, What> {
+        let at = usize::from(queue);
+        let Some(packet) = self.tx[at].next(queue, &mut self.registers, host)? else {
+            return Ok(false);
+        };
+        if packet.first.timestamp {
+            self.clock.timestamp_sent(&mut self.registers, self.now);
+        }
+        if let Some(value) = self.lies.tell(Kind::Clock) {
+            self.clock.lie(&mut self.registers, value);
+        }
+        if self.lies.tells(Kind::Unsent) {
+            return Ok(true);
+        }
         let Packet {
             bytes,
             first,
             context,
         } = packet;
-        if self.lies.tells(Kind::Unsent) {
-            return Ok(());
+        match offload::frames(&bytes, &first, context.as_ref(), &self.registers) {
+            Ok(frames) => self.tx[at].send(frames),
+            // It is reported all the same.
+            Err(what) => self.violated(what, Of::Transmit(queue)),
         }
-        let frames = offload::frames(&bytes, &first, context.as_ref(), &self.registers)?;
-        for frame in frames {
-            statistics::sent(&mut self.registers, &frame);
-            if self.loops_back() {
-                self.receive_frame(&frame, host);
-            } else {
-                host.send(frame);
-            }
+        Ok(true)
+    }
+
+    fn put_out(&mut self, queue: u16, frame: Vec<u8>, host: &mut dyn Host) {
+        let per_byte = self.per_byte();
+        let registers = &mut self.registers;
+        self.rates
+            .sent(queue, &frame, registers, per_byte, self.now);
+        statistics::sent(registers, &frame);
+        if self.loops_back() {
+            self.receive_frame(&frame, host);
+        } else {
+            host.send(frame);
         }
-        Ok(())
     }
 }

@@ -3,7 +3,7 @@
 //! A transmit queue: descriptors are read up to the tail, gathered into packets and reported (82576
 //! datasheet, chapter "Transmit Functionality").
 
-use std::ops::Range;
+use std::{collections::VecDeque, ops::Range};
 
 use i82576::{
     limits::{MAX_PAYLEN, MAX_TSO_HEADER},
@@ -41,6 +41,8 @@ pub(crate) struct Queue {
     packet: Option<(Data, Vec<u8>)>,
     /// Descriptors of it that ask for a report.
     reports: Vec<u32>,
+    /// Frames of a packet that is whole, which are still to be sent.
+    frames: VecDeque<Vec<u8>>,
 }
 
 impl Queue {
@@ -82,6 +84,27 @@ impl Queue {
             }
         }
         Ok(None)
+    }
+
+    /// Whether anything is to be sent, or to be read.
+    pub(crate) fn is_posted(&self, number: u16, registers: &Registers) -> bool {
+        let (head, tail) = (registers.get(tdh(number)), registers.get(tdt(number)));
+        self.is_sending() || ring(number, registers).available(head, tail) > 0
+    }
+
+    /// Takes the frames of a packet.
+    pub(crate) fn send(&mut self, frames: Vec<Vec<u8>>) {
+        self.frames = frames.into();
+    }
+
+    /// Whether there are frames of a packet that are still to be sent.
+    pub(crate) fn is_sending(&self) -> bool {
+        !self.frames.is_empty()
+    }
+
+    /// The next of them.
+    pub(crate) fn take(&mut self) -> Option<Vec<u8>> {
+        self.frames.pop_front()
     }
 
     /// Reads the bytes of a descriptor. Returns the packet if that was its last.

@@ -3,6 +3,7 @@
 //! Offloads, by another implementation of the same protocols.
 
 mod headers;
+mod rates;
 mod refused;
 
 use etherparse::{
