@@ -136,6 +136,21 @@ pub trait Driver: Sized + Send + Sync {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
+    /// Limits what TX queue `queue` sends to `rate` Mb/s, or lifts the limit if that is zero
+    /// (`ndo_set_tx_maxrate`).
+    ///
+    /// # Errors
+    ///
+    /// Any; all is as before.
+    fn set_tx_max_rate(
+        _dev: Locked<'_, Self>,
+        _control: &mut Self::Control,
+        _queue: u32,
+        _rate: u32,
+    ) -> Result {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
     /// Gets the device to send again (`ndo_tx_timeout`): a TX queue was stopped for longer than the
     /// core allows, which it has logged. Called while the interface is up. If nothing comes of it,
     /// it is called again.

@@ -113,6 +113,11 @@ impl<T: Driver> Table<T> {
         } else {
             None
         },
+        ndo_set_tx_maxrate: if T::HAS_SET_TX_MAX_RATE {
+            Some(Self::set_tx_max_rate)
+        } else {
+            None
+        },
         ndo_tx_timeout: if T::HAS_TX_TIMEOUT {
             Some(Self::tx_timeout)
         } else {
@@ -330,6 +335,24 @@ impl<T: Driver> Table<T> {
             // SAFETY: The device is valid.
             unsafe { write_once(&raw mut (*raw).mtu, mtu) };
             Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// Only the core may call it, as `ndo_set_tx_maxrate`.
+    unsafe extern "C" fn set_tx_max_rate(
+        dev: *mut bindings::net_device,
+        queue: c_int,
+        rate: u32,
+    ) -> c_int {
+        // SAFETY: The core holds the lock.
+        let (dev, control) = unsafe { Locked::<T>::new(dev) };
+
+        from_result(|| {
+            let queue = u32::try_from(queue)?;
+
+            T::set_tx_max_rate(dev, control, queue, rate).map(|()| 0)
         })
     }
 

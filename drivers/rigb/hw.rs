@@ -6,6 +6,7 @@ mod clock;
 mod filter;
 mod five_tuple;
 mod link;
+mod rate;
 mod semaphore;
 
 use doorbell::Doorbell;
@@ -68,6 +69,9 @@ pub(crate) struct Hw<'bound> {
     /// link's interrupt writes it, too.
     #[pin]
     flow_control: SpinLockIrq<u32>,
+    /// The limits of TX queues, in Mb/s; zero is none.
+    #[pin]
+    tx_rates: SpinLockIrq<[u32; limits::MAX_TX_QUEUES as usize]>,
 }
 
 impl<'bound> Hw<'bound> {
@@ -83,6 +87,7 @@ impl<'bound> Hw<'bound> {
                 was_reset: Atomic::new(false),
                 leaked_rings: SharedCounter::new(),
                 flow_control <- new_spinlock_irq!(0),
+                tx_rates <- new_spinlock_irq!([0; limits::MAX_TX_QUEUES as usize]),
             }),
             GFP_KERNEL,
         )

@@ -229,6 +229,16 @@ impl<'bound> Driver for Adapter<'bound> {
         Self::reconfigure(dev, control, settings)
     }
 
+    fn set_tx_max_rate(
+        dev: Locked<'_, Self>,
+        _control: &mut Control,
+        queue: u32,
+        rate: u32,
+    ) -> Result {
+        dev.device().driver().hw.set_tx_rate(queue, rate);
+        Ok(())
+    }
+
     fn tx_timeout(dev: Locked<'_, Self>, control: &mut Control) {
         if let Err(error) = Self::restart(dev, control) {
             dev_err!(

@@ -186,6 +186,7 @@ impl Handler for Interrupt<'_> {
                     dev.set_carrier(up);
                     if up {
                         hw.restore_flow_control();
+                        hw.keep_tx_rates();
                         // AF_XDP TX pauses without carrier: kick it.
                         hw.trigger_all(*vector);
                     }

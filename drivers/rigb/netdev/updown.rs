@@ -98,6 +98,7 @@ impl<'bound> Adapter<'bound> {
         control.program_rss(hw);
         hw.set_max_frame(limits::frame_len(control.settings.mtu));
         hw.set_flow_control(control.pause.rx, control.pause.tx);
+        hw.keep_tx_rates();
         if let Some(offer) = control.offer {
             hw.keep_advertising(offer)?;
         }

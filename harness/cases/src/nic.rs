@@ -72,6 +72,8 @@ pub enum Ability {
     Timestamps,
     /// Frames pass: all cases need it but for the first, which a driver that only probes passes.
     Traffic,
+    /// Rate limits of TX queues (`queues/tx-N/tx_maxrate`).
+    TxMaxRate,
     /// UDP is segmented into datagrams.
     UdpSegmentation,
     /// Whether UDP is segmented is found out by sending; it is not.

@@ -16,5 +16,6 @@ mod received;
 mod recovery;
 mod settings;
 mod stuck;
+mod tx_rate;
 mod vectors;
 mod vlan;
