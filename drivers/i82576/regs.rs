@@ -16,6 +16,7 @@ mod queue;
 mod rate;
 mod statistics;
 mod time;
+mod wake;
 
 pub use self::bits::{
     ctrl,
@@ -41,6 +42,7 @@ pub use self::queue::*;
 pub use self::rate::*;
 pub use self::statistics::*;
 pub use self::time::*;
+pub use self::wake::*;
 
 /// Bytes of the register window, BAR 0.
 pub const BAR_SIZE: usize = 0x20000;
@@ -107,10 +109,6 @@ pub const RXCSUM: Reg = Reg(0x05000);
 pub const RLPML: Reg = Reg(0x05004);
 /// Receive filter control; bits in [`rfctl`].
 pub const RFCTL: Reg = Reg(0x05008);
-/// Wake up control.
-pub const WUC: Reg = Reg(0x05800);
-/// Wake up filter control.
-pub const WUFC: Reg = Reg(0x05808);
 /// Multiple receive queues command; bits in [`mrqc`].
 pub const MRQC: Reg = Reg(0x05818);
 /// Next generation VMDq control; zero without virtual functions.

@@ -51,7 +51,7 @@ const QUEUE_REGISTERS: [(&str, Offset, u32, Option<u32>); 17] = [
 ];
 
 /// All other arrays: name, function, first offset, stride, elements.
-const ARRAYS: [(&str, Offset, u32, u32, u16); 17] = [
+const ARRAYS: [(&str, Offset, u32, u32, u16); 18] = [
     ("PSRTYPE", regs::psrtype, 0x5480, 4, 16),
     ("MTA", regs::mta, 0x5200, 4, limits::MULTICAST_TABLE),
     ("VFTA", regs::vfta, 0x5600, 4, limits::VLAN_TABLE),
@@ -73,6 +73,7 @@ const ARRAYS: [(&str, Offset, u32, u32, u16); 17] = [
     ("VMOLR", regs::vmolr, 0x5ad0, 4, 8),
     ("EITR", regs::eitr, 0x1680, 4, 25),
     ("IVAR", regs::ivar, 0x1700, 4, 8),
+    ("WUPM", regs::wupm, 0x5a00, 4, 32),
     ("RAL", regs::ral, 0x5400, 8, 16),
     ("RAH", regs::rah, 0x5404, 8, 16),
 ];

@@ -66,6 +66,17 @@ pub trait Device: Send {
     /// Takes a frame whose frame check sequence does not fit it.
     fn receive_damaged(&mut self, _frame: &[u8], _host: &mut dyn Host) {}
 
+    /// Goes to sleep, in D3, or ends that, reset.
+    fn set_asleep(&mut self, _asleep: bool) {}
+
+    /// Takes a frame while it sleeps.
+    fn receive_asleep(&mut self, _frame: &[u8]) {}
+
+    /// Whether something has woken it since this was last asked.
+    fn take_wake(&mut self) -> bool {
+        false
+    }
+
     /// Lies from now on as a plan says. Returns how often it told each lie of the plan before.
     fn lie(&mut self, _plan: &Plan) -> Vec<u32> {
         Vec::new()

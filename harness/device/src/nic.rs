@@ -48,6 +48,18 @@ impl Device for Nic {
         Self::receive(self, frame, host);
     }
 
+    fn set_asleep(&mut self, asleep: bool) {
+        Self::set_asleep(self, asleep);
+    }
+
+    fn receive_asleep(&mut self, frame: &[u8]) {
+        Self::receive_asleep(self, frame);
+    }
+
+    fn take_wake(&mut self) -> bool {
+        Self::take_wake(self)
+    }
+
     fn lie(&mut self, plan: &Plan) -> Vec<u32> {
         Self::lie(self, plan)
     }

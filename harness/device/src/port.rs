@@ -111,13 +111,17 @@ impl Port {
         self.with(|_, _| ());
     }
 
-    /// Frames come, all at once. A device without power takes none: nothing wakes it.
+    /// Frames come, all at once. They may wake a device that sleeps.
     pub(crate) fn receive(&self, arrivals: &[Arrival]) {
-        self.with_power(|device, bus| {
+        self.with(|slot, ways| {
+            let power = slot.config.power();
+            let (device, mut bus) = slot.parts(ways);
             for Arrival { frame, damaged } in arrivals {
-                match damaged {
-                    false => device.receive(frame, bus),
-                    true => device.receive_damaged(frame, bus),
+                match (power, damaged) {
+                    (Power::D0, false) => device.receive(frame, &mut bus),
+                    (Power::D0, true) => device.receive_damaged(frame, &mut bus),
+                    (Power::D3Hot, false) => device.receive_asleep(frame),
+                    (Power::D3Hot, true) => {}
                 }
             }
         });
@@ -223,6 +227,9 @@ impl Port {
                 info!(?changes, "the device is reset");
                 slot.device.reset();
             }
+            if let Some(power) = changes.power {
+                slot.device.set_asleep(power == Power::D3Hot);
+            }
             if changes.msix == Some(false) {
                 slot.interrupts.forget();
             }
@@ -248,16 +255,6 @@ impl Port {
         act(&mut lock(&self.slot))
     }
 
-    /// Does something with the device, if it has power.
-    fn with_power(&self, act: impl FnOnce(&mut dyn Device, &mut Bus<'_>)) {
-        self.with(|slot, ways| {
-            if slot.config.power() == Power::D0 {
-                let (device, mut bus) = slot.parts(ways);
-                act(device, &mut bus);
-            }
-        });
-    }
-
     /// Does something with the device: before, what is due by now; after, the alarm is set to its next
     /// deadline and what it has sent is delivered.
     fn with<T>(&self, act: impl FnOnce(&mut Slot, Ways<'_>) -> T) -> T {
@@ -269,6 +266,9 @@ impl Port {
         slot.elapse(now, ways);
         let result = act(&mut slot, ways);
         self.alarm.set(slot.elapse(now, ways));
+        if slot.device.take_wake() {
+            slot.config.wake();
+        }
         self.place.set(slot.config.registers());
         drop(slot);
         peers.deliver();
@@ -312,6 +312,7 @@ impl Slot {
 
     fn reset(&mut self) {
         self.device.reset();
+        self.device.set_asleep(false);
         self.config.reset();
         self.interrupts.forget();
     }

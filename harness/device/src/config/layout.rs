@@ -40,7 +40,7 @@ const STATUS_CAPABILITIES: u32 = 1 << 4;
 const POWER_CAPABILITIES: u32 = 0x4823;
 pub(super) const POWER_STATE: u16 = 0b11;
 const PME_ENABLE: u32 = 1 << 8;
-const PME_STATUS: u32 = 1 << 15;
+pub(super) const PME_STATUS: u16 = 1 << 15;
 
 pub(super) const MSIX_ENABLE: u16 = 1 << 15;
 const MSIX_FUNCTION_MASK: u16 = 1 << 14;
@@ -117,7 +117,7 @@ impl Layout {
     fn add_capabilities(&mut self, identity: &Identity) {
         self.value(POWER, POWER_CAPABILITIES << 16 | (MSIX as u32) << 8 | 0x01);
         self.writable(POWER_CONTROL, u32::from(POWER_STATE) | PME_ENABLE);
-        self.clearable(POWER_CONTROL, PME_STATUS);
+        self.clearable(POWER_CONTROL, u32::from(PME_STATUS));
 
         let vectors = u32::from(identity.vectors) - 1;
         self.value(MSIX, vectors << 16 | (EXPRESS as u32) << 8 | 0x11);

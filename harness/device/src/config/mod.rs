@@ -93,8 +93,13 @@ impl Config {
             self.layout.bytes[layout::POWER_CONTROL] |= state;
         }
         let power = changed(before.power(), self.power());
+        let wake_up = self.layout.bytes[layout::POWER_CONTROL + 1];
         if flr || power == Some(Power::D0) {
             self.reset_function();
+        }
+        if !flr {
+            // What concerns wake-up stays.
+            self.layout.bytes[layout::POWER_CONTROL + 1] = wake_up;
         }
         Changes {
             bus_master: changed(before.bus_master(), self.bus_master()),
@@ -137,6 +142,11 @@ impl Config {
             3 => Power::D3Hot,
             _ => Power::D0,
         }
+    }
+
+    /// The device has been woken: it says so until that is cleared. There is no message of it to the port above.
+    pub fn wake(&mut self) {
+        self.layout.bytes[layout::POWER_CONTROL + 1] |= layout::PME_STATUS.to_le_bytes()[1];
     }
 
     /// Resets everything.

@@ -125,6 +125,21 @@ fn in_d3hot_nothing_but_configuration_space_answers_and_the_way_out_resets() {
 }
 
 #[test]
+fn what_has_woken_the_device_is_known_until_it_is_cleared_or_the_function_reset() {
+    let mut config = Config::new(&IDENTITY);
+    write(&mut config, 0x44, 0x103);
+    config.wake();
+    assert_eq!(read(&config, 0x44), 0x8103);
+    write(&mut config, 0x44, 0x100);
+    assert_eq!(read(&config, 0x44), 0x8100);
+    write(&mut config, 0x44, 0x8100);
+    assert_eq!(read(&config, 0x44), 0x100);
+    config.wake();
+    config.write(0xa8, &[0x10, 0xa8]);
+    assert_eq!(read(&config, 0x44), 0);
+}
+
+#[test]
 fn states_that_there_are_not_are_discarded() {
     let mut config = Config::new(&IDENTITY);
     for state in [1, 2] {

@@ -214,6 +214,7 @@ impl Nic {
                 registers.set(reg, value);
                 self.clock.write(registers, self.now);
             }
+            regs::WUS => registers.modify(reg, value, 0),
             // It is write only.
             regs::RTTBCNRC => {
                 let queue = self.rates.set(registers, value, self.now);

@@ -24,6 +24,7 @@ mod statistics;
 mod tests;
 mod transmit;
 mod violation;
+mod wake;
 
 use std::collections::VecDeque;
 
@@ -68,6 +69,9 @@ pub struct Nic {
     /// The packet buffer: frames that wait for a descriptor.
     waiting: VecDeque<receive::Waiting>,
     now: u64,
+    /// Whether it sleeps, in D3, and whether something has woken it.
+    asleep: bool,
+    wakes: bool,
     accesses: Accesses,
     record: Record,
     lies: Lies,

@@ -8,7 +8,7 @@ use i82576::{
     limits::{MAX_FRAME, MAX_RX_QUEUES, MAX_TX_QUEUES},
     regs::{
         self, CTRL, EECD, EEMNGCTL, RXPBS, TIPG, TXPBS, ctrl, eecd, eemngctl, icr, rah, rctl,
-        rxdctl, status, tipg, txdctl,
+        rxdctl, status, tipg, txdctl, wufc,
     },
 };
 
@@ -22,6 +22,7 @@ use super::{
     phy::Phy,
     registers::Registers,
     violation::Record,
+    wake,
 };
 use crate::Host;
 
@@ -55,6 +56,8 @@ impl Nic {
             silence: None,
             waiting: VecDeque::new(),
             now: 0,
+            asleep: false,
+            wakes: false,
             accesses: Accesses::default(),
             record: Record::default(),
             lies: Lies::default(),
@@ -73,6 +76,7 @@ impl Nic {
 
     /// Resets the port, all but the PHY (82576 datasheet, chapter "Software Reset").
     pub(super) fn reset_port(&mut self) {
+        let kept = wake::kept(&self.registers);
         self.registers = Registers::default();
         self.clock = Clock::default();
         self.interrupts = Interrupts::default();
@@ -100,7 +104,10 @@ impl Nic {
             (TIPG, tipg::DEFAULT),
             (regs::ral(0), low),
             (regs::rah(0), high),
-        ] {
+        ]
+        .into_iter()
+        .chain(kept)
+        {
             self.registers.set(reg, value);
         }
     }
@@ -236,6 +243,7 @@ impl Nic {
         if self.had_link != self.link_is_up() {
             self.had_link = !self.had_link;
             Interrupts::raise(&mut self.registers, icr::LSC);
+            self.wake(wufc::LNKC);
             if self.had_link {
                 self.transmit_all(host);
             }

@@ -22,7 +22,7 @@ use i82576::{
     },
 };
 
-pub(super) use self::queue::Queue;
+pub(super) use self::{admit::is_for_us, queue::Queue};
 use self::{
     admit::{admits, pause},
     packet::Packet,

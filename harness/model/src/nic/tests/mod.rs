@@ -62,6 +62,7 @@ mod flow_control;
 mod lent;
 mod loopback;
 mod rates;
+mod wake;
 
 use etherparse::PacketBuilder;
 use i82576::{
