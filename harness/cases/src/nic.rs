@@ -66,6 +66,8 @@ pub enum Ability {
     RxChecksum,
     /// The hash of received packets, by a key that can be read.
     RxHash,
+    /// Tests of itself that interrupt traffic: `ethtool -t`.
+    SelfTest,
     /// The device counts frames by the standards: `ethtool -S --all-groups`.
     StandardStatistics,
     /// Timestamps and a clock of the device's.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Interrupts: causes, which vector each has, and when messages are sent (82576 datasheet, chapter
-//! "Interrupts"). There is MSI-X with several vectors and nothing else, as drivers use.
+//! "Interrupts"). There is MSI-X and nothing else, as drivers use: with several vectors; and while GPIE.MSIX_MODE is
+//! clear, with the first one for what is in ICR, as the self-test of Linux's `igb` has it after a reset.
 
 use i82576::{
     limits::MAX_VECTORS,
@@ -17,6 +18,9 @@ use crate::Host;
 /// EITR: the interval, in microseconds.
 const INTERVAL_SHIFT: u32 = 2;
 const INTERVAL_MASK: u32 = 0x1fff;
+
+/// EICR without several vectors: something is in ICR.
+const OTHER: u32 = 1 << 31;
 
 /// What messages have been sent.
 #[derive(Debug, Default)]
@@ -41,7 +45,12 @@ impl Interrupts {
 
     /// Has the vector of other causes follow ICR and its mask.
     pub(crate) fn raise_others(registers: &mut Registers) {
-        if registers.get(ICR) & registers.get(IMS) != 0 {
+        if registers.get(ICR) & registers.get(IMS) == 0 {
+            return;
+        }
+        if !registers.has(GPIE, gpie::MSIX_MODE) {
+            registers.modify(EICR, 0, OTHER);
+        } else {
             let entry = registers.get(IVAR_MISC) >> ivar_misc::OTHER_SHIFT;
             raise_entry(registers, entry as u8);
         }
@@ -73,6 +82,10 @@ impl Interrupts {
         lies: &mut Lies,
         host: &mut dyn Host,
     ) {
+        if !registers.has(GPIE, gpie::MSIX_MODE) && registers.has(EICR, OTHER) {
+            registers.modify(EICR, OTHER, 0);
+            host.interrupt(0);
+        }
         self.sent &= waiting(registers);
         for (vector, not_before) in (0..).zip(&mut self.not_before) {
             let bit = 1 << vector;
@@ -205,9 +218,25 @@ mod tests {
     }
 
     #[test]
+    fn without_several_vectors_each_cause_that_is_enabled_is_a_message_of_the_first() {
+        let (mut registers, mut host) = (registers(), Recorder::default());
+        let mut interrupts = Interrupts::default();
+        registers.set(EIMS, 1);
+        for (enabled, messages) in [(0, 0), (icr::LSC, 1), (icr::LSC, 2)] {
+            registers.set(IMS, enabled);
+            Interrupts::raise(&mut registers, icr::LSC);
+            for now in [0, 1] {
+                interrupts.send(&mut registers, now, &mut Lies::default(), &mut host);
+            }
+            assert_eq!(host.interrupts, vec![0; messages]);
+            assert_eq!(Interrupts::read_icr(&mut registers), icr::LSC);
+        }
+    }
+
+    #[test]
     fn other_causes_are_read_and_cleared_in_icr() {
         let (mut registers, mut host) = (registers(), Recorder::default());
-        registers.set(GPIE, gpie::NSICR);
+        registers.set(GPIE, gpie::NSICR | gpie::MSIX_MODE);
         registers.set(EIMS, 0xff);
         Interrupts::raise(&mut registers, icr::LSC);
         assert_eq!(Interrupts::read_icr(&mut registers), icr::LSC);
