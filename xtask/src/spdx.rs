@@ -64,7 +64,7 @@ fn needs_header(name: &str) -> bool {
     !(name.is_empty()
         || name.starts_with("LICENSES/")
         || base == ".gitignore"
-        || base == "LICENSE"
+        || base.starts_with("LICENSE")
         || base
             .rsplit_once('.')
             .is_some_and(|(_, extension)| without.contains(&extension)))

@@ -78,7 +78,7 @@ impl DmaBuf {
     ///
     /// # Errors
     ///
-    /// [`MemoryError::Io`] if the exporter refuses.
+    /// [`MemoryError::SystemCall`] if the exporter refuses.
     pub fn begin_cpu_access(&self, access: CpuAccess) -> Result<(), MemoryError> {
         sync(self.fd.as_fd(), access.bits())
     }
@@ -88,7 +88,7 @@ impl DmaBuf {
     ///
     /// # Errors
     ///
-    /// [`MemoryError::Io`] if the exporter refuses.
+    /// [`MemoryError::SystemCall`] if the exporter refuses.
     pub fn end_cpu_access(&self, access: CpuAccess) -> Result<(), MemoryError> {
         sync(self.fd.as_fd(), access.bits() | DMA_BUF_SYNC_END)
     }

@@ -145,7 +145,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// [`MemoryError::Io`] if the exporter refuses.
+    /// [`MemoryError::SystemCall`] if the exporter refuses.
     pub fn begin_cpu_access(&self, access: CpuAccess) -> Result<(), MemoryError> {
         self.buffer.begin_cpu_access(access)
     }
@@ -154,7 +154,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// [`MemoryError::Io`] if the exporter refuses.
+    /// [`MemoryError::SystemCall`] if the exporter refuses.
     pub fn end_cpu_access(&self, access: CpuAccess) -> Result<(), MemoryError> {
         self.buffer.end_cpu_access(access)
     }

@@ -41,8 +41,8 @@ fn transfer(options: &[&str], listen: &str, connect: &str) -> (Value, Value) {
 
 /// The line that is JSON.
 fn report(text: &str, prefix: &str) -> Value {
-    let lines = text.lines().filter_map(|line| line.strip_prefix(prefix));
-    let report = lines.filter(|line| line.starts_with('{')).last();
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(prefix));
+    let report = lines.rfind(|line| line.starts_with('{'));
     let report = report.unwrap_or_else(|| panic!("no report in {text}"));
     serde_json::from_str(report).unwrap_or_else(|error| panic!("{error}: {report}"))
 }
