@@ -55,7 +55,8 @@ fn assert_way(report: &Value, way: &str) {
 
 #[test]
 fn device_memory_goes_from_an_accelerator_to_another_place_in_it() {
-    let memory = "--memory accelerator:0";
+    // Both ends have the same accelerator, of 64 MiB.
+    let memory = "--memory accelerator:0 --size 16M";
     let listen = format!("--queue 1 --steer none {memory}");
     let (received, sent) = transfer(&[], &listen, memory);
     assert_way(&received, "direct");
