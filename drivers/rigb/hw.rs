@@ -62,6 +62,8 @@ const GONE: u32 = u32::MAX;
 pub(crate) struct Hw<'bound> {
     bar: pci::Bar<'bound, { regs::BAR_SIZE }>,
     was_reset: Atomic<bool>,
+    /// A reset has failed: queues may run that nobody has started.
+    is_stray: Atomic<bool>,
     leaked_rings: SharedCounter,
     /// Of all TX queues, in use or not.
     pub(crate) doorbells: KVec<Arc<Doorbell>>,
@@ -85,6 +87,7 @@ impl<'bound> Hw<'bound> {
                 bar,
                 doorbells,
                 was_reset: Atomic::new(false),
+                is_stray: Atomic::new(false),
                 leaked_rings: SharedCounter::new(),
                 flow_control <- new_spinlock_irq!(0),
                 tx_rates <- new_spinlock_irq!([0; limits::MAX_TX_QUEUES as usize]),
@@ -181,8 +184,18 @@ impl<'bound> Hw<'bound> {
         self.was_reset.store(true, Relaxed);
         self.reset().inspect_err(|error| {
             self.leaked_rings.add(1);
+            self.is_stray.store(true, Relaxed);
             pr_err!("the device does not come out of reset, its memory is leaked: {error:?}\n");
         })
+    }
+
+    /// Resets the device if that has failed before: a queue that still runs must not be given another ring.
+    pub(crate) fn finish_reset(&self) -> Result {
+        if self.is_stray.load(Relaxed) {
+            self.reset()?;
+            self.is_stray.store(false, Relaxed);
+        }
+        Ok(())
     }
 
     /// Returns whether [`Self::stop_dma`] was called since the last call of this: then no queue runs,

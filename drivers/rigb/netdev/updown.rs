@@ -94,6 +94,7 @@ impl<'bound> Adapter<'bound> {
         let adapter = dev.device().driver();
         let hw = &adapter.hw;
 
+        hw.finish_reset()?;
         hw.set_mac_address(&dev.device().mac_address());
         control.program_rss(hw);
         hw.set_max_frame(limits::frame_len(control.settings.mtu));
