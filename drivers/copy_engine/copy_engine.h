@@ -102,7 +102,7 @@ struct copy_engine_hold {
 
 /*
  * Has a TX queue of a NIC keep what is sent from now on: frames are put on its
- * ring, and the device is not told. It takes CAP_NET_ADMIN, as it stops all
+ * ring, and the tail is not written. It takes CAP_NET_ADMIN, as it stops all
  * that is sent on the queue. After a second the NIC's driver goes on by itself.
  * A work queue rings for one TX queue, and a TX queue is rung for by one.
  * Fails with ENODEV if there is no such NIC, EINVAL if it has no such queue,

@@ -46,7 +46,7 @@ impl Ringer for Signal {
     }
 }
 
-/// A doorbell that a queue's signal rings. It is given back before it is unmapped.
+/// A doorbell that a queue's signal rings. It is released before it is unmapped.
 pub(crate) struct Bell {
     nic: u32,
     queue: u32,

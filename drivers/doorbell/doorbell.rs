@@ -11,7 +11,7 @@
 //!   (rings) ----------> (holds) ----------> (withholds) ------> (armed: tail) ------------------+
 //!      ^                   |                     |                    |                         |
 //!      +-------------------+---------------------+--- disarmed -------+<-- a descriptor is done-+
-//!                       too late, the user or the ring goes
+//!                       too late, the user or the ring is gone
 //! ```
 //!
 //! # What keeps it sound
@@ -100,7 +100,7 @@ struct State {
 ///
 /// # Invariants
 ///
-/// While `state.hold` is armed, nobody but the ringer writes the register. `held` says whether there is a
+/// While `state.hold` is armed, only the ringer writes the register. `held` says whether there is a
 /// hold; it is changed with the lock held.
 #[pin_data]
 pub struct Doorbell {
@@ -133,7 +133,7 @@ impl Doorbell {
         self.state.lock().open = true;
     }
 
-    /// The ring is about to go. From now on nobody but the driver rings. Returns the tail that may be on its
+    /// The ring is about to be freed. From now on only the driver rings. Returns the tail that may be on its
     /// way yet, and must arrive before the ring goes.
     pub fn close(&self) -> Option<u32> {
         let mut state = self.state.lock();
@@ -274,7 +274,7 @@ impl Doorbells {
     }
 }
 
-/// A doorbell that a user has taken. It is given back when this is dropped, and the other device disarmed.
+/// A doorbell that a user has taken. Dropping this disarms the other device, and releases the doorbell.
 ///
 /// # Invariants
 ///

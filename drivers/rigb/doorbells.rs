@@ -87,7 +87,7 @@ impl<'bound> Offer<'bound> {
         })
     }
 
-    /// Nobody can see it.
+    /// Without an auxiliary bus there is no other driver that could bind.
     #[cfg(not(CONFIG_AUXILIARY_BUS))]
     pub(crate) fn new(_: &'bound pci::Device<Bound>, _: &Hw<'bound>) -> Result<Self> {
         Ok(Self {

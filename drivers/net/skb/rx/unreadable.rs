@@ -56,7 +56,7 @@ impl RxSkb {
         })
     }
 
-    /// Takes note that fragments of its flow are unreadable, for a frame that has none: should it have
+    /// Marks a frame without fragments as one of a flow whose fragments are unreadable: should it have
     /// payload, GRO adds them to it.
     #[inline]
     pub fn set_unreadable(&mut self) {
