@@ -79,7 +79,7 @@ impl From<&Histogram<u64>> for Latency {
 impl Report {
     pub(crate) fn new(
         command: &'static str,
-        mode: String,
+        mode: &impl ValueEnum,
         flows: u32,
         totals: &Totals,
         validated: bool,
@@ -89,7 +89,9 @@ impl Report {
         let (user, system) = cpu_time();
         Self {
             command,
-            mode,
+            mode: mode
+                .to_possible_value()
+                .map_or_else(String::new, |mode| mode.get_name().to_owned()),
             flows,
             bytes,
             ways: totals.ways.iter().filter(|(_, bytes)| *bytes > 0).collect(),
@@ -229,7 +231,7 @@ mod tests {
             mismatch,
             elapsed: Duration::from_millis(500),
         };
-        Report::new("listen", "devmem".to_owned(), 2, &totals, true)
+        Report::new("listen", &Format::Json, 2, &totals, true)
     }
 
     #[test]

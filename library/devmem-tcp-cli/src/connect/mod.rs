@@ -85,12 +85,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8> {
     });
     let totals = run.totals();
     sent?;
-    let mode = arguments.mode.to_possible_value();
-    let mode = mode
-        .map(|mode| mode.get_name().to_owned())
-        .unwrap_or_default();
     let times = times.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let report = Report::new("connect", mode, arguments.flows, &totals, false);
+    let report = Report::new("connect", &arguments.mode, arguments.flows, &totals, false);
     report.with_latency(&times).print(arguments.format)
 }
 

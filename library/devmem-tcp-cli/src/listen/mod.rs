@@ -120,7 +120,7 @@ impl Arguments {
         }
         Ok(match self.steer {
             Steer::None => None,
-            Steer::Port => Some(plan.tcp_port(self.at.port())),
+            Steer::Port => Some(plan.tcp_listener(self.at)),
             Steer::Everything => Some(plan.everything()),
         })
     }
@@ -145,11 +145,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8> {
     if totals.mismatch.is_none() {
         done?;
     }
-    let mode = arguments.mode.to_possible_value();
-    let mode = mode
-        .map(|mode| mode.get_name().to_owned())
-        .unwrap_or_default();
-    let flows = arguments.flows;
+    let (mode, flows) = (&arguments.mode, arguments.flows);
     let report = Report::new("listen", mode, flows, &totals, arguments.validate.is_some());
     report.print(arguments.format)
 }

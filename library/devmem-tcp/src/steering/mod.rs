@@ -87,14 +87,26 @@ impl Plan {
 
     /// Adds what is sent to a TCP port, of all addresses, over IPv4 and IPv6: for a server.
     pub fn tcp_port(self, port: u16) -> Self {
-        [FlowType::Tcp4, FlowType::Tcp6]
-            .into_iter()
-            .fold(self, |plan, flow| {
-                plan.flow(FlowRule {
-                    destination_port: Some((port, u16::MAX).into()),
-                    ..FlowRule::all(flow, 0)
-                })
+        self.tcp_port_over(&[FlowType::Tcp4, FlowType::Tcp6], port)
+    }
+
+    /// Adds what is sent to the port of a TCP listener: over the version of IP that its address is of, or
+    /// over both, as the unspecified address of IPv6 has it. A device may have rules for IPv4 alone.
+    pub fn tcp_listener(self, at: SocketAddr) -> Self {
+        match at.ip() {
+            IpAddr::V4(_) => self.tcp_port_over(&[FlowType::Tcp4], at.port()),
+            IpAddr::V6(ip) if ip.is_unspecified() => self.tcp_port(at.port()),
+            IpAddr::V6(_) => self.tcp_port_over(&[FlowType::Tcp6], at.port()),
+        }
+    }
+
+    fn tcp_port_over(self, flows: &[FlowType], port: u16) -> Self {
+        flows.iter().fold(self, |plan, &flow| {
+            plan.flow(FlowRule {
+                destination_port: Some((port, u16::MAX).into()),
+                ..FlowRule::all(flow, 0)
             })
+        })
     }
 
     /// Adds what a peer sends on one TCP connection: for a client, or a device with exact filters only.

@@ -286,3 +286,17 @@ fn a_plan_that_leaves_no_queue_or_steers_nothing_is_refused() {
     assert!(matches!(error, Some(SteeringError::NoFlow { .. })));
     assert_eq!(*state.borrow(), State::new());
 }
+
+#[test]
+fn a_listener_has_rules_for_the_versions_of_ip_that_it_listens_on() {
+    for (at, expected) in [
+        ("192.0.2.1:80", &[FlowType::Tcp4][..]),
+        ("0.0.0.0:80", &[FlowType::Tcp4]),
+        ("[2001:db8::1]:80", &[FlowType::Tcp6]),
+        ("[::]:80", &[FlowType::Tcp4, FlowType::Tcp6]),
+    ] {
+        let plan = Plan::new(Interface::from_index(1)).tcp_listener(at.parse().expect(at));
+        let flows: Vec<_> = plan.flows.iter().map(|rule| rule.flow).collect();
+        assert_eq!(flows, expected, "{at}");
+    }
+}
