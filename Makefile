@@ -17,9 +17,11 @@ have-cargo = @command -v cargo >/dev/null || { \
 	echo 'cargo and rustc of a suite that has it), and see that it is on PATH' >&2; \
 	exit 1; }
 
+# The first run begins with the kernel while the commands are still being compiled.
+first = $(if $(KDIR)$(KBUILD_OUTPUT),cargo build --package xtask,cargo run --package provision)
+
 xtask = $(have-cargo); \
-	[ -x target/debug/nobounce ] || { echo '=> building the commands first' >&2; \
-		cargo build --package xtask || exit; }; \
+	[ -x target/debug/nobounce ] || { echo '=> building the commands first' >&2; $(first) || exit; }; \
 	env -u KDIR -u KBUILD_OUTPUT $(if $(KDIR),KDIR='$(abspath $(KDIR))') \
 	$(if $(KBUILD_OUTPUT),KBUILD_OUTPUT='$(abspath $(KBUILD_OUTPUT))') cargo xtask
 
@@ -46,6 +48,8 @@ help:
 	@echo 'KBUILD_OUTPUT=/path       the output folder (O=) of a kernel that you built'
 	@echo
 	@echo 'cargo xtask --help        every step, each usable alone'
+
+doc clean: first = cargo build --package xtask
 
 run test kselftest bench bench-check check doc clean:
 	$(xtask) $@

@@ -3,53 +3,35 @@
 //! The commands of nobounce. Each step is a module of its own and does the
 //! steps that it needs first, so that any of them can be asked for alone.
 
-mod apt;
 mod archive;
 mod bench;
-mod bindgen;
-mod cache;
 mod check;
 mod clean;
-mod cmd;
 mod compile_fail;
 mod demo;
 mod devices;
-mod distribution;
 mod doctor;
 mod document;
 mod failure;
 mod fuzz;
 mod guest;
-mod hash;
 mod initramfs;
-mod kernel;
 mod kselftest;
 mod lab;
 mod library;
-mod llvm;
-mod lock;
 mod manual;
 mod model;
 mod module;
 mod msrv;
 mod mutate;
 mod new_driver;
-mod packages;
-mod pahole;
-mod parallel;
 mod plugin;
-mod program;
-mod project;
 mod qemu;
 mod run;
 mod setup;
 mod spdx;
 mod stamp;
 mod test;
-mod tools;
-mod ui;
-mod unpacked;
-mod version;
 mod wire;
 
 use std::path::{Path, PathBuf};
@@ -60,6 +42,11 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+
+use provision::{
+    apt, bindgen, cache, cmd, distribution, hash, kernel, llvm, lock, packages, parallel, program,
+    project, tools, ui, unpacked, version,
+};
 
 use crate::kernel::{KernelArgs, Use};
 use crate::model::Model;

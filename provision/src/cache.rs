@@ -16,7 +16,7 @@ use rustix::fs::statvfs;
 use crate::lock::{self, Lock};
 
 /// `$XDG_CACHE_HOME/nobounce`, or `~/.cache/nobounce`.
-pub(crate) struct Cache {
+pub struct Cache {
     dir: PathBuf,
     /// This process's folder under `tmp`, which it has locked.
     own: Mutex<Option<(PathBuf, File)>>,
@@ -28,7 +28,7 @@ impl Cache {
     /// # Errors
     ///
     /// When neither `XDG_CACHE_HOME` nor `HOME` names a folder, or it can't be made.
-    pub(crate) fn open() -> Result<Self> {
+    pub fn open() -> Result<Self> {
         let dir = folder(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"))?;
         fs::create_dir_all(&dir).with_context(|| {
             format!(
@@ -40,18 +40,18 @@ impl Cache {
     }
 
     /// The cache in this folder.
-    pub(crate) fn at(dir: PathBuf) -> Self {
+    pub fn at(dir: PathBuf) -> Self {
         let own = Mutex::default();
         Self { dir, own }
     }
 
     /// The cache folder.
-    pub(crate) fn dir(&self) -> &Path {
+    pub fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// A path in the cache.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
@@ -60,7 +60,7 @@ impl Cache {
     /// # Errors
     ///
     /// When the lock can't be had.
-    pub(crate) fn keep(&self) -> Result<Lock> {
+    pub fn keep(&self) -> Result<Lock> {
         Lock::share(&self.path("lock"), "the cache")
     }
 
@@ -70,7 +70,7 @@ impl Cache {
     /// # Errors
     ///
     /// What `make` returns, or when the lock can't be had.
-    pub(crate) fn find_or_make<T>(
+    pub fn find_or_make<T>(
         &self,
         name: &str,
         find: impl Fn() -> Option<T>,
@@ -88,7 +88,7 @@ impl Cache {
     /// # Errors
     ///
     /// When the lock can't be had.
-    pub(crate) fn making(&self, name: &str) -> Result<Lock> {
+    pub fn making(&self, name: &str) -> Result<Lock> {
         let path = self.path("locks").join(name.replace('/', "-"));
         Lock::hold(&path, name)
     }
@@ -99,11 +99,7 @@ impl Cache {
     /// # Errors
     ///
     /// What `make` returns, or a folder that can't be created or renamed.
-    pub(crate) fn once(
-        &self,
-        name: &str,
-        make: impl FnOnce(&Path) -> Result<()>,
-    ) -> Result<PathBuf> {
+    pub fn once(&self, name: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
         let place = self.path(name);
         let find = || place.is_dir().then(|| place.clone());
         self.find_or_make(name, find, || {
@@ -124,7 +120,7 @@ impl Cache {
     /// # Errors
     ///
     /// When it can't be created.
-    pub(crate) fn scratch(&self, name: &str) -> Result<PathBuf> {
+    pub fn scratch(&self, name: &str) -> Result<PathBuf> {
         let work = self.own_folder()?.join(name);
         remove_dir(&work)?;
         fs::create_dir_all(&work).with_context(|| format!("can't create {}", work.display()))?;
@@ -158,7 +154,7 @@ impl Cache {
     }
 
     /// The folders directly under `name`, sorted.
-    pub(crate) fn list(&self, name: &str) -> Vec<PathBuf> {
+    pub fn list(&self, name: &str) -> Vec<PathBuf> {
         let mut found: Vec<PathBuf> = fs::read_dir(self.path(name))
             .into_iter()
             .flatten()
@@ -175,7 +171,7 @@ impl Cache {
     /// # Errors
     ///
     /// When less is free; says what for, how much, and the way out.
-    pub(crate) fn require_space(&self, need: u64, what: &str) -> Result<()> {
+    pub fn require_space(&self, need: u64, what: &str) -> Result<()> {
         let fs = statvfs(&self.dir)?;
         let free = fs.f_bavail.saturating_mul(fs.f_frsize);
         if free < need {
@@ -195,7 +191,7 @@ impl Cache {
     /// # Errors
     ///
     /// When something in it can't be removed.
-    pub(crate) fn clear(&self) -> Result<()> {
+    pub fn clear(&self) -> Result<()> {
         let _alone = Lock::hold(&self.path("lock"), "the cache")?;
         remove_dir(&self.dir)
     }
@@ -228,7 +224,7 @@ fn folder(xdg: Option<std::ffi::OsString>, home: Option<std::ffi::OsString>) -> 
 /// # Errors
 ///
 /// When it is there and can't be removed.
-pub(crate) fn remove_dir(dir: &Path) -> Result<()> {
+pub fn remove_dir(dir: &Path) -> Result<()> {
     match fs::remove_dir_all(dir) {
         Err(e) if e.kind() != ErrorKind::NotFound => {
             Err(e).with_context(|| format!("can't remove {}", dir.display()))

@@ -15,7 +15,7 @@ use crate::ui::Step;
 use crate::version::Version;
 
 /// The user's program, if it is new enough.
-pub(crate) fn users(program: &str, arguments: &[&str], oldest: Version) -> Option<PathBuf> {
+pub fn users(program: &str, arguments: &[&str], oldest: Version) -> Option<PathBuf> {
     let program = find_on_path(program)?;
     let said = Cmd::new(&program).args(arguments).output().ok()?;
     (Version::find(&said)? >= oldest).then_some(program)
@@ -33,7 +33,7 @@ const MIN_NEXTEST: Version = Version::new(0, 9, 116);
 const NEXTEST: &str = "0.9.143";
 
 /// The cargo-nextest that is there.
-pub(crate) fn find_nextest(project: &Project) -> Option<PathBuf> {
+pub fn find_nextest(project: &Project) -> Option<PathBuf> {
     users("cargo-nextest", &["nextest", "--version"], MIN_NEXTEST)
         .or_else(|| installed(project, "cargo-nextest", NEXTEST))
 }
@@ -43,7 +43,7 @@ pub(crate) fn find_nextest(project: &Project) -> Option<PathBuf> {
 /// # Errors
 ///
 /// When `cargo install` fails.
-pub(crate) fn nextest(project: &Project) -> Result<PathBuf> {
+pub fn nextest(project: &Project) -> Result<PathBuf> {
     if let Some(found) = find_nextest(project) {
         return Ok(found);
     }
@@ -92,13 +92,13 @@ fn cargo_install(
 }
 
 /// rustc as the kernel build sees it.
-pub(crate) struct Rustc {
+pub struct Rustc {
     /// `rustc --version`, as `CONFIG_RUSTC_VERSION_TEXT` has it.
-    pub(crate) text: String,
+    pub text: String,
     /// The same as a number.
-    pub(crate) version: Version,
+    pub version: Version,
     /// `rustc -vV`: everything that tells two compilers apart.
-    pub(crate) verbose: String,
+    pub verbose: String,
 }
 
 /// Asks rustc for its version.
@@ -106,7 +106,7 @@ pub(crate) struct Rustc {
 /// # Errors
 ///
 /// When there is no rustc, or one that is older than the kernel takes.
-pub(crate) fn rustc() -> Result<Rustc> {
+pub fn rustc() -> Result<Rustc> {
     const MIN_RUSTC: Version = Version::new(1, 85, 0);
     let verbose = Cmd::new("rustc").arg("-vV").output()?;
     let text = verbose.lines().next().unwrap_or_default().to_owned();
@@ -129,7 +129,7 @@ pub(crate) fn rustc() -> Result<Rustc> {
 /// # Errors
 ///
 /// When none of them has it; the way out is in the message.
-pub(crate) fn rust_lib_src(project: &Project, rustc: &Rustc) -> Result<PathBuf> {
+pub fn rust_lib_src(project: &Project, rustc: &Rustc) -> Result<PathBuf> {
     match find_rust_lib_src(project)? {
         Some(found) => Ok(found),
         None => fetch_rust_lib_src(project, rustc),
@@ -141,7 +141,7 @@ pub(crate) fn rust_lib_src(project: &Project, rustc: &Rustc) -> Result<PathBuf> 
 /// # Errors
 ///
 /// When `$RUST_LIB_SRC` has it not, or there is no rustc.
-pub(crate) fn find_rust_lib_src(project: &Project) -> Result<Option<PathBuf>> {
+pub fn find_rust_lib_src(project: &Project) -> Result<Option<PathBuf>> {
     if let Some(given) = std::env::var_os("RUST_LIB_SRC") {
         let given = PathBuf::from(given);
         if !given.join("core/src/lib.rs").is_file() {

@@ -12,7 +12,7 @@ use super::wanted::Use;
 
 /// The options that are set in a `.config` or a fragment; values as written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Config(BTreeMap<String, String>);
+pub struct Config(BTreeMap<String, String>);
 
 impl Config {
     /// Reads a `.config`.
@@ -46,7 +46,7 @@ impl Config {
     }
 
     /// The value of an option, named without `CONFIG_`; `n` where it isn't set.
-    pub(crate) fn get(&self, name: &str) -> &str {
+    pub fn get(&self, name: &str) -> &str {
         self.0.get(name).map_or("n", String::as_str)
     }
 

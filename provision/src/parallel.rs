@@ -12,7 +12,7 @@ use anyhow::Result;
 /// # Errors
 ///
 /// The first's error, else the second's.
-pub(crate) fn both<A, B: Send>(
+pub fn both<A, B: Send>(
     first: impl FnOnce() -> Result<A>,
     second: impl FnOnce() -> Result<B> + Send,
 ) -> Result<(A, B)> {
@@ -24,7 +24,7 @@ pub(crate) fn both<A, B: Send>(
 }
 
 /// Has what this thread does from now on, and the programs that it runs, give way to all else.
-pub(crate) fn give_way() {
+pub fn give_way() {
     // At worst it takes longer.
     let _ = rustix::process::nice(10);
 }

@@ -55,7 +55,7 @@ const OWN_PARTS: &str = "name your own parts instead: KDIR=/path/to/linux (or KB
      bindgen 0.72.1 and libclang 17 or newer must be installed";
 
 /// The private apt state. Its lists are fetched when the first package is asked for.
-pub(crate) struct Apt {
+pub struct Apt {
     suites: Suites,
     dir: PathBuf,
     log: PathBuf,
@@ -65,17 +65,17 @@ pub(crate) struct Apt {
 
 impl Apt {
     /// The state in the project's cache; nothing is run yet.
-    pub(crate) fn new(project: &Project) -> Self {
+    pub fn new(project: &Project) -> Self {
         Self::of(project, BACKPORTS)
     }
 
     /// The same, of Debian 13 without backports.
-    pub(crate) fn trixie(project: &Project) -> Self {
+    pub fn trixie(project: &Project) -> Self {
         Self::of(project, TRIXIE)
     }
 
     /// The same, of the newest suite.
-    pub(crate) fn forky(project: &Project) -> Self {
+    pub fn forky(project: &Project) -> Self {
         Self::of(project, FORKY)
     }
 
@@ -93,7 +93,7 @@ impl Apt {
     /// # Errors
     ///
     /// When there is no apt, no mirror, no key, or no network.
-    pub(crate) fn offers(&self, step: &Step, package: &str) -> Result<Vec<String>> {
+    pub fn offers(&self, step: &Step, package: &str) -> Result<Vec<String>> {
         self.update(step)?;
         let text = self.run("apt-cache").args(["madison", package]).output()?;
         Ok(offers(&text))
@@ -105,7 +105,7 @@ impl Apt {
     /// # Errors
     ///
     /// As [`Apt::offers`], and when the package isn't on offer or the disk is full.
-    pub(crate) fn unpack(
+    pub fn unpack(
         &self,
         step: &Step,
         cache: &Cache,
@@ -149,7 +149,7 @@ impl Apt {
     /// # Errors
     ///
     /// As [`Apt::unpack`].
-    pub(crate) fn unpack_whole(
+    pub fn unpack_whole(
         &self,
         step: &Step,
         cache: &Cache,

@@ -45,13 +45,13 @@ const PROGRAM: &str = "usr/bin/bindgen";
 const SCRIPT: &str = "bin/bindgen";
 
 /// A bindgen that runs.
-pub(crate) struct Bindgen {
+pub struct Bindgen {
     /// What to run.
-    pub(crate) command: PathBuf,
+    pub command: PathBuf,
     /// The program itself, for callers with a libclang and a loader of their own.
-    pub(crate) program: PathBuf,
+    pub program: PathBuf,
     /// The folder of its libclang, for `LIBCLANG_PATH`, unless it finds that by itself.
-    pub(crate) libclang: Option<PathBuf>,
+    pub libclang: Option<PathBuf>,
 }
 
 impl Bindgen {
@@ -69,7 +69,7 @@ impl Bindgen {
     /// # Errors
     ///
     /// When it doesn't run.
-    pub(crate) fn version(&self) -> Result<String> {
+    pub fn version(&self) -> Result<String> {
         Cmd::new(&self.command).arg("--version").output()
     }
 }
@@ -79,7 +79,7 @@ impl Bindgen {
 /// # Errors
 ///
 /// No apt, no network, no space: see [`Packages::get`].
-pub(crate) fn prepare(project: &Project) -> Result<Bindgen> {
+pub fn prepare(project: &Project) -> Result<Bindgen> {
     if let Some(users) = users() {
         return Ok(users);
     }
@@ -92,13 +92,13 @@ pub(crate) fn prepare(project: &Project) -> Result<Bindgen> {
 }
 
 /// The bindgen that is there.
-pub(crate) fn find(project: &Project) -> Option<Bindgen> {
+pub fn find(project: &Project) -> Option<Bindgen> {
     let unpacked = || PACKAGES.find(&project.cache, "");
     users().or_else(|| Some(Bindgen::unpacked(&unpacked()?)))
 }
 
 /// What there must be where none can be unpacked.
-pub(crate) fn wanted() -> String {
+pub fn wanted() -> String {
     format!(
         "bindgen {MIN_BINDGEN} or newer with libclang {MIN_LIBCLANG} or newer (where the package is \
          older: `cargo install --locked bindgen-cli`, LIBCLANG_PATH=)"
@@ -106,7 +106,7 @@ pub(crate) fn wanted() -> String {
 }
 
 /// The user's, if it and a libclang are new enough.
-pub(crate) fn users() -> Option<Bindgen> {
+pub fn users() -> Option<Bindgen> {
     let program = tools::users("bindgen", &["--version"], MIN_BINDGEN)?;
     Some(Bindgen {
         command: program.clone(),

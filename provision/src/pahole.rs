@@ -26,11 +26,11 @@ const PACKAGES: Packages = Packages {
 const SCRIPT: &str = "bin/pahole";
 
 /// A pahole in the cache.
-pub(crate) struct Pahole {
+pub struct Pahole {
     /// The script that runs it.
-    pub(crate) program: PathBuf,
+    pub program: PathBuf,
     /// What it says of itself, `v1.30`.
-    pub(crate) version: String,
+    pub version: String,
 }
 
 /// The pahole in the cache, unpacked on first use.
@@ -38,7 +38,7 @@ pub(crate) struct Pahole {
 /// # Errors
 ///
 /// No apt, no network, no space: see [`Packages::get`]; a pahole that doesn't run.
-pub(crate) fn prepare(project: &Project) -> Result<Pahole> {
+pub fn prepare(project: &Project) -> Result<Pahole> {
     let root = PACKAGES.get(project, "", |work| {
         // The kernel's build wants a program.
         write_script(&work.join(SCRIPT), "usr/bin/pahole", "", "")

@@ -3,7 +3,7 @@
 //! The guest's kernel: where its source comes from, how it is configured and
 //! built, and whether a user's own tree has what is needed.
 
-pub(crate) mod args;
+pub mod args;
 mod build;
 mod built;
 mod config;
@@ -19,19 +19,19 @@ use anyhow::{Result, bail};
 use crate::parallel;
 use crate::project::Project;
 
-pub(crate) use args::{KernelArgs, OfSeveral};
-pub(crate) use built::Kernel;
-pub(crate) use flavour::Flavour;
-pub(crate) use source::fetch;
-pub(crate) use tree::make;
-pub(crate) use wanted::Use;
+pub use args::{KernelArgs, OfSeveral};
+pub use built::Kernel;
+pub use flavour::Flavour;
+pub use source::fetch;
+pub use tree::make;
+pub use wanted::Use;
 
 /// Whether the user's kernel is built already, so that none of ours can be built of its source.
 ///
 /// # Errors
 ///
 /// When there is no kernel where the user says.
-pub(crate) fn is_built(project: &Project) -> Result<bool> {
+pub fn is_built(project: &Project) -> Result<bool> {
     Ok(matches!(
         tree::find(&project.kernel)?,
         tree::Found::Built(_)
@@ -43,7 +43,7 @@ pub(crate) fn is_built(project: &Project) -> Result<bool> {
 /// # Errors
 ///
 /// When there is no kernel where the user says, or a tool is missing.
-pub(crate) fn is_ready(project: &Project) -> Result<bool> {
+pub fn is_ready(project: &Project) -> Result<bool> {
     match tree::find(&project.kernel)? {
         tree::Found::Built(_) => Ok(true),
         // make looks at it every time.
@@ -60,7 +60,7 @@ pub(crate) fn is_ready(project: &Project) -> Result<bool> {
 /// # Errors
 ///
 /// What is missing, with the way out: see the messages of `tree` and `build`.
-pub(crate) fn prepare(project: &Project, wanted: Use) -> Result<Kernel> {
+pub fn prepare(project: &Project, wanted: Use) -> Result<Kernel> {
     match tree::find(&project.kernel)? {
         tree::Found::Built(build) => match project.kernel.flavour().option() {
             Some(option) => bail!(

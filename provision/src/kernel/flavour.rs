@@ -4,7 +4,7 @@
 
 /// One of the kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flavour {
+pub enum Flavour {
     /// What the cases run on and figures are measured with.
     Plain,
     /// With whatever finds a driver's bugs, built by clang.
@@ -56,7 +56,7 @@ impl Flavour {
     }
 
     /// The option that asks for it.
-    pub(crate) fn option(self) -> Option<&'static str> {
+    pub fn option(self) -> Option<&'static str> {
         match self {
             Self::Plain => None,
             Self::Debug => Some("--debug"),

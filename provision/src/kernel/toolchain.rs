@@ -15,7 +15,7 @@ use crate::pahole;
 use crate::project::Project;
 
 /// How make is called so that it takes these tools.
-pub(crate) struct Toolchain {
+pub(super) struct Toolchain {
     variables: Vec<String>,
     bindgen: Bindgen,
     /// The compiler's version, as it says it, and that of pahole.

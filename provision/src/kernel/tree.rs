@@ -130,7 +130,7 @@ pub(super) fn describe(build: &Path, config: Config, toolchain: Toolchain) -> Re
 }
 
 /// `make` in the kernel's build folder, with the tools that it was built with.
-pub(crate) fn make(kernel: &Kernel) -> Cmd {
+pub fn make(kernel: &Kernel) -> Cmd {
     kernel.toolchain.make(&kernel.build)
 }
 

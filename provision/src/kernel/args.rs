@@ -11,48 +11,48 @@ use super::flavour::Flavour;
 /// Which kernel to use. Without either: Linux 7.3 from Debian's package
 /// linux-source-7.3, built in the cache.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct KernelArgs {
+pub struct KernelArgs {
     /// A kernel tree of your own: a source tree without a .config is built in
     /// the cache with nobounce's configuration; one with a .config is used as
     /// it is and never configured or built
     #[arg(long, env = "KDIR", value_name = "TREE", global = true)]
-    pub(crate) kdir: Option<PathBuf>,
+    pub kdir: Option<PathBuf>,
     /// The output folder (O=) of a kernel that you built yourself: used as it
     /// is and never configured or built
     #[arg(long, env = "KBUILD_OUTPUT", value_name = "FOLDER", global = true)]
-    pub(crate) kbuild_output: Option<PathBuf>,
+    pub kbuild_output: Option<PathBuf>,
     /// Take the debug kernel: the same source, built by clang with KASAN,
     /// lockdep, kmemleak and others (qemu/kernel/debug.config); what is made
     /// for it is in target/nobounce/debug
     #[arg(long, global = true)]
-    pub(crate) debug: bool,
+    pub debug: bool,
     /// Take the lab's kernel: the same source, with what the kernel's own driver
     /// selftests and users' programs use (qemu/kernel/lab.config); what is made
     /// for it is in target/nobounce/lab
     #[arg(long, global = true, conflicts_with = "debug")]
-    pub(crate) lab: bool,
+    pub lab: bool,
     /// Take the same kernel built by clang, with the kernel's C helpers inlined
     /// into Rust (qemu/kernel/clang.config); what is made for it is in
     /// target/nobounce/clang
     #[arg(long, global = true, conflicts_with_all = ["debug", "lab"])]
-    pub(crate) clang: bool,
+    pub clang: bool,
     /// One of several kernels, which has a folder of its own in target/nobounce.
     #[arg(skip)]
-    pub(crate) of_several: Option<OfSeveral>,
+    pub of_several: Option<OfSeveral>,
 }
 
 /// One of the kernels of `test --kernel`.
 #[derive(Debug, Clone)]
-pub(crate) struct OfSeveral {
+pub struct OfSeveral {
     /// What it is called.
-    pub(crate) name: String,
+    pub name: String,
     /// Major and minor version of a kernel whose source the distribution has, instead of a tree.
-    pub(crate) version: Option<String>,
+    pub version: Option<String>,
 }
 
 impl KernelArgs {
     /// Which of the kernels that are built of one source.
-    pub(crate) fn flavour(&self) -> Flavour {
+    pub fn flavour(&self) -> Flavour {
         match (self.debug, self.lab, self.clang) {
             (true, ..) => Flavour::Debug,
             (_, true, _) => Flavour::Lab,
@@ -63,7 +63,7 @@ impl KernelArgs {
 
     /// The folder, in `target/nobounce`, of what is made for it: modules of one kernel don't suit
     /// another.
-    pub(crate) fn folder(&self) -> PathBuf {
+    pub fn folder(&self) -> PathBuf {
         match &self.of_several {
             Some(kernel) => Path::new("kernels").join(&kernel.name),
             None => self.flavour().folder().into(),

@@ -6,7 +6,7 @@ use std::env;
 use std::path::PathBuf;
 
 /// The folder of this package, where cargo runs it: not where a program runs it that cargo runs.
-pub(crate) fn folder_of_cargo() -> Option<PathBuf> {
+pub fn folder_of_cargo() -> Option<PathBuf> {
     // No other package describes itself so.
     let ours =
         env::var("CARGO_PKG_DESCRIPTION").is_ok_and(|it| it == env!("CARGO_PKG_DESCRIPTION"));
@@ -15,14 +15,14 @@ pub(crate) fn folder_of_cargo() -> Option<PathBuf> {
 }
 
 /// Whether cargo runs it.
-pub(crate) fn by_cargo() -> bool {
+pub fn by_cargo() -> bool {
     folder_of_cargo().is_some()
 }
 
 /// Its name where it is installed.
-pub(crate) const INSTALLED: &str = "nobounce";
+pub const INSTALLED: &str = "nobounce";
 
 /// What a user types to run it.
-pub(crate) fn name() -> &'static str {
+pub fn name() -> &'static str {
     if by_cargo() { "cargo xtask" } else { INSTALLED }
 }

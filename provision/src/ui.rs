@@ -23,7 +23,7 @@ const NAME_WIDTH: usize = 12;
 
 /// One step of a command, from its start to [`Step::done`]. Dropping it without
 /// that clears its bar: the error that follows says the rest.
-pub(crate) struct Step {
+pub struct Step {
     name: &'static str,
     started: Instant,
     bar: ProgressBar,
@@ -35,7 +35,7 @@ pub(crate) struct Step {
 
 impl Step {
     /// Starts a step; `doing` describes it on the terminal.
-    pub(crate) fn begin(name: &'static str, doing: &str) -> Self {
+    pub fn begin(name: &'static str, doing: &str) -> Self {
         let plain = !std::io::stderr().is_terminal();
         let bar = if plain {
             ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())
@@ -61,7 +61,7 @@ impl Step {
 
     /// Turns the spinner into a bar of `total` objects (an estimate), of which
     /// an earlier run made `before`.
-    pub(crate) fn expect_objects(&self, total: u64, before: u64) {
+    pub fn expect_objects(&self, total: u64, before: u64) {
         self.total.set(Some(total));
         self.bar.set_position(before);
         self.bar.set_length(total);
@@ -72,7 +72,7 @@ impl Step {
     }
 
     /// Says what is being done now.
-    pub(crate) fn detail(&self, detail: &str) {
+    pub fn detail(&self, detail: &str) {
         if self.plain {
             self.detail.replace(detail.to_owned());
             self.speak();
@@ -82,7 +82,7 @@ impl Step {
     }
 
     /// Counts one more object, named `detail`.
-    pub(crate) fn object(&self, detail: &str) {
+    pub fn object(&self, detail: &str) {
         self.bar.inc(1);
         if self.total.get().is_some_and(|t| self.bar.position() > t) {
             self.bar.set_length(self.bar.position());
@@ -91,12 +91,12 @@ impl Step {
     }
 
     /// How many objects were counted.
-    pub(crate) fn objects(&self) -> u64 {
+    pub fn objects(&self) -> u64 {
         self.bar.position()
     }
 
     /// Ends the step: prints its name, what came of it and how long it took.
-    pub(crate) fn done(self, outcome: &str) {
+    pub fn done(self, outcome: &str) {
         self.bar.finish_and_clear();
         if QUIET.load(Ordering::Relaxed) && self.started.elapsed() < LONG {
             return;
@@ -133,12 +133,12 @@ impl Drop for Step {
 }
 
 /// From now on only steps that take long say what came of them: the output is a program's.
-pub(crate) fn quieten() {
+pub fn quieten() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
 /// A line that belongs to no step.
-pub(crate) fn note(text: &str) {
+pub fn note(text: &str) {
     say(&format!("   {text}"));
 }
 
@@ -152,7 +152,7 @@ fn style(template: &str) -> ProgressStyle {
 }
 
 /// `0.4 s`, `12.0 s`, `5 min 36 s`.
-pub(crate) fn duration(d: Duration) -> String {
+pub fn duration(d: Duration) -> String {
     let seconds = d.as_secs();
     if seconds < 60 {
         format!("{:.1} s", d.as_secs_f64())

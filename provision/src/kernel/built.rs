@@ -8,15 +8,15 @@ use super::config::Config;
 use super::toolchain::Toolchain;
 
 /// A kernel that modules can be built against.
-pub(crate) struct Kernel {
+pub struct Kernel {
     /// The build folder: `make -C` for modules.
-    pub(crate) build: PathBuf,
+    pub build: PathBuf,
     /// The source tree, with `.rustfmt.toml`.
-    pub(crate) source: PathBuf,
+    pub source: PathBuf,
     /// `uname -r` of it.
-    pub(crate) release: String,
+    pub release: String,
     /// Its `.config`.
-    pub(crate) config: Config,
+    pub config: Config,
     /// What it was built with, and modules for it are.
     pub(super) toolchain: Toolchain,
 }

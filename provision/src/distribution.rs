@@ -8,7 +8,7 @@ use std::fs;
 use crate::cmd::on_path;
 
 /// What there is where Debian's packages can't be had.
-pub(crate) const CONTAINER: &str = "The container has all that is needed. In the checkout:
+pub const CONTAINER: &str = "The container has all that is needed. In the checkout:
 
   podman build -t nobounce .
   podman run --rm -it --userns=keep-id:uid=1000,gid=1000 --security-opt label=disable \\
@@ -19,19 +19,23 @@ const MIN_DEBIAN: u32 = 12;
 
 /// A package manager; also a column of the table of packages.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Manager {
+pub enum Manager {
+    /// Debian's.
     Apt,
+    /// Fedora's.
     Dnf,
+    /// Arch's.
     Pacman,
+    /// openSUSE's.
     Zypper,
 }
 
 impl Manager {
     /// All of them, in the order of the columns.
-    pub(crate) const ALL: [Self; 4] = [Self::Apt, Self::Dnf, Self::Pacman, Self::Zypper];
+    pub const ALL: [Self; 4] = [Self::Apt, Self::Dnf, Self::Pacman, Self::Zypper];
 
     /// Its program.
-    pub(crate) fn program(self) -> &'static str {
+    pub fn program(self) -> &'static str {
         match self {
             Self::Apt => "apt-get",
             Self::Dnf => "dnf",
@@ -41,7 +45,7 @@ impl Manager {
     }
 
     /// What a user types before the packages' names.
-    pub(crate) fn install(self) -> &'static str {
+    pub fn install(self) -> &'static str {
         match self {
             Self::Apt => "apt-get install --no-install-recommends",
             Self::Dnf => "dnf install",
@@ -64,18 +68,18 @@ impl Manager {
 
 /// The distribution of a machine.
 #[derive(Debug)]
-pub(crate) struct Distribution {
+pub struct Distribution {
     /// What it calls itself.
-    pub(crate) name: String,
+    pub name: String,
     /// What installs its packages, if nobounce knows it.
-    pub(crate) manager: Option<Manager>,
+    pub manager: Option<Manager>,
     /// The codename, where it is a Debian that is new enough and has apt.
-    pub(crate) debian: Option<String>,
+    pub debian: Option<String>,
 }
 
 impl Distribution {
     /// This machine's.
-    pub(crate) fn here() -> Self {
+    pub fn here() -> Self {
         Self::of(
             &fs::read_to_string("/etc/os-release").unwrap_or_default(),
             on_path,
@@ -110,7 +114,7 @@ impl Distribution {
     }
 
     /// What was said, and the container where this isn't Debian.
-    pub(crate) fn with_container(&self, text: String) -> String {
+    pub fn with_container(&self, text: String) -> String {
         match self.debian {
             Some(_) => text,
             None => format!("{text}\n\n{CONTAINER}"),

@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Major, minor and patch; a missing patch is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Version {
+pub struct Version {
     major: u32,
     minor: u32,
     patch: u32,
@@ -14,7 +14,7 @@ pub(crate) struct Version {
 
 impl Version {
     /// A version from its numbers.
-    pub(crate) const fn new(major: u32, minor: u32, patch: u32) -> Self {
+    pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
         Self {
             major,
             minor,
@@ -23,7 +23,7 @@ impl Version {
     }
 
     /// The first `a.b` or `a.b.c` in `text`.
-    pub(crate) fn find(text: &str) -> Option<Self> {
+    pub fn find(text: &str) -> Option<Self> {
         text.split(|c: char| !c.is_ascii_digit() && c != '.')
             .find_map(|word| {
                 let mut numbers = word.split('.');

@@ -20,9 +20,10 @@ macro_rules! major {
         "22"
     };
 }
-pub(crate) const MAJOR: &str = major!();
+/// Its major version.
+pub const MAJOR: &str = major!();
 /// The package with its libclang alone.
-pub(crate) const LIBCLANG: &str = concat!("libclang1-", major!());
+pub const LIBCLANG: &str = concat!("libclang1-", major!());
 /// Debian's packages: 120 MB, and what they unpack to.
 const PACKAGES: Packages = Packages {
     what: "clang",
@@ -62,19 +63,19 @@ const TOOLS: &[(&str, &str)] = &[
 /// What the links among the tools lead to.
 const BEHIND_LINKS: &[&str] = &["lld", "llvm-readobj"];
 /// Where the script for bindgen finds the program.
-pub(crate) const BINDGEN_ENV: &str = "NOBOUNCE_BINDGEN";
+pub const BINDGEN_ENV: &str = "NOBOUNCE_BINDGEN";
 
 /// An LLVM in the cache.
-pub(crate) struct Llvm {
+pub struct Llvm {
     root: PathBuf,
     /// `clang --version`.
-    pub(crate) version: String,
+    pub version: String,
 }
 
 impl Llvm {
     /// Kbuild's variables for its tools. Not `LLVM=`: that would build what
     /// runs on the host with them, too.
-    pub(crate) fn make_variables(&self) -> Vec<String> {
+    pub fn make_variables(&self) -> Vec<String> {
         let tools = TOOLS.iter().chain(&[("BINDGEN", "bindgen")]);
         tools
             .map(|(variable, tool)| format!("{variable}={}", self.script(tool).display()))
@@ -82,7 +83,7 @@ impl Llvm {
     }
 
     /// clang, which also compiles for BPF.
-    pub(crate) fn clang(&self) -> PathBuf {
+    pub fn clang(&self) -> PathBuf {
         self.script("clang")
     }
 
@@ -96,7 +97,7 @@ impl Llvm {
 /// # Errors
 ///
 /// No apt, no network, no space: see [`Packages::get`]; a clang that doesn't run.
-pub(crate) fn prepare(project: &Project) -> Result<Llvm> {
+pub fn prepare(project: &Project) -> Result<Llvm> {
     let root = PACKAGES.get(project, &tools_key(), |work| {
         remove_other_tools(&work.join(format!("usr/lib/llvm-{MAJOR}/bin")))?;
         write_scripts(&work.join("bin"))

@@ -21,7 +21,7 @@ use crate::ui::Step;
 const SHOWN_LINES: usize = 8;
 
 /// What to do when the disk is full.
-pub(crate) fn disk_full() -> String {
+pub fn disk_full() -> String {
     format!(
         "the disk is full: free some space (`{} clean --cache` empties nobounce's own cache), or \
          set XDG_CACHE_HOME to a larger disk",
@@ -46,13 +46,13 @@ const NOT_INHERITED: &[&str] = &[
 
 /// A program to run, with a clean environment for `make`. It is killed when this process is, so that
 /// nothing goes on behind the next run's back.
-pub(crate) struct Cmd {
+pub struct Cmd {
     command: Command,
 }
 
 impl Cmd {
     /// Prepares `program`, looked up on PATH.
-    pub(crate) fn new(program: impl AsRef<OsStr>) -> Self {
+    pub fn new(program: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new(program);
         for name in NOT_INHERITED {
             command.env_remove(name);
@@ -65,25 +65,25 @@ impl Cmd {
     }
 
     /// Adds one argument.
-    pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.command.arg(arg);
         self
     }
 
     /// Adds arguments.
-    pub(crate) fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+    pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
         self.command.args(args);
         self
     }
 
     /// Sets a variable of the environment.
-    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
     /// Removes variables of the environment.
-    pub(crate) fn env_remove(mut self, names: &[&str]) -> Self {
+    pub fn env_remove(mut self, names: &[&str]) -> Self {
         for name in names {
             self.command.env_remove(name);
         }
@@ -91,7 +91,7 @@ impl Cmd {
     }
 
     /// Sets the folder to run in.
-    pub(crate) fn dir(mut self, dir: &Path) -> Self {
+    pub fn dir(mut self, dir: &Path) -> Self {
         self.command.current_dir(dir);
         self
     }
@@ -101,7 +101,7 @@ impl Cmd {
     /// # Errors
     ///
     /// When the program isn't there or fails; its last words are in the error.
-    pub(crate) fn output(mut self) -> Result<String> {
+    pub fn output(mut self) -> Result<String> {
         let shown = self.shown();
         let output = self
             .command
@@ -126,7 +126,7 @@ impl Cmd {
     /// # Errors
     ///
     /// When the log can't be written, or the program isn't there or fails.
-    pub(crate) fn logged(mut self, log: &Path, mut on_line: impl FnMut(&str)) -> Result<()> {
+    pub fn logged(mut self, log: &Path, mut on_line: impl FnMut(&str)) -> Result<()> {
         let shown = self.shown();
         // Written line by line, so that it can be followed.
         let mut file =
@@ -163,7 +163,7 @@ impl Cmd {
     }
 
     /// As [`Cmd::logged`], showing each line as the step's detail.
-    pub(crate) fn step(self, step: &Step, log: &Path) -> Result<()> {
+    pub fn step(self, step: &Step, log: &Path) -> Result<()> {
         self.logged(log, |line| {
             if !line.is_empty() {
                 step.detail(line.trim());
@@ -176,7 +176,7 @@ impl Cmd {
     /// # Errors
     ///
     /// When the program isn't there.
-    pub(crate) fn shown_to_user(mut self) -> Result<ExitStatus> {
+    pub fn shown_to_user(mut self) -> Result<ExitStatus> {
         self.command.status().map_err(|e| self.cannot_start(e))
     }
 
@@ -204,12 +204,12 @@ impl Cmd {
 }
 
 /// Whether `program` is an executable on PATH (or the file it names).
-pub(crate) fn on_path(program: &str) -> bool {
+pub fn on_path(program: &str) -> bool {
     find_on_path(program).is_some()
 }
 
 /// Where it is.
-pub(crate) fn find_on_path(program: &str) -> Option<PathBuf> {
+pub fn find_on_path(program: &str) -> Option<PathBuf> {
     let is_file = |path: &PathBuf| path.is_file();
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(is_file);
@@ -220,7 +220,7 @@ pub(crate) fn find_on_path(program: &str) -> Option<PathBuf> {
 }
 
 /// The cargo that runs us.
-pub(crate) fn cargo() -> Cmd {
+pub fn cargo() -> Cmd {
     Cmd::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 

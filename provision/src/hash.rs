@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
 /// The hash of several texts, in hex; moving text from one part to the next changes it.
-pub(crate) fn of_parts(parts: &[&str]) -> String {
+pub fn of_parts(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update(part.len().to_le_bytes());
@@ -25,7 +25,7 @@ pub(crate) fn of_parts(parts: &[&str]) -> String {
 /// # Errors
 ///
 /// When the file can't be read.
-pub(crate) fn of_file(path: &Path) -> Result<String> {
+pub fn of_file(path: &Path) -> Result<String> {
     let mut file = File::open(path).with_context(|| format!("can't read {}", path.display()))?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 16];

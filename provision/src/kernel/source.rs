@@ -18,11 +18,11 @@ const VERSION: &str = "7.3";
 const SPACE: u64 = 2_300_000_000;
 
 /// A source tree in the cache.
-pub(crate) struct Source {
+pub struct Source {
     /// The tree.
-    pub(crate) dir: PathBuf,
+    pub dir: PathBuf,
     /// The package's Debian version.
-    pub(crate) version: String,
+    pub version: String,
 }
 
 /// The source tree; downloaded and unpacked on first use. Once there it stays
@@ -31,7 +31,7 @@ pub(crate) struct Source {
 /// # Errors
 ///
 /// No apt, no network, no space: see [`Apt`].
-pub(crate) fn fetch(project: &Project) -> Result<Source> {
+pub fn fetch(project: &Project) -> Result<Source> {
     let asked = project.kernel.of_several.as_ref();
     let version = asked.and_then(|kernel| kernel.version.as_deref());
     // Debian's package: `/usr/src/<name>.tar.xz` with a folder of the same name.

@@ -4,7 +4,7 @@
 
 /// What a kernel is wanted for; a kernel to boot must have more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Use {
+pub enum Use {
     /// Building `rigb.ko`.
     Module,
     /// Booting it under QEMU as well.

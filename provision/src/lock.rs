@@ -14,7 +14,7 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use crate::{program, ui};
 
 /// A lock, held until it is dropped.
-pub(crate) struct Lock(File);
+pub struct Lock(File);
 
 impl Lock {
     /// Waits until no other run holds the lock, and says what for.
@@ -22,7 +22,7 @@ impl Lock {
     /// # Errors
     ///
     /// When the file can't be opened or locked.
-    pub(crate) fn hold(path: &Path, what: &str) -> Result<Self> {
+    pub fn hold(path: &Path, what: &str) -> Result<Self> {
         let mut file = open(path)?;
         lock(&mut file, path, what, Exclusive)?;
         let args: Vec<String> = std::env::args().skip(1).collect();
@@ -45,7 +45,7 @@ impl Lock {
     /// # Errors
     ///
     /// When the file can't be opened or locked.
-    pub(crate) fn share(path: &Path, what: &str) -> Result<Self> {
+    pub fn share(path: &Path, what: &str) -> Result<Self> {
         let mut file = open(path)?;
         lock(&mut file, path, what, Shared)?;
         Ok(Self(file))
@@ -57,7 +57,7 @@ impl Lock {
     /// # Errors
     ///
     /// When the kernel doesn't let it.
-    pub(crate) fn inherited(self) -> Result<Self> {
+    pub fn inherited(self) -> Result<Self> {
         fcntl_setfd(&self.0, FdFlags::empty())?;
         Ok(self)
     }
@@ -68,7 +68,7 @@ impl Lock {
 /// # Errors
 ///
 /// When it can't be opened.
-pub(crate) fn try_folder(path: &Path) -> Result<Option<File>> {
+pub fn try_folder(path: &Path) -> Result<Option<File>> {
     let folder = File::open(path).with_context(|| format!("can't open {}", path.display()))?;
     let locked = flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok();
     Ok(locked.then_some(folder))

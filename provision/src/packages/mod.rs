@@ -16,16 +16,16 @@ use crate::ui::{self, Step};
 use needed::{NEEDED, NEEDED_BY_TESTS, Need};
 
 /// What the machine lacks.
-pub(crate) struct Missing(Vec<&'static Need>);
+pub struct Missing(Vec<&'static Need>);
 
 impl Missing {
     /// Looks; changes nothing.
-    pub(crate) fn find() -> Self {
+    pub fn find() -> Self {
         Self::among(NEEDED)
     }
 
     /// As [`Self::find`], of what the recipes and their tests need beside that.
-    pub(crate) fn find_of_recipes() -> Self {
+    pub fn find_of_recipes() -> Self {
         Self::among(NEEDED_BY_TESTS)
     }
 
@@ -35,7 +35,7 @@ impl Missing {
     }
 
     /// Whether it lacks nothing.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
@@ -48,7 +48,7 @@ impl Missing {
     }
 
     /// What the user can do about it, beside taking the container.
-    pub(crate) fn way_out(&self, distribution: &Distribution) -> String {
+    pub fn way_out(&self, distribution: &Distribution) -> String {
         let text = self.what_to_install(distribution);
         match self.0.iter().any(|need| need.is_bindgen()) {
             true => format!("{text}\n\nIt takes {}.", bindgen::wanted()),
@@ -57,7 +57,7 @@ impl Missing {
     }
 
     /// The command that installs them.
-    pub(crate) fn command(&self, distribution: &Distribution) -> Option<String> {
+    pub fn command(&self, distribution: &Distribution) -> Option<String> {
         let manager = distribution.manager?;
         Some(format!(
             "sudo {} {}",
@@ -82,7 +82,7 @@ impl Missing {
 }
 
 /// Whether nobounce itself can install what is missing: on Debian, and as root.
-pub(crate) fn may_install(distribution: &Distribution) -> bool {
+pub fn may_install(distribution: &Distribution) -> bool {
     distribution.debian.is_some()
         && (rustix::process::geteuid().is_root() || sudo_without_password())
 }
@@ -92,7 +92,7 @@ pub(crate) fn may_install(distribution: &Distribution) -> bool {
 /// # Errors
 ///
 /// When something is missing and can't be installed; lists all of it.
-pub(crate) fn install_missing(project: &Project) -> Result<()> {
+pub fn install_missing(project: &Project) -> Result<()> {
     install(project, &to_install()?)
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn install_missing(project: &Project) -> Result<()> {
 /// # Errors
 ///
 /// As [`install_missing`].
-pub(crate) fn install_missing_of_tests(project: &Project) -> Result<()> {
+pub fn install_missing_of_tests(project: &Project) -> Result<()> {
     install(project, &installable(Missing::find_of_recipes())?)
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn install_missing_of_tests(project: &Project) -> Result<()> {
 /// # Errors
 ///
 /// When something is missing and can't be installed; lists all of it.
-pub(crate) fn to_install() -> Result<Missing> {
+pub fn to_install() -> Result<Missing> {
     installable(Missing::find())
 }
 
@@ -133,7 +133,7 @@ fn installable(lacks: Missing) -> Result<Missing> {
 /// # Errors
 ///
 /// When apt can't.
-pub(crate) fn install(project: &Project, lacks: &Missing) -> Result<()> {
+pub fn install(project: &Project, lacks: &Missing) -> Result<()> {
     if lacks.is_empty() {
         return Ok(());
     }

@@ -17,33 +17,33 @@ use crate::project::Project;
 use crate::ui::Step;
 
 /// Where unpacked packages have their loader.
-pub(crate) const LOADER: &str = "usr/lib64/ld-linux-x86-64.so.2";
+pub const LOADER: &str = "usr/lib64/ld-linux-x86-64.so.2";
 /// Where they have their libraries.
-pub(crate) const LIBRARY: &str = "usr/lib/x86_64-linux-gnu";
+pub const LIBRARY: &str = "usr/lib/x86_64-linux-gnu";
 
 /// Packages that are unpacked into one folder, with everything that they need.
-pub(crate) struct Packages {
+pub struct Packages {
     /// What messages call them.
-    pub(crate) what: &'static str,
+    pub what: &'static str,
     /// The folder in the cache, with one in it for each version.
-    pub(crate) folder: &'static str,
+    pub folder: &'static str,
     /// The suites that they are of.
-    pub(crate) suites: fn(&Project) -> Apt,
+    pub suites: fn(&Project) -> Apt,
     /// Their names.
-    pub(crate) names: &'static [&'static str],
+    pub names: &'static [&'static str],
     /// One more, without what else it depends on. The version is this one's, else the first's.
-    pub(crate) alone: Option<&'static str>,
+    pub alone: Option<&'static str>,
     /// What the version starts with.
-    pub(crate) version: &'static str,
+    pub version: &'static str,
     /// How much is unpacked, in bytes.
-    pub(crate) space: u64,
+    pub space: u64,
     /// What is removed of it: files and folders.
-    pub(crate) not_needed: &'static [&'static str],
+    pub not_needed: &'static [&'static str],
 }
 
 impl Packages {
     /// The folder in the cache with the newest, whose name is the version and `key`.
-    pub(crate) fn find(&self, cache: &Cache, key: &str) -> Option<PathBuf> {
+    pub fn find(&self, cache: &Cache, key: &str) -> Option<PathBuf> {
         let suits = |folder: &PathBuf| {
             let name = folder.file_name().unwrap_or_default().to_string_lossy();
             name.starts_with(self.version) && name.ends_with(key)
@@ -56,7 +56,7 @@ impl Packages {
     /// # Errors
     ///
     /// No apt, no network, no space: see [`Apt`]; what `finish` returns.
-    pub(crate) fn get(
+    pub fn get(
         &self,
         project: &Project,
         key: &str,
@@ -103,7 +103,7 @@ impl Packages {
     /// # Errors
     ///
     /// When it doesn't run; says how to have it fetched again.
-    pub(crate) fn version(&self, root: &Path, program: &str) -> Result<String> {
+    pub fn version(&self, root: &Path, program: &str) -> Result<String> {
         Cmd::new(root.join(program))
             .arg("--version")
             .output()
@@ -111,7 +111,7 @@ impl Packages {
     }
 
     /// That what was unpacked doesn't run, and the way out.
-    pub(crate) fn broken(&self, root: &Path) -> String {
+    pub fn broken(&self, root: &Path) -> String {
         format!(
             "the {} in {} doesn't run; `{} clean --cache` removes it",
             self.what,
@@ -122,7 +122,7 @@ impl Packages {
 }
 
 /// Runs a program of `root` on this machine.
-pub(crate) fn run(root: &Path, program: &str) -> Cmd {
+pub fn run(root: &Path, program: &str) -> Cmd {
     Cmd::new(root.join(LOADER))
         .arg("--library-path")
         .arg(root.join(LIBRARY))
@@ -131,7 +131,7 @@ pub(crate) fn run(root: &Path, program: &str) -> Cmd {
 
 /// The words of a script that run a program of the packages in `$root`, with their libraries after those
 /// in `first`, folders that end in a colon. The loader's options and the program follow.
-pub(crate) fn loader(first: &str) -> String {
+pub fn loader(first: &str) -> String {
     format!("exec \"$root/{LOADER}\" \\\n\t--library-path \"{first}$root/{LIBRARY}\" \\\n\t")
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn loader(first: &str) -> String {
 /// # Errors
 ///
 /// When the file can't be written.
-pub(crate) fn write_script(script: &Path, program: &str, prepare: &str, first: &str) -> Result<()> {
+pub fn write_script(script: &Path, program: &str, prepare: &str, first: &str) -> Result<()> {
     let bin = script.parent().unwrap_or(script);
     // With a merged /usr it may be a symlink.
     if fs::symlink_metadata(bin).is_ok_and(|data| data.is_symlink()) {
@@ -161,7 +161,7 @@ pub(crate) fn write_script(script: &Path, program: &str, prepare: &str, first: &
 /// # Errors
 ///
 /// When the file can't be written.
-pub(crate) fn write_program(path: &Path, text: &str) -> Result<()> {
+pub fn write_program(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("can't write {}", path.display()))?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
         .with_context(|| format!("can't make {} executable", path.display()))

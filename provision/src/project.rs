@@ -17,20 +17,20 @@ use crate::program;
 const BUILT_IN: &str = env!("CARGO_MANIFEST_DIR");
 
 /// What every step is given: the checkout, the cache, and which kernel to use.
-pub(crate) struct Project {
+pub struct Project {
     /// The checkout: the folder with the root `Cargo.toml` and `Kbuild`. It may be read-only.
-    pub(crate) root: PathBuf,
+    pub root: PathBuf,
     /// Where what is built of it goes: `target/` for `cargo xtask`; in the cache for `nobounce`,
     /// which may be run by users to whom the checkout doesn't belong.
-    pub(crate) target: PathBuf,
+    pub target: PathBuf,
     /// The user's cache folder.
-    pub(crate) cache: Cache,
+    pub cache: Cache,
     /// The kernel that was asked for on the command line or in the environment.
-    pub(crate) kernel: KernelArgs,
+    pub kernel: KernelArgs,
 }
 
 /// While this is held, no other run makes anything in the target folder, nor clears the cache.
-pub(crate) struct Locked {
+pub struct Locked {
     _target: Lock,
     _cache: Lock,
 }
@@ -42,7 +42,7 @@ impl Project {
     ///
     /// When Kbuild couldn't work in either folder (it splits paths at white
     /// space and colons), or no cache folder can be named or made.
-    pub(crate) fn open(kernel: KernelArgs) -> Result<Self> {
+    pub fn open(kernel: KernelArgs) -> Result<Self> {
         let root = root()?;
         kbuild_can_use(&root, "move the checkout")?;
         let cache = Cache::open()?;
@@ -64,7 +64,7 @@ impl Project {
     /// # Errors
     ///
     /// When a lock can't be had.
-    pub(crate) fn lock(&self) -> Result<Locked> {
+    pub fn lock(&self) -> Result<Locked> {
         Ok(Locked {
             _target: self.lock_target()?,
             _cache: self.cache.keep()?,
@@ -76,31 +76,31 @@ impl Project {
     /// # Errors
     ///
     /// When the lock can't be had.
-    pub(crate) fn lock_target(&self) -> Result<Lock> {
+    pub fn lock_target(&self) -> Result<Lock> {
         let what = self.target.display().to_string();
         Lock::hold(&self.target.join("nobounce/lock"), &what)
     }
 
     /// A file or folder that is made for the kernel in question.
-    pub(crate) fn out(&self, name: &str) -> PathBuf {
+    pub fn out(&self, name: &str) -> PathBuf {
         let ours = self.target.join("nobounce");
         ours.join(self.kernel.folder()).join(name)
     }
 
     /// The cargo that runs us, for the packages of the checkout.
-    pub(crate) fn cargo(&self) -> Cmd {
+    pub fn cargo(&self) -> Cmd {
         self.built_here(cmd::cargo())
     }
 
     /// Has a command that builds packages of the checkout run in it, and build where we do.
-    pub(crate) fn built_here(&self, command: Cmd) -> Cmd {
+    pub fn built_here(&self, command: Cmd) -> Cmd {
         command
             .dir(&self.root)
             .env("CARGO_TARGET_DIR", &self.target)
     }
 
     /// The log of one step.
-    pub(crate) fn log(&self, step: &str) -> PathBuf {
+    pub fn log(&self, step: &str) -> PathBuf {
         self.out("logs").join(format!("{step}.log"))
     }
 }
