@@ -56,6 +56,8 @@ pub enum Ability {
     PagePools,
     /// Statistics of queues over netlink (`netdev_stat_ops`).
     QueueStatistics,
+    /// An IOMMU lets it reach other devices' memory: QEMU doesn't tell a vfio-user server of that.
+    PeersThroughIommu,
     /// QEMU traces accesses to its registers, as it does for its own devices.
     RegisterTrace,
     /// `ethtool -G rx`, `tx`

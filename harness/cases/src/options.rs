@@ -245,6 +245,14 @@ impl Options {
         self.needs([Ability::Dma]).needs_kernel(["SWIOTLB"])
     }
 
+    /// Puts an IOMMU before the memory, so that a device reaches what the driver has mapped for it, and no longer
+    /// than it has. A model of ours that is to access anything else records a violation.
+    #[must_use]
+    pub fn iommu(mut self) -> Self {
+        self.machine = self.machine.iommu();
+        self.needs([Ability::Dma]).needs_kernel(["VIRTIO_IOMMU"])
+    }
+
     /// Turns off DMA debugging, and only that, in the debug kernel because of
     /// [`KernelFault::SyncOfBusAddresses`](crate::KernelFault::SyncOfBusAddresses).
     #[must_use]

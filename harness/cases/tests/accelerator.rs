@@ -7,7 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cases::{ACCELERATOR, ACCELERATOR_MIB, Family, Result, Testbed, assert_refused};
+use cases::{
+    ACCELERATOR, ACCELERATOR_MIB, Ability, Family, Options, Result, Testbed, assert_refused,
+};
 use libc::{EAGAIN, ENODEV, ENOENT, ENOMEM, EXDEV};
 use protocol::{
     Memory, Ns,
@@ -21,9 +23,9 @@ const MIB: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Receives into the accelerator over one family and sends from it over the other.
-fn payload_goes_both_ways(topology: Topology, name: &str) -> Result {
+fn payload_goes_both_ways(options: Options, topology: Topology, name: &str) -> Result {
     let bytes = 16 * MIB;
-    let bed = Testbed::accelerator(topology, name)?;
+    let bed = options.accelerator(topology).boot_steered(name)?;
 
     let stream = bed.stream(bed.peer, bed.local, Family::V4).in_accelerator();
     let received = stream.receive_devmem(&bed, 1, bytes, 16 * MIB, |_| ())?;
@@ -48,12 +50,22 @@ fn payload_goes_both_ways(topology: Topology, name: &str) -> Result {
 
 #[test]
 fn payload_goes_into_and_out_of_an_accelerator_behind_the_same_switch() -> Result {
-    payload_goes_both_ways(Topology::Switch, "accelerator-switch")
+    let options = Testbed::devmem_options();
+    payload_goes_both_ways(options, Topology::Switch, "accelerator-switch")
 }
 
 #[test]
 fn payload_goes_into_and_out_of_an_accelerator_through_the_root_complex() -> Result {
-    payload_goes_both_ways(Topology::RootComplex, "accelerator-root-complex")
+    let options = Testbed::devmem_options();
+    payload_goes_both_ways(options, Topology::RootComplex, "accelerator-root-complex")
+}
+
+#[test]
+fn payload_goes_into_and_out_of_an_accelerator_through_an_iommu() -> Result {
+    let options = Testbed::devmem_options()
+        .needs([Ability::PeersThroughIommu])
+        .iommu();
+    payload_goes_both_ways(options, Topology::RootComplex, "accelerator-iommu")
 }
 
 #[test]

@@ -108,6 +108,7 @@ pub struct Machine {
     pub(crate) disk: Option<PathBuf>,
     pub(crate) exports: Vec<Export>,
     pub(crate) topology: Topology,
+    pub(crate) iommu: bool,
     pub(crate) snap_length: u32,
     pub(crate) kernel_parameters: Vec<String>,
     pub(crate) qemu_arguments: Vec<String>,
@@ -141,6 +142,7 @@ impl Machine {
             disk: None,
             exports: Vec::new(),
             topology: Topology::default(),
+            iommu: false,
             snap_length: 128,
             kernel_parameters: Vec::new(),
             qemu_arguments: Vec::new(),
@@ -245,6 +247,14 @@ impl Machine {
     pub fn topology(mut self, topology: Topology) -> Self {
         self.topology = topology;
         self
+    }
+
+    /// Puts an IOMMU between the devices and memory, of which they reach what is mapped for them, as long as it
+    /// is: the kernel is told to invalidate at once. It takes `CONFIG_VIRTIO_IOMMU`.
+    #[must_use]
+    pub fn iommu(mut self) -> Self {
+        self.iommu = true;
+        self.kernel_parameter("iommu.strict=1")
     }
 
     /// Bytes of each frame that the captures keep.

@@ -103,6 +103,10 @@ pub(crate) fn arguments(
     if resumed {
         arguments.add("-incoming", "defer");
     }
+    // QEMU has it translate for devices that come after it alone.
+    if machine.iommu {
+        arguments.add("-device", "virtio-iommu-pci");
+    }
     // The log of a guest that goes on does, too.
     let console = path(&run.console());
     arguments.add(

@@ -33,6 +33,7 @@ const COMPLAINTS: &[(&str, &str)] = &[
     ("suspicious RCU usage", "lockdep"),
     ("unreferenced object 0x", "kmemleak"),
     ("DMA-API:", "DMA debugging"),
+    ("page fault from EP", "IOMMU"),
     ("UBSAN:", "UBSAN"),
     ("KASAN:", "KASAN"),
     ("KFENCE:", "KFENCE"),
@@ -232,6 +233,12 @@ mod tests {
         let other =
             "[    5.3] WARNING: drivers/x.c:1 at x+0x1/0x2\n[    5.4] ---[ end trace 0 ]---\n";
         assert_eq!(kinds(&format!("{BOOT}{down}{other}")), ["warning"]);
+    }
+
+    #[test]
+    fn an_access_that_an_iommu_refuses_is_a_complaint() {
+        let fault = "[    2.9] virtio_iommu virtio0: page fault from EP 256 at 0xff54b950 []\n";
+        assert_eq!(kinds(&format!("{BOOT}{fault}")), ["IOMMU"]);
     }
 
     #[test]
