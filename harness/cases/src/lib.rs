@@ -9,6 +9,7 @@
 mod accelerator;
 mod bare;
 mod both_ways;
+mod capture;
 mod counts;
 mod error;
 mod exchange;
@@ -34,6 +35,7 @@ mod zcrx;
 pub use accelerator::{ACCELERATOR, place};
 pub use bare::BareDevice;
 pub use both_ways::BothWays;
+pub use capture::{Captured, captured};
 pub use error::{CaseError, Refusal, Result, assert_refused};
 pub use exchange::{EXPERIMENTAL, ethernet};
 pub use frame::Frame;

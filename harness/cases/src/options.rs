@@ -293,7 +293,7 @@ impl Options {
     }
 
     /// Gives the wires a rate, a delay, losses and more, which only wires of our models have: the case is
-    /// skipped for other NICs.
+    /// skipped for other NICs. Both testbeds at cables take the same link.
     #[must_use]
     pub fn link(mut self, link: Link) -> Self {
         self.needs.link = true;

@@ -298,8 +298,18 @@ impl Stream {
         bytes: u64,
         chunks: &[u32],
     ) -> Result<(SourceReport, SinkReport)> {
-        let sink = self.sink(bed)?;
-        let source = self.source(bed, Some(bytes), chunks, 0)?.join()?;
+        self.transfer_between([bed, bed], bytes, chunks)
+    }
+
+    /// As [`Stream::transfer`], from one testbed to another one.
+    pub fn transfer_between(
+        &self,
+        [from, to]: [&Testbed; 2],
+        bytes: u64,
+        chunks: &[u32],
+    ) -> Result<(SourceReport, SinkReport)> {
+        let sink = self.sink(to)?;
+        let source = self.source(from, Some(bytes), chunks, 0)?.join()?;
         let sink = sink.join()?;
         delivered(bytes, &source, &sink)?;
         Ok((source, sink))

@@ -15,6 +15,7 @@ use clap::Parser;
 use device::{
     link::{Chance, Link},
     pcap,
+    wire::Half,
 };
 
 /// Serves NICs and engines of accelerators to QEMU's vfio-user-pci, until its standard input ends.
@@ -44,10 +45,12 @@ pub(crate) struct Arguments {
     )]
     pub(crate) wires: Vec<WireArgument>,
 
-    /// A wire from a device to an inherited datagram socket, of QEMU's `-netdev dgram` for example.
+    /// A wire from a device to an inherited datagram socket. If that leads to another of these programs, each is told
+    /// the same LINK, and which end it has: frames pass it where they arrive. Else, as with QEMU's `-netdev dgram`,
+    /// frames of both directions pass it here.
     #[arg(
         long = "cable",
-        value_name = "device=A,fd=N[,pcap=FILE[,snap=BYTES]]",
+        value_name = "device=A,fd=N[,pcap=FILE[,snap=BYTES]][,end={0|1}][,LINK=N]...",
         value_parser = cable
     )]
     pub(crate) cables: Vec<CableArgument>,
@@ -95,6 +98,8 @@ pub(crate) struct WireArgument {
 pub(crate) struct CableArgument {
     pub(crate) device: usize,
     pub(crate) fd: RawFd,
+    pub(crate) link: Link,
+    pub(crate) half: Half,
     pub(crate) captured: Option<Captured>,
 }
 
@@ -152,10 +157,18 @@ fn cable(text: &str) -> Result<CableArgument, String> {
     let mut list = List::parse(text)?;
     let device = list.number("device")?.ok_or("`device` is missing")?;
     let fd = list.number("fd")?.ok_or("`fd` is missing")?;
-    let captured = list.captured()?;
+    let half = match list.take("end").as_deref() {
+        None => Half::Both,
+        Some("0") => Half::First,
+        Some("1") => Half::Second,
+        Some(end) => return Err(format!("`{end}` is no end: they are 0 and 1")),
+    };
+    let (link, captured) = (list.link()?, list.captured()?);
     list.end(CableArgument {
         device,
         fd,
+        link,
+        half,
         captured,
     })
 }
@@ -295,6 +308,24 @@ mod tests {
     }
 
     #[test]
+    fn a_cable_has_a_link_for_both_directions_or_for_what_comes_to_its_end() {
+        for (text, half) in [
+            ("", Half::Both),
+            (",end=0", Half::First),
+            (",end=1", Half::Second),
+        ] {
+            let parsed = cable(&format!("device=1,fd=9,loss-ppm=5,seed=7{text}")).unwrap();
+            assert_eq!(
+                (parsed.link.loss, parsed.link.seed),
+                (Chance::per_million(5).unwrap(), 7)
+            );
+            assert_eq!(parsed.half, half);
+        }
+        assert!(cable("device=1,fd=9").unwrap().link.is_plain());
+        assert!(cable("device=1,fd=9,end=2").is_err());
+    }
+
+    #[test]
     fn a_wire_has_a_link_which_is_plain_unless_something_is_said() {
         assert!(wire("ends=0-1,seed=7").unwrap().link.is_plain());
         let parsed = wire(
@@ -325,7 +356,6 @@ mod tests {
         ] {
             assert_eq!(wire(&format!("ends=0-1,{wrong}")).unwrap_err(), says);
         }
-        assert!(cable("device=1,fd=9,loss-ppm=1").is_err());
     }
 
     #[test]

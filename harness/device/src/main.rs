@@ -54,7 +54,8 @@ fn main() -> Result<()> {
     for argument in arguments.cables {
         let capture = capture(argument.captured.as_ref())?;
         let socket = arguments::take(argument.fd)?.into();
-        wire::connect_socket(port(argument.device)?, socket, capture)
+        let (port, link) = (port(argument.device)?, &argument.link);
+        wire::connect_socket(port, socket, link, argument.half, capture)
             .with_context(|| format!("no cable to device {}", argument.device))?;
     }
     for (port, (server, name)) in served.ports.iter().zip(served.servers.drain(..)) {

@@ -4,7 +4,8 @@
 //!
 //! A device sends while it is locked, and its frames are queued (`turns`).
 //!
-//! On a link, what has to wait is delivered by a thread of the wire's end, in the same way.
+//! On a link, what has to wait is delivered by a thread of the wire's end, in the same way. What comes from a
+//! socket is queued likewise: the frame's check sequence, which a link may make a wrong one, does not cross it.
 
 use std::{
     collections::VecDeque,
@@ -19,7 +20,7 @@ use tracing::{debug, warn};
 
 use crate::{
     Port, alarm,
-    link::Link,
+    link::{Fates, Link},
     lock,
     pcap::Capture,
     transit::{Arrival, Transit},
@@ -60,6 +61,19 @@ enum Far {
     Socket(UnixDatagram),
 }
 
+/// Which directions of a wire to a socket pass its link here: what becomes of the frames is as on a wire within the
+/// process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Half {
+    /// Both, as whoever has the socket's other end only carries. The device is the first end.
+    #[default]
+    Both,
+    /// What comes to the device, which is the first end. Whoever has the second does the same.
+    First,
+    /// What comes to the device, which is the second end.
+    Second,
+}
+
 /// What a device has sent, and what is still to be delivered of it.
 #[derive(Debug)]
 enum Sent {
@@ -70,6 +84,17 @@ enum Sent {
 }
 
 impl Sent {
+    fn over(link: &Link, fates: Fates) -> Self {
+        match link.is_plain() {
+            true => Self::plain(),
+            false => Self::Link(Box::new(Transit::new(*link, fates))),
+        }
+    }
+
+    fn plain() -> Self {
+        Self::Plain(VecDeque::new())
+    }
+
     fn push(&mut self, frame: Vec<u8>) {
         match self {
             Self::Plain(frames) => frames.push_back(frame),
@@ -101,7 +126,7 @@ struct Queue {
     ended: bool,
 }
 
-/// A device's end of a wire: what it has sent, and where that goes.
+/// A device's end of a wire, or a socket's: what it has sent, and where that goes.
 #[derive(Debug)]
 pub(crate) struct End {
     queue: Mutex<Turns<Queue>>,
@@ -151,15 +176,17 @@ impl End {
         }
     }
 
-    /// Starts the thread that delivers what arrives later.
-    fn start(self: Arc<Self>) -> io::Result<()> {
-        let builder = thread::Builder::new().name("wire".to_owned());
-        builder.spawn(move || {
-            while self.wait() {
-                self.deliver();
+    /// Starts the thread that delivers what arrives later, on a link.
+    fn start(self: &Arc<Self>) -> Result<(), WireError> {
+        if matches!(lock(&self.queue).queue.sent, Sent::Plain(_)) {
+            return Ok(());
+        }
+        let end = Arc::clone(self);
+        spawn("wire", move || {
+            while end.wait() {
+                end.deliver();
             }
-        })?;
-        Ok(())
+        })
     }
 
     /// Ends the thread.
@@ -199,9 +226,8 @@ impl End {
     }
 
     fn carry(&self, arrivals: &[Arrival]) {
-        let frames = arrivals.iter().map(|arrival| &arrival.frame);
-        for frame in frames.clone() {
-            capture(self.capture.as_deref(), frame);
+        for Arrival { frame, .. } in arrivals {
+            self.capture(frame);
         }
         match &self.far {
             Far::Port(port) => {
@@ -210,12 +236,22 @@ impl End {
                 }
             }
             Far::Socket(socket) => {
-                for frame in frames {
+                // A damaged one is dropped as a NIC would: nothing says there that it is damaged.
+                for Arrival { frame, .. } in arrivals.iter().filter(|arrival| !arrival.damaged) {
                     if let Err(error) = socket.send(frame) {
                         warn!(%error, bytes = frame.len(), "a frame is lost");
                     }
                 }
             }
+        }
+    }
+
+    fn capture(&self, frame: &[u8]) {
+        let Some(capture) = &self.capture else {
+            return;
+        };
+        if let Err(error) = lock(capture).add(frame, SystemTime::now()) {
+            warn!(%error, "a frame is not in the capture");
         }
     }
 }
@@ -236,21 +272,16 @@ pub fn connect(
     }
     let capture = capture.map(|capture| Arc::new(Mutex::new(capture)));
     for ((from, to), fates) in [(one, other), (other, one)].into_iter().zip(link.fates()) {
-        let sent = match link.is_plain() {
-            true => Sent::Plain(VecDeque::new()),
-            false => Sent::Link(Box::new(Transit::new(*link, fates))),
-        };
         let far = Far::Port(Arc::downgrade(to));
-        let end = Arc::new(End::new(sent, far, capture.clone()));
+        let end = Arc::new(End::new(Sent::over(link, fates), far, capture.clone()));
         from.plug(Arc::clone(&end))?;
-        if !link.is_plain() {
-            end.start().map_err(WireError::Thread)?;
-        }
+        end.start()?;
     }
     Ok(())
 }
 
-/// Connects a device with a socket, of which each datagram is a frame, as `-netdev dgram` has them.
+/// Connects a device by a link with a socket, of which each datagram is a frame, as `-netdev dgram` has them. What is
+/// captured is what arrives here, and what leaves for the socket.
 ///
 /// # Errors
 ///
@@ -258,22 +289,35 @@ pub fn connect(
 pub fn connect_socket(
     port: &Arc<Port>,
     socket: UnixDatagram,
+    link: &Link,
+    half: Half,
     capture: Option<Capture>,
 ) -> Result<(), WireError> {
     socket.set_nonblocking(false)?;
     socket.set_write_timeout(Some(PATIENCE))?;
     let capture = capture.map(|capture| Arc::new(Mutex::new(capture)));
+    let [of_first, of_second] = link.fates();
+    let (sent, coming) = match half {
+        Half::Both => (Sent::over(link, of_first), of_second),
+        Half::First => (Sent::plain(), of_second),
+        Half::Second => (Sent::plain(), of_first),
+    };
     let far = Far::Socket(socket.try_clone()?);
-    let sent = Sent::Plain(VecDeque::new());
-    port.plug(Arc::new(End::new(sent, far, capture.clone())))?;
+    let near = Arc::new(End::new(sent, far, capture.clone()));
+    port.plug(Arc::clone(&near))?;
+    near.start()?;
+    let to = Far::Port(Arc::downgrade(port));
+    let far = Arc::new(End::new(Sent::over(link, coming), to, capture));
+    far.start()?;
     let port = Arc::downgrade(port);
-    let builder = thread::Builder::new().name("cable".to_owned());
-    builder.spawn(move || listen(&socket, &port, capture.as_deref()))?;
-    Ok(())
+    spawn("cable", move || {
+        listen(&socket, &port, &far);
+        far.end();
+    })
 }
 
 /// Takes frames from a socket until it, or the device, is gone.
-fn listen(socket: &UnixDatagram, port: &Weak<Port>, captures: Option<&Mutex<Capture>>) {
+fn listen(socket: &UnixDatagram, port: &Weak<Port>, end: &End) {
     let mut buffer = vec![0; LONGEST];
     loop {
         let frame = match socket.recv(&mut buffer) {
@@ -286,20 +330,16 @@ fn listen(socket: &UnixDatagram, port: &Weak<Port>, captures: Option<&Mutex<Capt
                 return;
             }
         };
-        let Some(port) = port.upgrade() else {
+        if port.strong_count() == 0 {
             debug!("the device is gone");
             return;
-        };
-        capture(captures, frame);
-        port.receive(&[Arrival::whole(frame.to_vec())]);
+        }
+        end.send(frame.to_vec());
+        end.deliver();
     }
 }
 
-fn capture(capture: Option<&Mutex<Capture>>, frame: &[u8]) {
-    let Some(capture) = capture else {
-        return;
-    };
-    if let Err(error) = lock(capture).add(frame, SystemTime::now()) {
-        warn!(%error, "a frame is not in the capture");
-    }
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), WireError> {
+    let builder = thread::Builder::new().name(name.to_owned());
+    builder.spawn(run).map(drop).map_err(WireError::Thread)
 }

@@ -4,12 +4,12 @@
 
 mod common;
 
-use std::{fs, num::NonZeroU64, os::unix::net::UnixDatagram, time::Duration};
+use std::{fs, num::NonZeroU64, os::unix::net::UnixDatagram, path::Path, time::Duration};
 
 use device::{
     link::{Chance, Link},
     pcap::Capture,
-    wire,
+    wire::{self, Half},
 };
 
 use common::{Board, dummy};
@@ -91,7 +91,7 @@ fn frames_to_and_from_a_socket_are_datagrams() {
     let [mut board, _] = boards();
     let (near, far) = UnixDatagram::pair().unwrap();
     far.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    wire::connect_socket(&board.port, near, None).unwrap();
+    wire::connect_socket(&board.port, near, &Link::default(), Half::Both, None).unwrap();
     board.send(b"to the socket");
     let mut bytes = [0; 100];
     let len = far.recv(&mut bytes).unwrap();
@@ -127,32 +127,114 @@ fn what_a_link_delays_or_holds_arrives_without_any_help() {
     assert_eq!(one.read_memory(0x800, 9), b"an answer");
 }
 
-#[test]
-fn a_link_delivers_each_frame_by_its_fate_again_and_again() {
-    const FRAMES: usize = 500;
-    let link = Link {
+const FRAMES: usize = 500;
+/// A link on which much goes wrong, differently in each direction.
+fn bad() -> Link {
+    Link {
         loss: chance(100_000),
         duplicate: chance(200_000),
         corrupt: chance(300_000),
         delay: Duration::from_micros(100),
         seed: 7,
         ..Link::default()
-    };
+    }
+}
+
+/// How many frames arrive whole, and damaged, of those that are sent in a direction of the link.
+fn arrivals(direction: usize) -> [u32; 2] {
+    let (mut whole, mut damaged) = (0, 0);
+    let fates = bad().fates()[direction].clone().take(FRAMES);
+    for fate in fates.filter(|fate| !fate.lost) {
+        damaged += u32::from(fate.damage.is_some());
+        whole += u32::from(fate.damage.is_none()) + u32::from(fate.duplicated);
+    }
+    [whole, damaged]
+}
+
+fn send_all(board: &mut Board) {
+    for _ in 0..FRAMES {
+        board.send(b"frame");
+    }
+}
+
+fn until_arrived(board: &mut Board, [whole, damaged]: [u32; 2]) {
+    board.until(dummy::RECEIVED, whole);
+    board.until(dummy::DAMAGED, damaged);
+}
+
+#[test]
+fn a_link_delivers_each_frame_by_its_fate_again_and_again() {
     for _ in 0..2 {
         let [mut one, mut other] = boards();
-        wire::connect([&one.port, &other.port], &link, None).unwrap();
-        let [fates, _] = link.fates();
-        let (mut whole, mut damaged) = (0, 0);
-        for fate in fates.take(FRAMES).filter(|fate| !fate.lost) {
-            damaged += u32::from(fate.damage.is_some());
-            whole += u32::from(fate.damage.is_none()) + u32::from(fate.duplicated);
-        }
-        for _ in 0..FRAMES {
-            one.send(b"frame");
-        }
-        other.until(dummy::RECEIVED, whole);
-        other.until(dummy::DAMAGED, damaged);
+        wire::connect([&one.port, &other.port], &bad(), None).unwrap();
+        send_all(&mut one);
+        until_arrived(&mut other, arrivals(0));
     }
+}
+
+#[test]
+fn frames_between_two_processes_meet_the_fates_that_they_would_meet_within_one() {
+    assert_ne!(arrivals(0), arrivals(1));
+    let [mut one, mut other] = boards();
+    let (near, far) = UnixDatagram::pair().unwrap();
+    wire::connect_socket(&one.port, near, &bad(), Half::First, None).unwrap();
+    wire::connect_socket(&other.port, far, &bad(), Half::Second, None).unwrap();
+    send_all(&mut one);
+    until_arrived(&mut other, arrivals(0));
+    send_all(&mut other);
+    until_arrived(&mut one, arrivals(1));
+}
+
+#[test]
+fn a_socket_whose_other_end_only_carries_has_its_link_here_in_both_directions() {
+    let [mut board, _] = boards();
+    let (near, far) = UnixDatagram::pair().unwrap();
+    far.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    wire::connect_socket(&board.port, near, &bad(), Half::Both, None).unwrap();
+    let [whole, _] = arrivals(0);
+    let mut came = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| send_all(&mut board));
+        for _ in 0..whole {
+            let mut bytes = [0; 5];
+            assert_eq!(far.recv(&mut bytes).unwrap(), 5);
+            came.push(bytes);
+        }
+    });
+    let are_whole = came.iter().all(|frame| frame == b"frame");
+    assert!(are_whole, "no damaged frame leaves");
+    far.set_nonblocking(true).unwrap();
+    assert!(far.recv(&mut [0; 100]).is_err(), "nor one that is lost");
+    far.set_nonblocking(false).unwrap();
+    for _ in 0..FRAMES {
+        far.send(b"frame").unwrap();
+    }
+    until_arrived(&mut board, arrivals(1));
+}
+
+#[test]
+fn a_capture_at_a_socket_has_what_comes_as_it_arrives() {
+    let [mut board, _] = boards();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("wire.pcap");
+    let capture = Capture::create(&path, 16).unwrap();
+    let (near, far) = UnixDatagram::pair().unwrap();
+    let link = Link {
+        corrupt: chance(1_000_000),
+        ..Link::default()
+    };
+    wire::connect_socket(&board.port, near, &link, Half::First, Some(capture)).unwrap();
+    far.send(b"a frame").unwrap();
+    board.until(dummy::DAMAGED, 1);
+    assert_eq!(flipped_bits(&path), 1);
+}
+
+/// In the only frame of a capture.
+fn flipped_bits(path: &Path) -> u32 {
+    let bytes = fs::read(path).unwrap();
+    assert_eq!(bytes.len(), 47);
+    let pairs = bytes[40..].iter().zip(b"a frame");
+    pairs.map(|(one, other)| (one ^ other).count_ones()).sum()
 }
 
 #[test]
@@ -169,8 +251,5 @@ fn a_damaged_frame_is_captured_with_the_wrong_bit() {
     one.send(b"a frame");
     other.until(dummy::DAMAGED, 1);
     assert_eq!(other.register(dummy::RECEIVED), 0);
-    let bytes = fs::read(path).unwrap();
-    let pairs = bytes[40..].iter().zip(b"a frame");
-    let flipped: u32 = pairs.map(|(one, other)| (one ^ other).count_ones()).sum();
-    assert_eq!((bytes.len(), flipped), (47, 1));
+    assert_eq!(flipped_bits(&path), 1);
 }

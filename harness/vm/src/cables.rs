@@ -12,7 +12,8 @@ use crate::End;
 
 /// One end of each wire of a machine: the other ends are another machine's.
 ///
-/// A datagram is a frame. None is lost: a QEMU whose socket is full waits, as do devices of ours.
+/// A datagram is a frame. None is lost but by a link ([`Machine::link`](crate::Machine::link)): a QEMU whose socket is
+/// full waits, as do devices of ours.
 #[derive(Debug, Clone)]
 pub struct Cables {
     end: End,

@@ -135,17 +135,21 @@ impl Devices {
                 nics.push(wire.nic(end));
             }
             let (pcap, snap) = (run.file(&wire.pcap()), machine.snap_length);
-            let captured = format!("pcap={},snap={snap}", escape(&pcap.to_string_lossy()));
-            if let Some(fd) = cable_fds.get(usize::from(wire.0)) {
-                let text = format!("device={first},fd={fd},{captured}");
-                command.arg("--cable").arg(text);
-                continue;
-            }
-            let mut text = format!("ends={first}-{},{captured}", first + 1);
+            let mut options = format!("pcap={},snap={snap}", escape(&pcap.to_string_lossy()));
             if let Some(link) = machine.link {
-                text.push_str(&format!(",{link}"));
+                options.push_str(&format!(",{link}"));
             }
-            command.arg("--wire").arg(text);
+            match (&machine.cables, cable_fds.get(usize::from(wire.0))) {
+                (Some(cables), Some(fd)) => {
+                    let end = cables.end().index();
+                    let text = format!("device={first},fd={fd},end={end},{options}");
+                    command.arg("--cable").arg(text);
+                }
+                _ => {
+                    let text = format!("ends={first}-{},{options}", first + 1);
+                    command.arg("--wire").arg(text);
+                }
+            }
         }
         if machine.engine {
             let fd = listen(ENGINE)?;

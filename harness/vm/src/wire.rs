@@ -51,10 +51,15 @@ impl End {
     /// Both ends.
     pub const BOTH: [Self; 2] = [Self::Local, Self::Peer];
 
-    const fn number(self) -> u8 {
+    /// Counted from 0.
+    pub(crate) const fn index(self) -> u8 {
         match self {
-            Self::Local => 1,
-            Self::Peer => 2,
+            Self::Local => 0,
+            Self::Peer => 1,
         }
+    }
+
+    const fn number(self) -> u8 {
+        self.index() + 1
     }
 }

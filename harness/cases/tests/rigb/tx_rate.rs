@@ -2,9 +2,9 @@
 
 //! Rate limits of TX queues. QEMU's model has none, and takes no notice of their registers.
 
-use std::{fs, path::Path, time::Duration};
+use std::time::Duration;
 
-use cases::{Ability, Family, Result, Testbed};
+use cases::{Ability, Captured, Family, Result, Testbed, captured};
 use protocol::kernel::WriteFile;
 use vm::Wire;
 
@@ -13,28 +13,15 @@ const MIB: u64 = 1 << 20;
 const RATE: u64 = 20;
 /// Of two processors.
 const QUEUES: u32 = 2;
-/// The source of frames of the NIC under test (`vm::Wire::mac`).
-const LOCAL: [u8; 6] = [0x52, 0x54, 0, 0, 0, 1];
 
-/// What the NIC under test has sent since the capture had so many bytes: in how long, and how many bytes.
-fn sent(capture: &Path, from: usize) -> Result<(Duration, u64)> {
-    let bytes = fs::read(capture)?;
-    let mut rest = bytes.get(from..).unwrap_or_default();
-    let (mut times, mut sum) = (Vec::new(), 0);
-    while let Some((header, behind)) = rest.split_first_chunk::<16>() {
-        let field = |n: usize| u32::from_ne_bytes(header[4 * n..4 * n + 4].try_into().expect("4"));
-        let (frame, next) = behind.split_at(field(2) as usize);
-        if frame[6..12] == LOCAL {
-            times.push(Duration::new(field(0).into(), field(1) * 1000));
-            sum += u64::from(field(3));
-        }
-        rest = next;
-    }
-    let took = times.last().zip(times.first());
-    Ok((
-        took.map_or(Duration::ZERO, |(last, first)| *last - *first),
-        sum,
-    ))
+/// In how long these frames were captured, and how many bytes they have.
+fn taken(frames: &[Captured]) -> (Duration, u64) {
+    let took = frames.last().zip(frames.first());
+    let took = took.map_or(Duration::ZERO, |(last, first)| last.time - first.time);
+    (
+        took,
+        frames.iter().map(|frame| u64::from(frame.length)).sum(),
+    )
 }
 
 #[test]
@@ -55,12 +42,16 @@ fn a_queue_sends_no_faster_than_its_limit_which_outlives_a_reset_of_the_device()
         }
         Ok(())
     };
-    let capture = bed.guest.pcap(Wire(0));
+    let sent = || -> Result<Vec<_>> {
+        let mut frames = captured(&bed.guest.pcap(Wire(0)))?;
+        frames.retain(|frame| frame.from == bed.local.mac());
+        Ok(frames)
+    };
     let send = || -> Result<(Duration, u64)> {
-        let before = fs::metadata(&capture)?.len();
+        let before = sent()?.len();
         let stream = bed.stream(bed.local, bed.peer, Family::V4);
         stream.transfer(&bed, MIB, &[64 << 10])?;
-        sent(&capture, usize::try_from(before)?)
+        Ok(taken(&sent()?[before..]))
     };
     // A tenth for when frames were captured: the wire has no clock of its own.
     let takes_its_time = |(took, bytes): (Duration, u64)| {
