@@ -109,3 +109,9 @@ pub const VLAN_TABLE: u16 = 128;
 /// Five-tuple filters of silicon (FTQF and its companions). QEMU's model has none: FTQF reads
 /// back as zero there.
 pub const FIVE_TUPLE_FILTERS: u16 = 8;
+
+/// Flexible filters of wake-up: the 82575 has the first four.
+pub const FLEXIBLE_FILTERS: u16 = 6;
+
+/// Bytes of a packet that a flexible filter can look at.
+pub const FLEXIBLE_FILTER_LEN: u32 = 128;

@@ -51,7 +51,7 @@ const QUEUE_REGISTERS: [(&str, Offset, u32, Option<u32>); 17] = [
 ];
 
 /// All other arrays: name, function, first offset, stride, elements.
-const ARRAYS: [(&str, Offset, u32, u32, u16); 18] = [
+const ARRAYS: [(&str, Offset, u32, u32, u16); 20] = [
     ("PSRTYPE", regs::psrtype, 0x5480, 4, 16),
     ("MTA", regs::mta, 0x5200, 4, limits::MULTICAST_TABLE),
     ("VFTA", regs::vfta, 0x5600, 4, limits::VLAN_TABLE),
@@ -73,6 +73,8 @@ const ARRAYS: [(&str, Offset, u32, u32, u16); 18] = [
     ("VMOLR", regs::vmolr, 0x5ad0, 4, 8),
     ("EITR", regs::eitr, 0x1680, 4, 25),
     ("IVAR", regs::ivar, 0x1700, 4, 8),
+    ("IP4AT", regs::ip4at, 0x5840, 8, 4),
+    ("IP6AT", regs::ip6at, 0x5880, 4, 4),
     ("WUPM", regs::wupm, 0x5a00, 4, 32),
     ("RAL", regs::ral, 0x5400, 8, 16),
     ("RAH", regs::rah, 0x5404, 8, 16),
@@ -121,6 +123,20 @@ fn array_elements_are_where_the_igb_headers_put_them() {
             let expected = base + stride * u32::from(n);
             assert_eq!(register(n), Reg(expected), "{name}({n})");
         }
+    }
+}
+
+#[test]
+fn flexible_filters_are_tables_of_16_rows_of_two_registers_with_bytes_and_one_with_their_mask() {
+    let tables = [0x9000, 0x9100, 0x9200, 0x9300, 0x9a00, 0x9b00];
+    for (filter, table) in (0..limits::FLEXIBLE_FILTERS).zip(tables) {
+        for row in 0..16u16 {
+            let at = table + 0x10 * u32::from(row);
+            assert_eq!(regs::fhft_value(filter, 2 * row), Reg(at));
+            assert_eq!(regs::fhft_value(filter, 2 * row + 1), Reg(at + 4));
+            assert_eq!(regs::fhft_mask(filter, row), Reg(at + 8));
+        }
+        assert_eq!(regs::fhft_length(filter), Reg(table + 0xfc));
     }
 }
 

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Sleep, in D3, and what ends it (82576 datasheet, chapter "Wake-Up"): a change of the link, magic packets, and
-//! packets by their address. There are no filters for ARP, IP and patterns.
+//! Sleep, in D3, and what ends it (82576 datasheet, chapter "Wake-Up"): a change of the link, and packets that
+//! `filters` pass. Once a packet has woken it, no other one does until WUS is cleared of it, and so for the link
+//! (82541's manual, "ACPI Power Management Wakeup"): WUPL and WUPM have the first.
 //!
 //! WUC.PME_EN is PMCSR's bit, too. Here the slot has one, the port another: drivers set both.
 
-use i82576::regs::{self, Reg, WUC, WUFC, WUPL, WUS, wuc, wufc, wupm};
+mod filters;
 
-use super::{Nic, receive, registers::Registers};
+use i82576::{
+    limits::FLEXIBLE_FILTERS,
+    regs::{
+        IPAV, Reg, WUC, WUFC, WUPL, WUS, fhft_length, fhft_mask, fhft_value, ip4at, ip6at, wuc,
+        wufc, wupl, wupm,
+    },
+};
 
-/// How often a magic packet has the address, and what comes before.
-const REPETITIONS: usize = 16;
-const PREAMBLE: [u8; 6] = [0xff; 6];
+use super::{Nic, registers::Registers};
+
 /// Registers with a packet's bytes.
 const PACKET: u16 = 32;
 
@@ -24,25 +30,7 @@ impl Nic {
 
     /// Takes a frame while it sleeps, without its check sequence.
     pub fn receive_asleep(&mut self, frame: &[u8]) {
-        if !self.link_is_up() {
-            return;
-        }
-        let station = regs::rah::decode(
-            self.registers.get(regs::ral(0)),
-            self.registers.get(regs::rah(0)),
-        );
-        let mut causes = match receive::is_for_us(frame, &self.registers) {
-            false => 0,
-            true => match frame {
-                [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, ..] => wufc::BC,
-                [first, ..] if first & 1 != 0 => wufc::MC,
-                _ => wufc::EX,
-            },
-        };
-        if causes != 0 && station.is_some_and(|station| is_magic(frame, station)) {
-            causes |= wufc::MAG;
-        }
-        if self.wake(causes) {
+        if self.link_is_up() && self.wake(filters::passed(frame, &self.registers)) {
             self.keep(frame);
         }
     }
@@ -56,8 +44,14 @@ impl Nic {
         if self.registers.has(WUC, wuc::APME) {
             filter |= wufc::MAG;
         }
+        // Those of a packet, or the link's.
+        let alike = match causes & wufc::LNKC {
+            0 => !wufc::LNKC,
+            link => link,
+        };
         let causes = causes & filter;
-        let wakes = self.asleep && causes != 0;
+        let has_woken = self.registers.get(WUS) & alike != 0;
+        let wakes = self.asleep && causes != 0 && !has_woken;
         if wakes {
             self.registers.modify(WUS, 0, causes);
             self.wakes = true;
@@ -72,8 +66,8 @@ impl Nic {
 
     /// Keeps the packet that wakes for the driver to look at.
     fn keep(&mut self, frame: &[u8]) {
-        // CAST: No frame is longer.
-        self.registers.set(WUPL, frame.len() as u32);
+        let len = u32::try_from(frame.len()).unwrap_or(u32::MAX);
+        self.registers.set(WUPL, len.min(wupl::MAX));
         for (n, bytes) in (0..PACKET).zip(frame.chunks(4)) {
             let mut word = [0; 4];
             word[..bytes.len()].copy_from_slice(bytes);
@@ -84,12 +78,14 @@ impl Nic {
 
 /// What no reset clears, as power stays.
 pub(super) fn kept(registers: &Registers) -> Vec<(Reg, u32)> {
-    let registers_of_wake = [WUC, WUFC, WUS, WUPL].into_iter();
-    let all = registers_of_wake.chain((0..PACKET).map(wupm));
+    let filters = (0..FLEXIBLE_FILTERS).flat_map(|filter| {
+        let rows = (0..16).map(move |row| fhft_mask(filter, row));
+        let bytes = (0..32).map(move |n| fhft_value(filter, n));
+        rows.chain(bytes).chain([fhft_length(filter)])
+    });
+    let addresses = (0..4).flat_map(|n| [ip4at(n), ip6at(n)]);
+    let all = [WUC, WUFC, WUS, WUPL, IPAV].into_iter();
+    let all = all.chain((0..PACKET).map(wupm));
+    let all = all.chain(addresses).chain(filters);
     all.map(|reg| (reg, registers.get(reg))).collect()
-}
-
-fn is_magic(frame: &[u8], station: [u8; 6]) -> bool {
-    let pattern = [&PREAMBLE[..], &station.repeat(REPETITIONS)].concat();
-    frame.windows(pattern.len()).any(|window| window == pattern)
 }

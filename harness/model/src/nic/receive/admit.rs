@@ -99,11 +99,11 @@ pub(crate) fn admits(packet: &Packet, frame: &[u8], registers: &Registers) -> Re
 }
 
 /// Whether a frame is for the port, by its address and its VLAN alone, while the receiver is on.
-pub(in crate::nic) fn is_for_us(frame: &[u8], registers: &Registers) -> bool {
+pub(in crate::nic) fn is_for_us(packet: &Packet, frame: &[u8], registers: &Registers) -> bool {
     let destination = frame.first_chunk();
     registers.has(RCTL, rctl::EN)
         && destination.is_some_and(|destination| admits_address(*destination, registers))
-        && admits_vlan(&Packet::parse(frame, registers), registers)
+        && admits_vlan(packet, registers)
 }
 
 /// For how long a pause frame asks for silence, in units of 512 bits: zero is XON. `None` if the frame

@@ -18,10 +18,11 @@ impl Nic {
     /// stored.
     pub fn receive_damaged(&mut self, frame: &[u8], host: &mut dyn Host) {
         let receives = self.link_is_up() && !self.loops_back();
-        if !receives || !is_for_us(frame, &self.registers) {
+        let packet = Packet::parse(frame, &self.registers);
+        if !receives || !is_for_us(&packet, frame, &self.registers) {
             return;
         }
-        let longest = longest(&Packet::parse(frame, &self.registers), &self.registers);
+        let longest = longest(&packet, &self.registers);
         statistics::damaged(&mut self.registers, frame, longest);
         if self.registers.has(regs::RCTL, rctl::SBP) && self.is_master() {
             self.store(frame, true, host);

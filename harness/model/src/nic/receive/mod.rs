@@ -22,10 +22,13 @@ use i82576::{
     },
 };
 
-pub(super) use self::{admit::is_for_us, queue::Queue};
+pub(super) use self::{
+    admit::is_for_us,
+    packet::{IPV4, IPV6, Packet},
+    queue::Queue,
+};
 use self::{
     admit::{admits, pause},
-    packet::Packet,
     steer::steer,
     write_back::{Received, write_back},
 };

@@ -25,8 +25,8 @@ use crate::nic::registers::Registers;
 
 /// Where the type field is, behind both addresses.
 const TYPE: usize = 12;
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
+pub(in crate::nic) const IPV4: u16 = 0x0800;
+pub(in crate::nic) const IPV6: u16 = 0x86dd;
 /// Type fields below this are lengths (IEEE 802.3).
 const FIRST_TYPE: u16 = 0x600;
 /// LLC and SNAP headers that are followed by an EtherType (RFC 1042).
@@ -55,6 +55,8 @@ pub(crate) struct Packet {
     pub(crate) vlan: Option<u16>,
     /// Where the field ends that says what the payload is.
     pub(crate) payload: usize,
+    /// What follows behind addresses, tag and SNAP header: its type, and where it begins.
+    pub(crate) network: Option<(u16, usize)>,
     /// The IP header, the outer one of a tunnel.
     pub(crate) ip: Option<Ip>,
     /// The IPv6 header in IPv4.
@@ -77,34 +79,20 @@ impl Packet {
             inner_type: word(frame, at).filter(|_| vlan.is_some()),
             vlan,
             payload: at + 2,
+            network: network(frame, at),
             ip: None,
             inner: None,
             transport: None,
         };
-        let mut network = word(frame, at);
-        let mut start = at + 2;
-        if network.is_some_and(|value| value < FIRST_TYPE)
-            && frame.get(start..start + SNAP.len()) == Some(&SNAP)
-        {
-            start += SNAP.len();
-            network = word(frame, start);
-            start += 2;
-        }
-        packet.parse_network(frame, network, start, registers);
+        packet.parse_network(frame, registers);
         packet
     }
 
-    fn parse_network(
-        &mut self,
-        frame: &[u8],
-        network: Option<u16>,
-        start: usize,
-        registers: &Registers,
-    ) {
+    fn parse_network(&mut self, frame: &[u8], registers: &Registers) {
         let parses_ipv6 = !registers.has(RFCTL, rfctl::IPV6_DIS);
-        self.ip = match network {
-            Some(IPV4) => Ip::parse_v4(frame, start),
-            Some(IPV6) if parses_ipv6 => Ip::parse_v6(frame, start, registers),
+        self.ip = match self.network {
+            Some((IPV4, start)) => Ip::parse_v4(frame, start),
+            Some((IPV6, start)) if parses_ipv6 => Ip::parse_v6(frame, start, registers),
             _ => None,
         };
         let Some(ip) = &self.ip else { return };
@@ -167,6 +155,16 @@ impl Packet {
             }
             _ => (Cow::Borrowed(frame), None),
         }
+    }
+}
+
+/// The type of what comes with the type or length at an offset, and where it begins.
+fn network(frame: &[u8], at: usize) -> Option<(u16, usize)> {
+    let (ether_type, start) = (word(frame, at)?, at + 2);
+    let snap = start..start + SNAP.len();
+    match frame.get(snap.clone()) == Some(&SNAP) && ether_type < FIRST_TYPE {
+        true => Some((word(frame, snap.end)?, snap.end + 2)),
+        false => Some((ether_type, start)),
     }
 }
 

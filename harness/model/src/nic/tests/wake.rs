@@ -2,7 +2,9 @@
 
 //! What wakes a port, and what it remembers of that.
 
-use i82576::regs::{wuc, wufc, wupm};
+mod filters;
+
+use i82576::regs::{wuc, wufc, wupl, wupm};
 
 use super::*;
 
@@ -95,4 +97,31 @@ fn what_has_woken_a_port_is_known_after_it_was_reset() {
     let words = (0..32).map(|n| port.read(wupm(n)).to_le_bytes());
     let kept: Vec<_> = words.flatten().collect();
     assert_eq!(kept[..frame.len()], frame);
+}
+
+#[test]
+fn the_first_packet_is_kept_until_the_driver_has_seen_it() {
+    let port = &mut Port::new();
+    port.write(regs::WUC, wuc::PME_EN);
+    port.write(regs::WUFC, wufc::EX | wufc::BC | wufc::LNKC);
+    port.nic.set_asleep(true);
+    let first = frame(MAC, b"first");
+    port.nic.receive_asleep(&first);
+    assert!(port.nic.take_wake());
+    port.nic.receive_asleep(&frame([0xff; 6], b"the second"));
+    assert!(!port.nic.take_wake());
+    assert_eq!(port.read(regs::WUS), wufc::EX);
+    assert_eq!(port.read(regs::WUPL), first.len() as u32);
+    // The link is none of its business.
+    port.nic.plug(false, &mut port.host);
+    assert!(port.nic.take_wake());
+    assert_eq!(port.read(regs::WUS), wufc::EX | wufc::LNKC);
+    port.nic.plug(true, &mut port.host);
+    port.later(1_000_000_000);
+    assert!(!port.nic.take_wake(), "that the link has changed is known");
+    port.write(regs::WUS, wufc::EX);
+    let long = frame([0xff; 6], &[1; 4000]);
+    port.nic.receive_asleep(&long);
+    assert!(port.nic.take_wake());
+    assert_eq!(port.read(regs::WUPL), wupl::MAX);
 }
