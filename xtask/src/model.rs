@@ -7,13 +7,16 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use cases::{Driver, Nic};
 use clap::ValueEnum;
+use serde::Deserialize;
 
 use crate::project::Project;
 
 /// A model of the 82576.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Model {
     /// QEMU's igb
+    #[default]
     Qemu,
     /// Ours, which has filters, links that lose frames, and more
     Nobounce,

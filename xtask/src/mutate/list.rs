@@ -8,6 +8,8 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
+use crate::model::Model;
+
 /// Where the list is, from the project's folder.
 const FOLDER: &str = "xtask/mutations";
 
@@ -34,6 +36,9 @@ pub(super) struct Mutation {
     /// Names of the cases that are likely to catch it.
     #[serde(default)]
     pub(super) cases: Vec<String>,
+    /// The NIC that these cases are for. All others run on QEMU's.
+    #[serde(default)]
+    pub(super) model: Model,
     /// Why no test can tell it from the original, if that is so.
     pub(super) equivalent: Option<String>,
 }
@@ -123,6 +128,7 @@ mod tests {
             find: find.to_owned(),
             replace: replace.to_owned(),
             cases: Vec::new(),
+            model: Model::Qemu,
             equivalent: None,
         }
     }

@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::document;
+use crate::model::Model;
 use crate::project::{Locked, Project};
 use crate::ui;
 
@@ -66,7 +67,9 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     // From here on the cache is only read.
     drop(lock);
     let results = Results::open(project, &scratch)?;
-    baseline(&scratch, &cases, &results, &chosen)?;
+    for model in [Model::Qemu, Model::Nobounce] {
+        baseline(&scratch, &cases, &results, &chosen, model)?;
+    }
 
     let mut outcomes = Vec::new();
     let mut failed = 0;
@@ -116,14 +119,16 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     Ok(())
 }
 
-/// Sees to it that the likely cases of `mutations` pass without any of them.
+/// Sees to it that the likely cases of `mutations` on a model pass without any of them.
 fn baseline(
     scratch: &Scratch,
     cases: &Cases,
     results: &Results,
     mutations: &[&Mutation],
+    model: Model,
 ) -> Result<()> {
-    let open = mutations.iter().filter(|m| !results.has(m));
+    let open = mutations.iter().filter(|m| m.model == model);
+    let open = open.filter(|m| !results.has(m));
     let mut likely: Vec<_> = open.flat_map(|m| m.cases.iter().cloned()).collect();
     likely.sort();
     likely.dedup();
@@ -136,7 +141,7 @@ fn baseline(
         likely.len()
     ));
     scratch.build(None)?;
-    if let Some(case) = cases.run(&likely)? {
+    if let Some(case) = cases.run(&likely, model)? {
         bail!("without any mutation, this fails: {case}");
     }
     likely.iter().try_for_each(|case| results.note_passed(case))
@@ -159,7 +164,7 @@ fn attempt(
         .build(Some(mutation))
         .context("it cannot be compiled")?;
     if !mutation.cases.is_empty()
-        && let Some(case) = cases.run(&mutation.cases)?
+        && let Some(case) = cases.run(&mutation.cases, mutation.model)?
     {
         return Ok(Outcome::caught(case));
     }

@@ -8,6 +8,7 @@ use anyhow::Result;
 
 use super::scratch::Scratch;
 use crate::cmd::Cmd;
+use crate::model::Model;
 use crate::project::Project;
 use crate::tools;
 
@@ -18,6 +19,7 @@ const PROFILE: &str = "mutate";
 pub(super) struct Cases {
     program: PathBuf,
     root: PathBuf,
+    our_nic: PathBuf,
     scratch: PathBuf,
     manifest: PathBuf,
     host_target: PathBuf,
@@ -35,6 +37,7 @@ impl Cases {
         Ok(Self {
             program: tools::nextest(project)?,
             root: project.root.clone(),
+            our_nic: Model::Nobounce.file(project),
             scratch: scratch.sources(),
             manifest: scratch.manifest(),
             host_target: scratch.dir().join("host"),
@@ -43,13 +46,13 @@ impl Cases {
         })
     }
 
-    /// Runs the cases of these names; returns the first that fails.
+    /// Runs the cases of these names on a model of the NIC; returns the first that fails.
     ///
     /// # Errors
     ///
     /// When they can't be run.
-    pub(super) fn run(&self, names: &[String]) -> Result<Option<String>> {
-        self.run_cases(&named(names))
+    pub(super) fn run(&self, names: &[String], model: Model) -> Result<Option<String>> {
+        self.run_cases(&named(names), model)
     }
 
     /// Runs all cases but those of these names; returns the first that fails.
@@ -59,16 +62,23 @@ impl Cases {
     /// When they can't be run.
     pub(super) fn run_all_but(&self, names: &[String]) -> Result<Option<String>> {
         match names {
-            [] => self.run_cases("all()"),
-            _ => self.run_cases(&format!("all() - ({})", named(names))),
+            [] => self.run_cases("all()", Model::Qemu),
+            _ => self.run_cases(&format!("all() - ({})", named(names)), Model::Qemu),
         }
     }
 
-    fn run_cases(&self, filter: &str) -> Result<Option<String>> {
+    fn run_cases(&self, filter: &str, model: Model) -> Result<Option<String>> {
         let command = self
             .nextest(&self.root)
             .args(["-p", "cases", "--profile", PROFILE, "-E", filter])
             .env(vm::ENV, &self.manifest);
+        let command = match model {
+            Model::Qemu => command,
+            // The default filter is for QEMU's.
+            Model::Nobounce => command
+                .args(["--ignore-default-filter"])
+                .env(cases::NIC_ENV, &self.our_nic),
+        };
         first_failure(command, &self.log)
     }
 

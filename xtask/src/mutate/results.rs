@@ -207,6 +207,7 @@ pub(super) fn table(list: &[Mutation], outcomes: &[(&Mutation, Outcome)], old: &
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Model;
 
     fn mutation(equivalent: Option<&str>) -> Mutation {
         Mutation {
@@ -215,6 +216,7 @@ mod tests {
             find: "1".to_owned(),
             replace: "2".to_owned(),
             cases: Vec::new(),
+            model: Model::Qemu,
             equivalent: equivalent.map(str::to_owned),
         }
     }
