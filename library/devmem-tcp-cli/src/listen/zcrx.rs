@@ -96,7 +96,8 @@ fn receive_all(
                         return Err(error).context("receiving");
                     }
                 }
-                Event::Notification(_) => {}
+                // Everything is recycled below.
+                Event::Notification(_) | Event::Starved => {}
             }
         }
         refill.recycle(recycled)?;

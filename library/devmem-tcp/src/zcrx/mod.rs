@@ -39,7 +39,7 @@
 //!             }
 //!             Event::Ended { end: End::Failed(error), .. } => return Err(error.into()),
 //!             Event::Ended { .. } => return Ok(()),
-//!             Event::Notification(_) => {}
+//!             Event::Notification(_) | Event::Starved => {}
 //!         }
 //!     }
 //! }
@@ -81,6 +81,11 @@
 //! not tell; [`Receiver::copied`] does. A queue without buffers copies nothing: packets are
 //! lost, and sent again when buffers come back.
 //!
+//! Without a device everything is copied, and nothing wakes a connection that found no buffer but what
+//! recycles one. [`Receiver::wait`] says [`Event::Starved`] then, and goes on with the connection as soon as
+//! fragments are recycled, also by another thread while it waits. In a ring of the caller's own it ends with
+//! [`crate::ZcrxError::NoBufferToCopyInto`]: recycle, [`Queue::flush`], and receive again.
+//!
 //! # What io-uring lacks
 //!
 //! The ring, its queues and the receive operation are the `io-uring` crate's. As of 0.7.15 it
@@ -99,19 +104,22 @@
 mod abi;
 mod area;
 mod config;
+mod event;
 mod features;
 mod fragment;
 mod queue;
 mod receiver;
 mod refill;
 mod refusal;
+mod starved;
 
 pub use self::area::{Area, UserMemory};
 pub use self::config::{Config, Notification};
+pub use self::event::{Connection, End, Event};
 pub use self::features::Features;
 pub use self::fragment::Fragment;
 pub use self::queue::{Outcome, Queue};
-pub use self::receiver::{Connection, End, Event, InterfaceQueue, Receiver};
+pub use self::receiver::{InterfaceQueue, Receiver};
 pub use self::refill::{Copied, Refill};
 
 /// What is tried, for error messages.

@@ -4,17 +4,18 @@
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use io_uring::types::{SubmitArgs, Timespec};
+use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use super::area::Area;
 use super::config::{Config, Notification};
-use super::fragment::Fragment;
+use super::event::{Connection, End, Event};
 use super::queue::{Outcome, Queue};
 use super::refill::{Copied, Refill};
+use super::starved::Starved;
 use crate::error::{BindError, RequestError, ZcrxError};
 
 /// Completions of 32 bytes: 16 are the kernel's usual ones, 16 are zcrx's.
@@ -26,42 +27,7 @@ const COMPLETIONS: u32 = 4096;
 /// User data of what is not a connection's; connections are numbered from 1.
 const CANCEL: u64 = u64::MAX;
 const NOTIFICATION: u64 = u64::MAX - 1;
-
-/// A connection that a [`Receiver`] receives from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Connection(u64);
-
-/// What happened.
-#[derive(Debug)]
-pub enum Event {
-    /// Payload arrived, behind what arrived on the connection before.
-    Fragment {
-        /// On which connection.
-        connection: Connection,
-        /// Where it is.
-        fragment: Fragment,
-    },
-    /// Nothing more comes. [`Receiver::receive_from`] would go on where this ended.
-    Ended {
-        /// Which connection.
-        connection: Connection,
-        /// Why.
-        end: End,
-    },
-    /// The kernel tells something of the queue, once until [`Receiver::arm`].
-    Notification(Notification),
-}
-
-/// Why nothing more comes of a connection.
-#[derive(Debug)]
-pub enum End {
-    /// The peer closed its direction.
-    Closed,
-    /// [`Receiver::cancel`].
-    Cancelled,
-    /// It failed.
-    Failed(ZcrxError),
-}
+const BELL: u64 = u64::MAX - 2;
 
 /// A queue with a ring of its own, not yet of a thread.
 #[derive(Debug)]
@@ -69,6 +35,7 @@ pub struct InterfaceQueue {
     ring: OwnRing,
     queue: Queue,
     refill: Refill,
+    starved: Option<Starved>,
 }
 
 /// The io_uring; it has no [`std::fmt::Debug`] of its own.
@@ -76,7 +43,6 @@ struct OwnRing(Ring);
 
 impl std::fmt::Debug for OwnRing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        use std::os::fd::AsRawFd;
         write!(f, "IoUring({})", self.0.as_raw_fd())
     }
 }
@@ -118,11 +84,22 @@ impl InterfaceQueue {
         if let Some((_, user_data)) = &mut config.notifications {
             *user_data = NOTIFICATION;
         }
-        let (queue, refill) = Queue::register(&ring, &config, area)?;
+        let (queue, mut refill) = Queue::register(&ring, &config, area)?;
+        let starved = match queue.has_device() {
+            true => None,
+            false => {
+                let starved = Starved::new();
+                let starved =
+                    starved.map_err(|error| RequestError::io("make an eventfd", error))?;
+                refill.ring(starved.bell());
+                Some(starved)
+            }
+        };
         Ok(Self {
             ring: OwnRing(ring),
             queue,
             refill,
+            starved,
         })
     }
 
@@ -155,7 +132,7 @@ impl InterfaceQueue {
             queue: self.queue,
             last: 0,
             sockets: BTreeMap::new(),
-            starved: Vec::new(),
+            starved: self.starved,
             of_this_thread: PhantomData,
         };
         Ok((receiver, self.refill))
@@ -174,8 +151,8 @@ pub struct Receiver {
     last: u64,
     /// A request names its socket by descriptor when it is submitted, also a second time.
     sockets: BTreeMap<u64, OwnedFd>,
-    /// Without a device: connections that wait for buffers to be recycled.
-    starved: Vec<u64>,
+    /// Without a device only: nobody else lacks buffers for long.
+    starved: Option<Starved>,
     of_this_thread: PhantomData<*const ()>,
 }
 
@@ -203,6 +180,10 @@ impl Receiver {
     ///
     /// [`ZcrxError::SystemCall`] if the ring takes no request.
     pub fn cancel(&mut self, connection: Connection) -> Result<(), ZcrxError> {
+        let starved = self.starved.as_mut();
+        if starved.is_some_and(|starved| starved.cancel(connection.0)) {
+            return Ok(());
+        }
         let entry = opcode::AsyncCancel::new(connection.0).build();
         self.push(&entry.user_data(CANCEL))
     }
@@ -244,37 +225,52 @@ impl Receiver {
         loop {
             self.feed(events)?;
             self.take(events)?;
-            // A connection that found no buffer has no request that could be waited for.
-            let starved = !self.starved.is_empty();
-            if !events.is_empty() || (!starved && !self.enter(1, timeout)?) {
+            if !events.is_empty() || (!self.listen()? && !self.enter(1, timeout)?) {
                 return Ok(());
             }
         }
     }
 
     /// Without a device nobody looks into the refill ring: has the kernel take the buffers, and goes on with
-    /// connections that found none. Those for which none was recycled since end.
+    /// connections that found none.
     fn feed(&mut self, events: &mut Vec<Event>) -> Result<(), ZcrxError> {
-        if self.queue.has_device() {
+        let Some(starved) = &mut self.starved else {
             return Ok(());
-        }
-        let starved = std::mem::take(&mut self.starved);
-        if self.queue.is_refilled() {
-            self.flush()?;
-            return starved
-                .into_iter()
-                .try_for_each(|connection| self.request(connection));
-        }
-        for connection in starved {
+        };
+        for connection in starved.cancelled() {
             self.sockets.remove(&connection);
             events.push(Event::Ended {
                 connection: Connection(connection),
-                end: End::Failed(ZcrxError::NoBufferToCopyInto {
-                    refusal: crate::Refusal::from_errno(libc::ENOMEM),
-                }),
+                end: End::Cancelled,
             });
         }
+        if self.queue.is_refilled() {
+            let connections = starved.take();
+            self.flush()?;
+            return connections
+                .into_iter()
+                .try_for_each(|connection| self.request(connection));
+        }
+        if starved.tell() {
+            events.push(Event::Starved);
+        }
         Ok(())
+    }
+
+    /// Has what is recycled from now on end a wait, if a connection needs it. Returns whether something
+    /// must be looked at before.
+    fn listen(&mut self) -> Result<bool, ZcrxError> {
+        let Some(starved) = self.starved.as_mut().filter(|starved| !starved.is_empty()) else {
+            return Ok(false);
+        };
+        if starved.is_news() {
+            return Ok(true);
+        }
+        if let Some(bell) = starved.listen() {
+            let entry = opcode::PollAdd::new(Fd(bell.as_raw_fd()), libc::POLLIN as u32);
+            self.push(&entry.build().user_data(BELL))?;
+        }
+        Ok(self.queue.is_refilled())
     }
 
     /// Submits requests, lets the kernel work, and waits until there are `wanted` completions.
@@ -307,6 +303,10 @@ impl Receiver {
                 events.extend(notification.map(Event::Notification));
                 continue;
             }
+            if number == BELL {
+                self.starved.iter_mut().for_each(Starved::rang);
+                continue;
+            }
             let connection = Connection(number);
             let end = match self.queue.outcome(&completion) {
                 Outcome::Fragment(fragment) => {
@@ -323,15 +323,15 @@ impl Receiver {
                     again.push(number);
                     continue;
                 }
-                Outcome::Failed(ZcrxError::NoBufferToCopyInto { .. })
-                    if !self.queue.has_device() =>
-                {
-                    self.starved.push(number);
-                    continue;
-                }
                 Outcome::Closed => End::Closed,
                 Outcome::Cancelled => End::Cancelled,
-                Outcome::Failed(error) => End::Failed(error),
+                Outcome::Failed(error) => match (error, &mut self.starved) {
+                    (ZcrxError::NoBufferToCopyInto { .. }, Some(starved)) => {
+                        starved.push(number);
+                        continue;
+                    }
+                    (error, _) => End::Failed(error),
+                },
             };
             self.sockets.remove(&number);
             events.push(Event::Ended { connection, end });

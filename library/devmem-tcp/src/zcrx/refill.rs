@@ -13,6 +13,7 @@ use vm_memory::{Bytes, MmapRegion};
 
 use super::abi::Offsets;
 use super::fragment::Fragment;
+use super::starved::Bell;
 use crate::error::{BindError, RequestError, ZcrxError};
 
 /// Bytes of an entry.
@@ -21,7 +22,8 @@ const ENTRY: usize = size_of::<io_uring_zcrx_rqe>();
 /// Most entries of a ring (`IO_RQ_MAX_ENTRIES` in io_uring/zcrx.c).
 pub(super) const MAX_ENTRIES: u32 = 32768;
 
-/// Recycles fragments, from any one thread, without a system call.
+/// Recycles fragments, from any one thread, without a system call (but to wake a receiver that has no device and
+/// waits for them).
 #[derive(Debug)]
 pub struct Refill {
     region: Region,
@@ -34,6 +36,8 @@ pub struct Refill {
     position: u32,
     /// Recycled, but the ring had no room.
     waiting: VecDeque<(u64, u32)>,
+    /// Without a device: who waits for what is recycled.
+    bell: Option<Arc<Bell>>,
 }
 
 impl Refill {
@@ -45,8 +49,14 @@ impl Refill {
             mask: region.entries - 1,
             position: 0,
             waiting: VecDeque::new(),
+            bell: None,
             region,
         }
+    }
+
+    /// Has a bell ring for what is recycled.
+    pub(super) fn ring(&mut self, bell: Arc<Bell>) {
+        self.bell = Some(bell);
     }
 
     /// Recycles fragments: the memory is the NIC's again. What the ring has no room for waits for the next
@@ -81,7 +91,11 @@ impl Refill {
         self.waiting.extend(fragments);
         memory
             .store(self.position, self.tail, Ordering::Release)
-            .map_err(broken)
+            .map_err(broken)?;
+        if let Some(bell) = &self.bell {
+            bell.ring();
+        }
+        Ok(())
     }
 
     /// How many recycled fragments the ring had no room for.

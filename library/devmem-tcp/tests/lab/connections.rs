@@ -37,7 +37,7 @@ pub(crate) fn until_one_ends(
                     assert!(ended.is_none(), "two ended at once");
                     ended = Some((connection, end));
                 }
-                Event::Notification(which) => panic!("nobody asked for {which:?}"),
+                other => panic!("nobody asked for {other:?}"),
             }
         }
         if let Some(ended) = ended.take() {

@@ -2,10 +2,13 @@
 
 //! Without a device, over the loopback interface.
 
+use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
+use std::sync::mpsc;
+use std::thread;
 
-use devmem_tcp::ZcrxError;
 use devmem_tcp::zcrx::{Area, Config, End, Event, InterfaceQueue, UserMemory};
+use rustix::thread::{Pid, gettid};
 
 use crate::connections::until_one_ends;
 use crate::payload::{Stream, send};
@@ -40,7 +43,7 @@ fn whoever_recycles_receives_all_however_small_the_memory() {
 
 #[test]
 #[ignore = "needs the lab"]
-fn whoever_starves_it_is_told_and_goes_on_after_recycling() {
+fn whoever_holds_all_memory_is_told_and_the_stream_goes_on_after_recycling() {
     let memory = UserMemory::create(MIB).expect("memory");
     let (mut receiver, mut refill) = queue(&memory).start().expect("start");
     let (ours, theirs) = connect();
@@ -59,15 +62,10 @@ fn whoever_starves_it_is_told_and_goes_on_after_recycling() {
                 Event::Ended {
                     end: End::Closed, ..
                 } => break 'stream,
-                Event::Ended {
-                    end: End::Failed(ZcrxError::NoBufferToCopyInto { .. }),
-                    ..
-                } => {
+                Event::Starved => {
                     assert_eq!(held.len(), MIB / 4096, "not all memory was in use");
                     starved += 1;
                     refill.recycle(held.drain(..)).expect("recycle");
-                    receiver.flush().expect("flush");
-                    receiver.receive_from(&ours).expect("receive");
                 }
                 other => panic!("{other:?}"),
             }
@@ -78,34 +76,93 @@ fn whoever_starves_it_is_told_and_goes_on_after_recycling() {
     sender.join().expect("send");
 }
 
+/// Waits until a thread of this process sleeps.
+fn until_asleep(thread: Pid) {
+    let path = format!("/proc/self/task/{}/stat", thread.as_raw_nonzero());
+    let asleep = |stat: String| stat.rsplit(") ").next().is_some_and(|s| s.starts_with('S'));
+    while !asleep(fs::read_to_string(&path).expect("a thread")) {
+        thread::yield_now();
+    }
+}
+
 #[test]
 #[ignore = "needs the lab"]
-fn a_connection_that_finds_all_memory_in_use_is_told_so_and_not_waited_for() {
+fn a_thread_that_recycles_while_the_receiver_sleeps_wakes_it() {
     let memory = UserMemory::create(64 << 10).expect("memory");
-    let (mut receiver, _refill) = queue(&memory).start().expect("start");
+    let (mut receiver, mut refill) = queue(&memory).start().expect("start");
+    let (ours, theirs) = connect();
+    let sender = send(theirs, 9, MIB);
+    receiver.receive_from(&ours).expect("receive");
+    let receiving = gettid();
+    let (full, fragments) = mpsc::channel::<Vec<_>>();
+    let recycler = thread::spawn(move || {
+        for held in fragments {
+            until_asleep(receiving);
+            refill.recycle(held).expect("recycle");
+        }
+    });
+    let (mut stream, mut held, mut starved) = (Stream::new(9), Vec::new(), 0);
+    let mut events = Vec::new();
+    'stream: loop {
+        receiver.wait(None, &mut events).expect("events");
+        for event in events.drain(..) {
+            match event {
+                Event::Fragment { fragment, .. } => {
+                    stream.take(&fragment, &memory);
+                    held.push(fragment);
+                }
+                Event::Starved => {
+                    full.send(std::mem::take(&mut held)).expect("a recycler");
+                    starved += 1;
+                }
+                Event::Ended {
+                    end: End::Closed, ..
+                } => break 'stream,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert_eq!(stream.bytes, MIB as u64);
+    assert!(starved >= 15, "starved {starved} times");
+    drop(full);
+    recycler.join().expect("recycle");
+    sender.join().expect("send");
+}
+
+#[test]
+#[ignore = "needs the lab"]
+fn of_two_connections_that_found_no_memory_one_is_cancelled_and_the_other_goes_on() {
+    let memory = UserMemory::create(64 << 10).expect("memory");
+    let (mut receiver, mut refill) = queue(&memory).start().expect("start");
     let mut held = Vec::new();
-    for seed in 10..12 {
+    let mut events = Vec::new();
+    let mut connections = [10, 11].map(|seed| {
         let (ours, theirs) = connect();
         send(theirs, seed, 256 << 10).join().expect("send");
-        let asked = receiver.receive_from(&ours).expect("receive");
-        let mut events = Vec::new();
+        let connection = receiver.receive_from(&ours).expect("receive");
         'connection: loop {
             receiver.wait(None, &mut events).expect("events");
             for event in events.drain(..) {
                 match event {
                     Event::Fragment { fragment, .. } => held.push(fragment),
-                    Event::Ended {
-                        connection,
-                        end: End::Failed(ZcrxError::NoBufferToCopyInto { .. }),
-                    } => {
-                        assert_eq!(connection, asked);
-                        break 'connection;
-                    }
+                    Event::Starved => break 'connection,
                     other => panic!("{other:?}"),
                 }
             }
         }
         // The first has taken all.
         assert_eq!(held.len(), 16);
-    }
+        (connection, Stream::new(seed))
+    });
+    receiver.cancel(connections[0].0).expect("cancel");
+    refill.recycle(held).expect("recycle");
+    let ends = [(); 2].map(|()| {
+        let (which, end) = until_one_ends(&mut receiver, &mut refill, &memory, &mut connections);
+        (which == connections[0].0, end)
+    });
+    assert!(
+        matches!(ends, [(true, End::Cancelled), (false, End::Closed)]),
+        "{ends:?}"
+    );
+    assert_eq!(connections[1].1.bytes, 256 << 10);
 }
