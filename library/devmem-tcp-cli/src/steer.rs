@@ -59,7 +59,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8> {
         plan = plan.everything();
     }
     let steering = plan.apply_unbound()?;
-    eprintln!("devmem-tcp: steering to queue {:?}", arguments.queues);
+    let by = steering.steered();
+    eprintln!(
+        "devmem-tcp: steering to queue {:?} by {by}",
+        arguments.queues
+    );
     let code = match arguments.command.split_first() {
         Some((program, rest)) => {
             let status = Command::new(program).args(rest).status();

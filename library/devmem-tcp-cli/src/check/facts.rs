@@ -58,7 +58,7 @@ pub(super) struct Rules {
     pub(super) places: u32,
     /// The queues that they lead to, one a rule.
     pub(super) queues: Vec<u32>,
-    /// How many there are of kinds that the library doesn't know.
+    /// How many there are of kinds that the library doesn't know, or that lead to an RSS context.
     pub(super) others: u32,
 }
 

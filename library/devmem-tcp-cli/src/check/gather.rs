@@ -6,7 +6,7 @@ use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
 use std::process::Command;
 
-use devmem_tcp::ethtool::{self, Ethtool, FlowAction};
+use devmem_tcp::ethtool::{self, Ethtool, FlowAction, FlowRules};
 use devmem_tcp::interface::Interface;
 use devmem_tcp::netdev::{self, Netdev, QueueKind};
 use devmem_tcp::{RequestError, zcrx};
@@ -44,18 +44,7 @@ pub(super) fn facts(
         }),
         named: attempt.flatten(),
         rss: ethtool.rss(interface).into(),
-        rules: Asked::from(ethtool::flow_rules(interface)).map(|rules| Rules {
-            places: rules.places,
-            others: rules.others,
-            queues: rules
-                .rules
-                .iter()
-                .filter_map(|(_, rule)| match rule.action {
-                    FlowAction::Queue(queue) => Some(queue),
-                    _ => None,
-                })
-                .collect(),
-        }),
+        rules: Asked::from(ethtool::flow_rules(interface)).map(|rules| rules_of(&rules)),
         features: ethtool.features(interface).into(),
         zcrx: zcrx::Features::of_kernel().into(),
         udmabuf: udmabuf(),
@@ -82,6 +71,22 @@ pub(super) fn facts(
     let no_device = no_device.is_some_and(|features| features.no_device);
     facts.attempts = attempt::all(interface, &queue, rx_ring.unwrap_or(1024), no_device);
     Ok(facts)
+}
+
+/// Which queues rules lead to; those to an RSS context may lead to any.
+fn rules_of(all: &FlowRules) -> Rules {
+    let actions = || all.rules.iter().map(|(_, rule)| rule.action);
+    let contexts = actions().filter(|action| matches!(action, FlowAction::RssContext(_)));
+    Rules {
+        places: all.places,
+        others: all.others + contexts.count() as u32,
+        queues: actions()
+            .filter_map(|action| match action {
+                FlowAction::Queue(queue) => Some(queue),
+                _ => None,
+            })
+            .collect(),
+    }
 }
 
 fn rx_queue(queue: &netdev::Queue) -> RxQueue {

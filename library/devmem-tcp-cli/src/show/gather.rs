@@ -140,6 +140,10 @@ fn rules(all: &FlowRules, bound: impl Fn(u32) -> bool) -> Rules {
         FlowAction::Queue(queue) => Some(queue),
         _ => None,
     });
+    let contexts = all.rules.iter().filter_map(|(_, rule)| match rule.action {
+        FlowAction::RssContext(context) => Some(context),
+        _ => None,
+    });
     let by_queue = count(queues);
     let to_bound = by_queue.iter().filter(|&(&queue, _)| bound(queue));
     Rules {
@@ -147,6 +151,7 @@ fn rules(all: &FlowRules, bound: impl Fn(u32) -> bool) -> Rules {
         rules: all.rules.len() + all.others as usize,
         rules_to_bound_queues: to_bound.map(|(_, rules)| rules).sum(),
         rules_by_queue: by_queue,
+        rules_by_rss_context: count(contexts),
     }
 }
 

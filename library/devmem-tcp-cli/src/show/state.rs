@@ -130,6 +130,8 @@ pub(super) struct Rules {
     pub(super) places: u32,
     pub(super) rules: usize,
     pub(super) rules_by_queue: BTreeMap<u32, usize>,
+    /// Those that lead to RSS contexts, by the context's number.
+    pub(super) rules_by_rss_context: BTreeMap<u32, usize>,
     /// Those that lead to a queue with memory that was bound to it.
     pub(super) rules_to_bound_queues: usize,
 }

@@ -56,9 +56,14 @@ fn interface(state: &State) -> String {
         }
     });
     text += &line("flow rules", &state.flow_rules, |rules| {
+        let contexts = rules.rules_by_rss_context.iter();
+        let contexts = contexts.map(|(number, to)| format!(", {to} to RSS context {number}"));
         format!(
-            "{} of {} possible, {} to bound queues",
-            rules.rules, rules.places, rules.rules_to_bound_queues
+            "{} of {} possible, {} to bound queues{}",
+            rules.rules,
+            rules.places,
+            rules.rules_to_bound_queues,
+            contexts.collect::<String>()
         )
     });
     text += &reason("queues", &state.queues);

@@ -59,6 +59,8 @@ pub enum FlowAction {
         /// Its queue.
         queue: u32,
     },
+    /// It goes to a queue of the table of an RSS context ([`super::Ethtool::create_rss_context`]).
+    RssContext(u32),
     /// It is dropped.
     Drop,
 }

@@ -14,6 +14,7 @@ mod link;
 mod pause;
 mod rings;
 mod rss;
+mod rss_contexts;
 mod standard;
 mod stats;
 mod timestamps;
@@ -110,6 +111,8 @@ mod command {
     pub(super) const STATS_GET: u8 = 32;
     pub(super) const RSS_GET: u8 = 38;
     pub(super) const RSS_SET: u8 = 48;
+    pub(super) const RSS_CREATE_ACT: u8 = 49;
+    pub(super) const RSS_DELETE_ACT: u8 = 50;
 }
 
 /// Fills a request's header: which interface it is about, and that statistics are wanted.

@@ -198,7 +198,7 @@ impl Ethtool {
 }
 
 /// The table as the kernel takes it: u32 in host order; an empty one resets.
-fn table(indirection: &Indirection) -> Vec<u8> {
+pub(super) fn table(indirection: &Indirection) -> Vec<u8> {
     match indirection {
         Indirection::Queues(queues) => queues
             .iter()

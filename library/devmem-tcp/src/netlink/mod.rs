@@ -257,7 +257,9 @@ fn explain(subject: Subject, refusal: Refusal, lacks: bool) -> RequestError {
 fn requirement(operation: &str) -> &'static str {
     match operation {
         "netdev bind-tx" => "Linux 6.16 or newer",
-        "ethtool rss-set" => "Linux 6.17 or newer with CONFIG_ETHTOOL_NETLINK",
+        "ethtool rss-set" | "ethtool rss-create-act" | "ethtool rss-delete-act" => {
+            "Linux 6.17 or newer with CONFIG_ETHTOOL_NETLINK"
+        }
         netdev if netdev.starts_with("netdev ") => "Linux 6.12 or newer",
         _ => "Linux 5.6 or newer with CONFIG_ETHTOOL_NETLINK",
     }

@@ -24,7 +24,9 @@
 //! 1. Headers are split, of all packets (`ethtool -G <interface> tcp-data-split on hds-thresh 0`).
 //! 2. The memory is bound. If another process has the queue, it ends here, before anything is taken from it.
 //! 3. The queues are taken out of the indirection table (`ethtool -X`), so that nothing else reaches them.
-//! 4. Rules for the flows are inserted (`ethtool -N`).
+//! 4. Of several queues an RSS context is made, if the NIC has contexts, which spreads flows over them by their hash.
+//!    (It was never run on a NIC that has: see [`crate::ethtool::Ethtool::create_rss_context`].)
+//! 5. Rules for the flows are inserted (`ethtool -N`): to the context, or else to the queues in turn.
 //!
 //! Other processes may do the same with other queues: each undoes its own changes only.
 
@@ -34,6 +36,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 
@@ -67,7 +70,7 @@ impl Plan {
         }
     }
 
-    /// Adds a queue. With several, rules are given to them in turn.
+    /// Adds a queue. Of several each flow reaches one: [`Steered`] says how.
     pub fn queue(mut self, queue: u32) -> Self {
         self.queues.push(queue);
         self
@@ -159,8 +162,34 @@ impl Plan {
         &self,
         bind: impl FnOnce() -> Result<Option<RxBinding>, BindError>,
     ) -> Result<Steering, SteeringError> {
-        let (steps, binding) = carry_out(self, Kernel::new(self.interface), bind)?;
-        Ok(Steering { binding, steps })
+        let (steps, steered, binding) = carry_out(self, Kernel::new(self.interface), bind)?;
+        Ok(Steering {
+            binding,
+            steps,
+            steered,
+        })
+    }
+}
+
+/// How flows reach the queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Steered {
+    /// All that is hashed does, by the indirection table ([`Plan::everything`]).
+    Everything,
+    /// By rules, which are given to the queues in turn: all flows of a rule reach the same one.
+    Rules,
+    /// By rules to the RSS context of this number, which spreads the flows of each over the queues.
+    Context(u32),
+}
+
+impl fmt::Display for Steered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Everything => write!(f, "the RSS table"),
+            Self::Rules => write!(f, "flow rules"),
+            Self::Context(number) => write!(f, "flow rules to RSS context {number}"),
+        }
     }
 }
 
@@ -170,7 +199,7 @@ fn carry_out<N: Nic, B>(
     plan: &Plan,
     nic: N,
     bind: impl FnOnce() -> Result<B, BindError>,
-) -> Result<(Steps<N>, B), SteeringError> {
+) -> Result<(Steps<N>, Steered, B), SteeringError> {
     let interface = || plan.interface.label();
     if !plan.everything && plan.flows.is_empty() {
         return Err(SteeringError::NoFlow {
@@ -190,11 +219,19 @@ fn carry_out<N: Nic, B>(
             taken: queues.clone(),
         });
     }
+    let steered = match (plan.everything, queues.len()) {
+        (true, _) => Steered::Everything,
+        (false, ..=1) => Steered::Rules,
+        (false, _) => steps
+            .context(queues)?
+            .map_or(Steered::Rules, Steered::Context),
+    };
     for (flow, &queue) in plan.flows.iter().zip(queues.iter().cycle()) {
-        let rule = FlowRule {
-            action: FlowAction::Queue(queue),
-            ..*flow
+        let action = match steered {
+            Steered::Context(context) => FlowAction::RssContext(context),
+            _ => FlowAction::Queue(queue),
         };
+        let rule = FlowRule { action, ..*flow };
         steps.rule(&rule).map_err(|error| match error {
             RequestError::Unsupported { refusal, .. } => SteeringError::NoFlowRules {
                 interface: interface(),
@@ -203,7 +240,7 @@ fn carry_out<N: Nic, B>(
             error => error.into(),
         })?;
     }
-    Ok((steps, bound))
+    Ok((steps, steered, bound))
 }
 
 /// An interface whose flows reach a bound queue. Dropping it undoes everything; what can't be is printed
@@ -213,6 +250,7 @@ pub struct Steering {
     // Dropped first: headers must stay split as long as there is a binding.
     binding: Option<RxBinding>,
     steps: Steps<Kernel>,
+    steered: Steered,
 }
 
 impl Steering {
@@ -220,6 +258,12 @@ impl Steering {
     #[must_use]
     pub fn binding(&self) -> Option<&RxBinding> {
         self.binding.as_ref()
+    }
+
+    /// How flows reach the queues.
+    #[must_use]
+    pub fn steered(&self) -> Steered {
+        self.steered
     }
 
     /// Undoes everything; returns what could not be.

@@ -25,6 +25,9 @@ pub(super) trait Nic {
     /// The indirection table.
     fn table(&mut self) -> Result<Vec<u32>, RequestError>;
     fn set_table(&mut self, table: Vec<u32>) -> Result<(), RequestError>;
+    /// Makes an RSS context with this table; returns its number.
+    fn create_context(&mut self, table: Vec<u32>) -> Result<u32, RequestError>;
+    fn delete_context(&mut self, context: u32) -> Result<(), RequestError>;
     /// Whether flow rules can be turned on, and are not.
     fn rules_are_off(&mut self) -> Result<bool, RequestError>;
     fn turn_rules(&mut self, on: bool) -> Result<(), RequestError>;
@@ -77,6 +80,15 @@ impl Nic for Kernel {
             ..RssChange::default()
         };
         self.ethtool.set_rss(self.interface, &change)
+    }
+
+    fn create_context(&mut self, table: Vec<u32>) -> Result<u32, RequestError> {
+        let table = Indirection::Queues(table);
+        self.ethtool.create_rss_context(self.interface, &table)
+    }
+
+    fn delete_context(&mut self, context: u32) -> Result<(), RequestError> {
+        self.ethtool.delete_rss_context(self.interface, context)
     }
 
     fn rules_are_off(&mut self) -> Result<bool, RequestError> {

@@ -18,6 +18,7 @@ enum Step {
         before: Vec<u32>,
         after: Vec<u32>,
     },
+    Context(u32),
     RulesOn,
     Rule {
         place: u32,
@@ -72,7 +73,20 @@ impl<N: Nic> Steps<N> {
         Ok(true)
     }
 
-    /// Has a flow reach a queue.
+    /// Makes an RSS context that spreads flows over queues; none if the device has no contexts.
+    pub(super) fn context(&mut self, queues: &[u32]) -> Result<Option<u32>, RequestError> {
+        let table = table::only(&self.nic.table()?, queues);
+        match self.nic.create_context(table) {
+            Ok(context) => {
+                self.made.push(Step::Context(context));
+                Ok(Some(context))
+            }
+            Err(RequestError::Unsupported { .. } | RequestError::KernelTooOld { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Has a flow reach what the rule says.
     pub(super) fn rule(&mut self, rule: &FlowRule) -> Result<(), RequestError> {
         if self.nic.rules_are_off()? {
             self.nic.turn_rules(true)?;
@@ -102,6 +116,7 @@ impl<N: Nic> Steps<N> {
                 let undone = table::undone(&now, &before, &after);
                 self.nic.set_table(undone)
             }
+            Step::Context(context) => self.nic.delete_context(context),
             Step::RulesOn => self.nic.turn_rules(false),
             Step::Rule { place } => self.nic.delete(place),
         }

@@ -17,6 +17,8 @@ struct State {
     table: Vec<u32>,
     rules_on: bool,
     rules: Vec<FlowRule>,
+    /// The tables of RSS contexts.
+    contexts: Vec<Vec<u32>>,
     bound: bool,
 }
 
@@ -28,6 +30,7 @@ impl State {
             table: vec![0, 1, 2, 3, 0, 1, 2, 3],
             rules_on: false,
             rules: Vec::new(),
+            contexts: Vec::new(),
             bound: false,
         }
     }
@@ -40,6 +43,7 @@ struct Fake {
     changes: usize,
     refused: usize,
     without_rules: bool,
+    with_contexts: bool,
 }
 
 impl Fake {
@@ -49,6 +53,7 @@ impl Fake {
             changes: 0,
             refused,
             without_rules: false,
+            with_contexts: false,
         }
     }
 
@@ -63,6 +68,14 @@ impl Fake {
         }
         change(&mut self.state.borrow_mut());
         Ok(())
+    }
+}
+
+fn unsupported(operation: &'static str) -> RequestError {
+    RequestError::Unsupported {
+        interface: "fake".to_owned(),
+        operation,
+        refusal: Refusal::from_errno(libc::EOPNOTSUPP),
     }
 }
 
@@ -99,6 +112,22 @@ impl Nic for Fake {
         self.change(|state| state.table = table)
     }
 
+    fn create_context(&mut self, table: Vec<u32>) -> Result<u32, RequestError> {
+        if !self.with_contexts {
+            return Err(unsupported("a context"));
+        }
+        self.change(|state| state.contexts.push(table))?;
+        Ok(self.state.borrow().contexts.len() as u32)
+    }
+
+    fn delete_context(&mut self, context: u32) -> Result<(), RequestError> {
+        self.change(|state| {
+            let used = FlowAction::RssContext(context);
+            assert!(state.rules.iter().all(|rule| rule.action != used), "EBUSY");
+            state.contexts.remove(context as usize - 1);
+        })
+    }
+
     fn rules_are_off(&mut self) -> Result<bool, RequestError> {
         Ok(!self.state.borrow().rules_on)
     }
@@ -109,11 +138,7 @@ impl Nic for Fake {
 
     fn insert(&mut self, rule: &FlowRule) -> Result<u32, RequestError> {
         if self.without_rules {
-            return Err(RequestError::Unsupported {
-                interface: "fake".to_owned(),
-                operation: "a flow rule",
-                refusal: Refusal::from_errno(libc::EOPNOTSUPP),
-            });
+            return Err(unsupported("a flow rule"));
         }
         self.change(|state| state.rules.push(*rule))?;
         Ok(self.state.borrow().rules.len() as u32 - 1)
@@ -157,8 +182,9 @@ fn plan() -> Plan {
 #[test]
 fn flows_reach_the_queues_and_nothing_else_does_until_it_is_undone() {
     let state = Rc::new(RefCell::new(State::new()));
-    let (mut steps, bound) =
+    let (mut steps, steered, bound) =
         carry_out(&plan(), Fake::new(&state, 0), || Ok(Bound::new(&state))).expect("it works");
+    assert_eq!(steered, Steered::Rules);
     let set_up = state.borrow().clone();
     assert_eq!((set_up.split, set_up.hds_thresh), (TcpDataSplit::On, 0));
     assert_eq!(set_up.table, [0, 0, 2, 2, 0, 0, 2, 2]);
@@ -178,11 +204,39 @@ fn flows_reach_the_queues_and_nothing_else_does_until_it_is_undone() {
 }
 
 #[test]
+fn where_the_nic_has_rss_contexts_one_spreads_the_flows_of_each_rule_over_the_queues() {
+    let state = Rc::new(RefCell::new(State::new()));
+    let fake = Fake {
+        with_contexts: true,
+        ..Fake::new(&state, 0)
+    };
+    let (mut steps, steered, ()) = carry_out(&plan(), fake.clone(), || Ok(())).expect("it works");
+    assert_eq!(steered, Steered::Context(1));
+    let set_up = state.borrow().clone();
+    assert_eq!(set_up.table, [0, 0, 2, 2, 0, 0, 2, 2]);
+    assert_eq!(set_up.contexts, [[3, 1, 3, 1, 3, 1, 3, 1]]);
+    let to: Vec<_> = set_up.rules.iter().map(|rule| rule.action).collect();
+    assert_eq!(to, [FlowAction::RssContext(1); 2]);
+    assert!(steps.undo().is_empty());
+    assert_eq!(*state.borrow(), State::new());
+
+    let one = Plan::new(Interface::from_index(u32::MAX))
+        .queue(3)
+        .tcp_port(5201);
+    let (_steps, steered, ()) = carry_out(&one, fake, || Ok(())).expect("it works");
+    assert_eq!(steered, Steered::Rules, "one queue needs none");
+    assert_eq!(state.borrow().contexts, [[0; 0]; 0]);
+}
+
+#[test]
 fn whatever_change_is_refused_those_before_it_are_undone() {
-    // Split, table, rules on, two rules.
-    for refused in 1..=5 {
+    // Split, table, context, rules on, two rules.
+    for refused in 1..=6 {
         let state = Rc::new(RefCell::new(State::new()));
-        let fake = Fake::new(&state, refused);
+        let fake = Fake {
+            with_contexts: true,
+            ..Fake::new(&state, refused)
+        };
         let error = carry_out(&plan(), fake, || Ok(Bound::new(&state)));
         let error = error.err().expect("it was refused");
         assert_eq!(error.errno(), Some(libc::EBUSY), "change {refused}");
@@ -233,7 +287,7 @@ fn a_panic_undoes_everything() {
 fn an_undo_that_is_refused_is_reported_and_the_others_are_made() {
     let state = Rc::new(RefCell::new(State::new()));
     // Five changes; the seventh is the undo of the first rule.
-    let (mut steps, ()) = carry_out(&plan(), Fake::new(&state, 7), || Ok(())).expect("it works");
+    let (mut steps, _, ()) = carry_out(&plan(), Fake::new(&state, 7), || Ok(())).expect("it works");
     assert_eq!(steps.undo().len(), 1);
     let left = state.borrow().clone();
     assert_eq!(left.rules.len(), 1);
@@ -249,7 +303,7 @@ fn an_undo_that_is_refused_is_reported_and_the_others_are_made() {
 #[test]
 fn headers_stay_split_while_somebody_else_has_a_binding() {
     let state = Rc::new(RefCell::new(State::new()));
-    let (mut steps, ()) = carry_out(&plan(), Fake::new(&state, 0), || Ok(())).expect("it works");
+    let (mut steps, _, ()) = carry_out(&plan(), Fake::new(&state, 0), || Ok(())).expect("it works");
     let other = Bound::new(&state);
     assert!(steps.undo().is_empty());
     assert_eq!(state.borrow().split, TcpDataSplit::On);

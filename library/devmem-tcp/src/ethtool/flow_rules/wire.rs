@@ -17,6 +17,8 @@ pub(super) const ETHTOOL_SRXCLSRLINS: u32 = 0x32;
 
 /// Of `flow_type`: what is behind the addresses and ports counts, too.
 const FLOW_EXT: u32 = 0x8000_0000;
+/// Of `flow_type`: `rss_context` counts, and the queue in `ring_cookie` is added to what its table says.
+const FLOW_RSS: u32 = 0x2000_0000;
 pub(super) const RX_CLS_LOC_SPECIAL: u32 = 0x8000_0000;
 pub(super) const RX_CLS_LOC_ANY: u32 = 0xffff_ffff;
 pub(super) const RX_CLS_LOC_FIRST: u32 = 0xffff_fffe;
@@ -31,6 +33,8 @@ const MASKS: usize = 92;
 const RING_COOKIE: usize = 168;
 pub(super) const LOCATION: usize = 176;
 pub(super) const RULE_COUNT: usize = 184;
+/// In a union with `RULE_COUNT`.
+const RSS_CONTEXT: usize = 184;
 pub(super) const RULE_PLACES: usize = 188;
 /// From `VALUES` and `MASKS` on: the VLAN tag, and data for the driver.
 const VLAN: usize = 62;
@@ -84,9 +88,14 @@ impl Request {
         if rule.vlan.is_some() || rule.user_data.is_some() {
             flow |= FLOW_EXT;
         }
+        if let FlowAction::RssContext(context) = rule.action {
+            flow |= FLOW_RSS;
+            request.put(RSS_CONTEXT, &context.to_ne_bytes());
+        }
         request.put(FLOW_TYPE, &flow.to_ne_bytes());
         let cookie = match rule.action {
             FlowAction::Queue(queue) => queue.into(),
+            FlowAction::RssContext(_) => 0,
             FlowAction::VirtualFunction { function, queue } => {
                 u64::from(function) << 32 | u64::from(queue)
             }
@@ -194,6 +203,10 @@ pub(super) fn parse(answer: &[u8]) -> Option<FlowRule> {
             .filter(|_| extended),
         action: match u8::try_from(cookie >> 32) {
             _ if cookie == RX_CLS_FLOW_DISC => FlowAction::Drop,
+            _ if flow_type & FLOW_RSS != 0 => match cookie {
+                0 => FlowAction::RssContext(u32_at(answer, RSS_CONTEXT)?),
+                _ => return None,
+            },
             Ok(0) => FlowAction::Queue(queue),
             Ok(function) => FlowAction::VirtualFunction { function, queue },
             Err(_) => return None,
@@ -234,6 +247,23 @@ mod tests {
         expected[168] = 3;
         expected[176] = 7;
         assert_eq!(bytes, expected);
+
+        let rule = FlowRule {
+            action: FlowAction::RssContext(9),
+            ..rule
+        };
+        let Request(bytes) = Request::rule(ETHTOOL_SRXCLSRLINS, 7, &rule);
+        expected[16..20].copy_from_slice(&0x2000_0001_u32.to_ne_bytes());
+        expected[168] = 0;
+        expected[184] = 9;
+        assert_eq!(bytes, expected);
+        assert_eq!(parse(&bytes), Some(rule));
+        expected[168] = 1;
+        assert_eq!(
+            parse(&expected),
+            None,
+            "a queue that is added to the table's"
+        );
     }
 
     #[test]
