@@ -32,22 +32,25 @@ impl Random {
         (self.next() % limit) as usize
     }
 
-    fn bytes(&mut self, len: usize) -> Vec<u8> {
-        let words = std::iter::repeat_with(|| self.next().to_ne_bytes());
-        words.flatten().take(len).collect()
+    /// Adds bytes.
+    fn bytes(&mut self, all: &mut Vec<u8>, len: usize) {
+        for at in (0..len).step_by(8) {
+            let word = self.next().to_ne_bytes();
+            all.extend_from_slice(&word[..(len - at).min(8)]);
+        }
     }
 
-    /// Changes some bytes, and cuts some off, or not.
-    fn spoil(&mut self, bytes: &mut Vec<u8>) {
+    /// Changes some bytes from `start` on, and cuts some off, or not.
+    fn spoil(&mut self, bytes: &mut Vec<u8>, start: usize) {
         for _ in 0..self.below(4) {
-            let at = self.below(bytes.len().max(1) as u64);
-            if let Some(byte) = bytes.get_mut(at) {
+            let at = self.below((bytes.len() - start).max(1) as u64);
+            if let Some(byte) = bytes.get_mut(start + at) {
                 *byte = self.next() as u8;
             }
         }
         if self.below(4) == 0 {
-            let len = self.below(bytes.len() as u64 + 1);
-            bytes.truncate(len);
+            let len = self.below((bytes.len() - start) as u64 + 1);
+            bytes.truncate(start + len);
         }
     }
 
@@ -63,65 +66,88 @@ impl Random {
         for _ in 0..self.below(5) {
             let (level, kind) = KINDS[self.below(4)];
             let len = self.below(40);
-            let mut data = self.bytes(len);
+            let mut data = Vec::new();
+            self.bytes(&mut data, len);
             // Lengths that may fit, and the origin of completions.
             data.iter_mut().skip(9).take(3).for_each(|byte| *byte = 0);
             data.iter_mut().skip(4).take(1).for_each(|byte| *byte = 5);
             let data = &data;
             cmsg::push(&mut control, Message { level, kind, data });
         }
-        self.spoil(&mut control);
+        self.spoil(&mut control, 0);
         control
     }
 
-    /// Attributes in attributes, spoilt.
-    fn attributes(&mut self, depth: u32) -> Vec<u8> {
-        let mut all = Vec::new();
+    /// Adds attributes in attributes, spoilt.
+    fn attributes(&mut self, all: &mut Vec<u8>, depth: u32) {
+        let start = all.len();
         for _ in 0..self.below(6) {
-            let value = match self.below(4) {
-                0 if depth > 0 => self.attributes(depth - 1),
-                1 => self.bytes(4),
-                2 => (self.below(3) as u32).to_ne_bytes().to_vec(),
+            let header = all.len();
+            let kinds = [6, 34][self.below(2)];
+            let kind = self.below(kinds) as u16;
+            all.extend_from_slice(&[0; 4]);
+            match self.below(4) {
+                0 if depth > 0 => self.attributes(all, depth - 1),
+                1 => self.bytes(all, 4),
+                2 => all.extend_from_slice(&(self.below(3) as u32).to_ne_bytes()),
                 _ => {
                     let len = self.below(20);
-                    self.bytes(len)
+                    self.bytes(all, len);
                 }
-            };
-            all.extend((value.len() as u16 + 4).to_ne_bytes());
-            let kinds = [6, 34][self.below(2)];
-            all.extend((self.below(kinds) as u16).to_ne_bytes());
-            all.extend(&value);
-            all.resize(all.len().next_multiple_of(4), 0);
+            }
+            let len = (all.len() - header) as u16;
+            all[header..][..2].copy_from_slice(&len.to_ne_bytes());
+            all[header + 2..][..2].copy_from_slice(&kind.to_ne_bytes());
+            pad(all);
         }
         if self.below(2) == 0 {
-            self.spoil(&mut all);
+            self.spoil(all, start);
         }
-        all
+    }
+
+    /// Adds replies to the request with this number, and their end: a datagram of netlink's.
+    fn answer(&mut self, datagram: &mut Vec<u8>, sequence: u32, replies: usize) {
+        const NLMSG_DONE: u16 = 3;
+        for _ in 0..replies {
+            message(datagram, FAMILY, sequence, |payload| {
+                // struct genlmsghdr
+                payload.extend_from_slice(&[0; 4]);
+                self.attributes(payload, 2);
+            });
+        }
+        message(datagram, NLMSG_DONE, sequence, |payload| {
+            payload.extend_from_slice(&[0; 4]);
+        });
     }
 }
 
-/// A netlink message: header and payload, padded.
-fn message(kind: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
-    let mut message = (16 + payload.len() as u32).to_ne_bytes().to_vec();
-    message.extend([kind.to_ne_bytes(), [0; 2]].concat());
-    message.extend([sequence.to_ne_bytes(), [0; 4]].concat());
-    message.extend(payload);
-    message.resize(message.len().next_multiple_of(4), 0);
-    message
+/// The id of the families that answer.
+const FAMILY: u16 = 30;
+
+/// Fills up to the alignment of netlink.
+fn pad(bytes: &mut Vec<u8>) {
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+}
+
+/// Adds a netlink message: header and payload, padded.
+fn message(all: &mut Vec<u8>, kind: u16, sequence: u32, payload: impl FnOnce(&mut Vec<u8>)) {
+    let start = all.len();
+    all.extend_from_slice(&[0; 16]);
+    payload(all);
+    let len = (all.len() - start) as u32;
+    all[start..][..4].copy_from_slice(&len.to_ne_bytes());
+    all[start + 4..][..2].copy_from_slice(&kind.to_ne_bytes());
+    all[start + 8..][..4].copy_from_slice(&sequence.to_ne_bytes());
+    pad(all);
 }
 
 /// A client whose requests to `family` have these answers, one after the other; and the kernel's end.
-fn answered(family: &'static [u8], answers: [&[Vec<u8>]; 2]) -> (Netlink, UnixDatagram) {
-    const FAMILY: u16 = 30;
-    const NLMSG_DONE: u16 = 3;
+fn answered(family: &'static [u8], answers: &[Vec<u8>; 2]) -> (Netlink, UnixDatagram) {
     let (ours, kernels) = UnixDatagram::pair().expect("sockets");
     // Whoever asks for more gets EAGAIN.
     ours.set_nonblocking(true).expect("non-blocking");
-    for (sequence, payloads) in (1..).zip(answers) {
-        let replies = payloads.iter().map(|one| message(FAMILY, sequence, one));
-        let end = message(NLMSG_DONE, sequence, &[0; 4]);
-        let datagram: Vec<u8> = replies.chain([end]).flatten().collect();
-        kernels.send(&datagram).expect("room");
+    for answer in answers {
+        kernels.send(answer).expect("room");
     }
     (Netlink::over(OwnedFd::from(ours), family, FAMILY), kernels)
 }
@@ -170,21 +196,22 @@ fn a_million_garbled_netlink_answers_are_decoded_without_a_panic() {
     let mut random = Random(2);
     let mut decoded = [0_u64; OF_NETDEV.len() + OF_ETHTOOL.len()];
     let mut inputs = 0;
+    let mut answers = [Vec::new(), Vec::new()];
     for which in (0..decoded.len()).cycle() {
-        // struct genlmsghdr, and attributes: one answer, or many.
-        let count = [1, 20][random.below(2)];
-        let replies = || [vec![0; 4], random.attributes(2)].concat();
-        let payloads: Vec<_> = std::iter::repeat_with(replies).take(2 * count).collect();
-        // Most ask once.
+        // One reply, or many. Most ask once, so that the second answer is a short one.
+        let count = [1, 64][random.below(2)];
         inputs += count as u64;
-        let (first, second) = payloads.split_at(count);
+        for ((answer, replies), sequence) in answers.iter_mut().zip([count, 1]).zip(1..) {
+            answer.clear();
+            random.answer(answer, sequence, replies);
+        }
         let ok = match OF_NETDEV.get(which) {
             Some(ask) => {
-                let (netlink, _kernel) = answered(b"netdev", [first, second]);
+                let (netlink, _kernel) = answered(b"netdev", &answers);
                 ask(&mut Netdev { netlink })
             }
             None => {
-                let (netlink, _kernel) = answered(b"ethtool", [first, second]);
+                let (netlink, _kernel) = answered(b"ethtool", &answers);
                 OF_ETHTOOL[which - OF_NETDEV.len()](&mut Ethtool { netlink })
             }
         };
