@@ -16,6 +16,7 @@ use super::gdb;
 use super::running::Running;
 use super::setup::{HOST, PEER, QUEUE, ROOT, Setup, WIRES};
 use crate::failure;
+use crate::model::Model;
 
 /// The lab's guest, or both of them.
 pub(super) struct Lab {
@@ -102,6 +103,12 @@ fn options(setup: &Setup) -> Result<cases::Options> {
     });
     if setup.bare {
         options = options.bare();
+    }
+    if let Some(link) = setup.link {
+        if setup.model != Model::Nobounce {
+            bail!("--link takes our model of the NIC: --model nobounce");
+        }
+        options = options.link(link);
     }
     Ok(options)
 }

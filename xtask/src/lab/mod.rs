@@ -8,6 +8,7 @@ mod environment;
 mod exec;
 mod gdb;
 mod guests;
+mod link;
 mod memory_check;
 mod running;
 mod script;

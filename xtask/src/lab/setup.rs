@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use protocol::program::User;
+use vm::Link;
 
+use super::link;
 use crate::model::Model;
 
 /// Where the host's file system is mounted in the guest.
@@ -29,6 +31,10 @@ pub(crate) struct Setup {
     /// Make the NICs this model of the 82576
     #[arg(long, default_value = "qemu")]
     pub(super) model: Model,
+    /// What the wires do to frames, with our model: any of rate (bits per second), delay-us,
+    /// loss-ppm, reorder-ppm, duplicate-ppm, corrupt-ppm (parts of a million) and seed
+    #[arg(long, value_name = "NAME=N[,NAME=N]...", value_parser = link::parse)]
+    pub(super) link: Option<Link>,
     /// Memory of the guest in MiB
     #[arg(long, value_name = "MIB", default_value_t = 2048)]
     pub(super) memory: u64,

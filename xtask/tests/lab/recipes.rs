@@ -71,6 +71,12 @@ fn iperf3_and_curl_reach_servers_at_the_other_end() {
 }
 
 #[test]
+fn a_wire_that_is_slow_and_loses_frames_carries_a_stream() {
+    let text = stdout(&Terminal::open().paste(&["--link rate="]));
+    assert!(text.contains("iperf Done."), "{text}");
+}
+
+#[test]
 fn a_program_in_python_receives_into_a_dma_buf() {
     let terminal = Terminal::open();
     let text = stdout(&terminal.paste(&["python3 Documentation/recipes/receive.py\n"]));
