@@ -32,13 +32,20 @@ struct State {
     mismatch: Option<Mismatch>,
 }
 
+impl State {
+    fn includes(&mut self, now: Instant) {
+        self.first.get_or_insert(now);
+        self.last = Some(now);
+    }
+}
+
 /// What came or went.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Totals {
     pub(crate) ways: ByWay,
     pub(crate) pieces: u64,
     pub(crate) mismatch: Option<Mismatch>,
-    /// From the first bytes to the last.
+    /// From the first bytes to the last; of what is sent, until the peer has read it.
     pub(crate) elapsed: Duration,
 }
 
@@ -74,12 +81,16 @@ impl Run {
         self.stop.store(true, Relaxed);
     }
 
+    /// Notes that the time of the run includes now, which is that from the first bytes to the last otherwise.
+    pub(crate) fn includes_now(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.includes(Instant::now());
+    }
+
     /// Counts what passed, in a number of pieces.
     pub(crate) fn passed(&self, ways: ByWay, pieces: u64) {
-        let now = Instant::now();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.first.get_or_insert(now);
-        state.last = Some(now);
+        state.includes(Instant::now());
         state.ways.add_all(ways);
         state.pieces += pieces;
         drop(state);

@@ -36,7 +36,7 @@ pub(crate) struct Report {
     ways: BTreeMap<Way, u64>,
     /// Fragments received, or sends that were completed.
     pieces: u64,
-    /// From the first bytes to the last, in seconds.
+    /// From the first bytes to the last, in seconds; of `connect`, until the peer has read them.
     seconds: f64,
     bits_per_second: f64,
     /// Time of a CPU that this process took in user space, in seconds.

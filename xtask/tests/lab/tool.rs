@@ -3,11 +3,10 @@
 //! The tool of devmem-tcp on a NIC.
 
 use std::path::{Path, PathBuf};
-use std::process::Output;
 
 use serde_json::Value;
 
-use crate::{assert_status, exec, run, stderr, stdout};
+use crate::{assert_status, exec, stderr, stdout};
 
 /// The tool, which is built with its own tests.
 pub(crate) fn tool() -> PathBuf {
@@ -20,109 +19,210 @@ pub(crate) fn tool() -> PathBuf {
     path
 }
 
-/// Receives as `listen` says, from a peer that sends 16 MiB in 3 flows as `connect` says; both reports.
-fn transfer(options: &[&str], listen: &str, connect: &str) -> (Value, Value) {
-    let tool = tool();
-    let tool = tool.display();
-    let common = "--validate 7 --flows 3 --format json";
-    let send = format!("{tool} connect 192.0.2.1:5201 --bytes 16M {common} {connect}");
-    let receive = format!("{tool} listen 192.0.2.1:5201 {common} {listen}");
-    let options = [options, &["--timeout", "300", "--serve", "--peer", &send]].concat();
-    let output = exec(&options, &["sh", "-c", &receive]).output().unwrap();
-    assert_status(&output, 0);
-    let received = report(&stdout(&output), "");
-    let sent = report(&stderr(&output), "peer: ");
-    for report in [&received, &sent] {
-        assert_eq!(report["bytes"], 16 << 20, "{report}");
+/// What scripts of these tests are made of.
+const FUNCTIONS: &str = r#"
+    # A listener in the background, which listens.
+    listen() {
+        : > /tmp/errors
+        "$0" listen "$@" > /tmp/received 2>> /tmp/errors &
+        until grep -q listening /tmp/errors; do
+            kill -0 $! 2> /dev/null || break
+            sleep 0.1
+        done
     }
-    assert_eq!(received["valid"], true, "{received}");
-    (received, sent)
+    # One end and the other, with these options; prints exit codes and what they print.
+    transfer() {
+        listen $NOBOUNCE_ADDRESS:5201 $1
+        ip netns exec $NOBOUNCE_PEER_NETNS "$0" connect $NOBOUNCE_ADDRESS:5201 $2 \
+            > /tmp/sent 2>> /tmp/errors
+        sent=$?
+        wait $!
+        echo "-- listen $?"
+        cat /tmp/received
+        echo "-- connect $sent"
+        cat /tmp/sent
+        cat /tmp/errors >&2
+    }
+"#;
+
+/// What one end of a transfer, or another program, printed, and its exit code.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) code: i32,
+    pub(crate) text: String,
 }
 
-/// The line that is JSON.
-fn report(text: &str, prefix: &str) -> Value {
-    let mut lines = text.lines().filter_map(|line| line.strip_prefix(prefix));
-    let report = lines.rfind(|line| line.starts_with('{'));
-    let report = report.unwrap_or_else(|| panic!("no report in {text}"));
-    serde_json::from_str(report).unwrap_or_else(|error| panic!("{error}: {report}"))
+impl End {
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
 }
 
-/// All bytes took this way.
+/// Runs a script in the lab. What it prints is in parts, each after a line `-- NAME CODE`.
 #[track_caller]
-fn assert_way(report: &Value, way: &str) {
-    assert_eq!(report["ways"][way], 16 << 20, "{report}");
-}
-
-#[test]
-fn device_memory_goes_from_an_accelerator_to_another_place_in_it() {
-    // Both ends have the same accelerator, of 64 MiB.
-    let memory = "--memory accelerator:0 --size 16M";
-    let listen = format!("--queue 1 --steer none {memory}");
-    let (received, sent) = transfer(&[], &listen, memory);
-    assert_way(&received, "direct");
-    assert_way(&sent, "direct");
-}
-
-#[test]
-fn zero_copy_receive_takes_what_ordinary_sockets_send() {
-    let listen = "--mode zcrx --queue 1 --steer none";
-    let (received, sent) = transfer(&[], listen, "--mode ordinary --memory ram");
-    assert_way(&received, "direct");
-    assert_way(&sent, "ordinary");
-}
-
-#[test]
-fn without_a_device_zero_copy_receive_copies_and_says_so() {
-    let listen = "--mode zcrx-nodev --memory ram";
-    let (received, _) = transfer(&[], listen, "--mode ordinary --memory ram");
-    assert_way(&received, "copied");
-}
-
-/// The interface as the kernel tells it.
-fn state(output: &Output) -> Vec<String> {
-    let text = stdout(output);
-    let states = text.split("-- state\n").skip(1);
-    states
-        .map(|state| {
-            state
-                .split("-- end\n")
-                .next()
-                .unwrap_or_default()
-                .to_owned()
-        })
-        .collect()
-}
-
-#[test]
-fn flows_are_steered_by_rules_and_the_interface_is_as_it_was_afterwards() {
-    let tool = tool();
-    let tool = tool.display();
-    let script = format!(
-        "state() {{ echo '-- state'; ethtool -x nic0; ethtool -n nic0; ethtool -g nic0; echo '-- end'; }}
-         ethtool -X nic0 default; ethtool -G nic0 tcp-data-split auto
-         state
-         {tool} steer nic0 --queue 1 --port 5201 -- sh -c \"$(declare -f state); state; exit 7\"
-         echo code $?
-         state"
-    );
-    let options = ["--model", "nobounce", "--timeout", "300"];
-    let output = exec(&options, &["bash", "-c", &script]).output().unwrap();
+pub(crate) fn parts(options: &[&str], script: &str) -> Vec<End> {
+    let script = format!("{FUNCTIONS}\n{script}");
+    let program = [
+        "bash".into(),
+        "-c".into(),
+        script.into(),
+        tool().into_os_string(),
+    ];
+    let output = exec(&[options, &["--timeout", "300"]].concat(), &program)
+        .output()
+        .unwrap();
     assert_status(&output, 0);
-    let states = state(&output);
-    let [before, during, after] = &states[..] else {
-        panic!("{}{}", stdout(&output), stderr(&output));
+    let text = stdout(&output);
+    let parts = text.split("-- ").skip(1).map(|part| {
+        let (head, text) = part.split_once('\n').unwrap_or((part, ""));
+        let code = head
+            .split(' ')
+            .next_back()
+            .and_then(|code| code.parse().ok());
+        End {
+            code: code.unwrap_or_else(|| panic!("{head}: {}", stderr(&output))),
+            text: text.to_owned(),
+        }
+    });
+    parts.collect()
+}
+
+/// A transfer that works: both reports.
+#[track_caller]
+pub(crate) fn reports(ends: &[End]) -> [Value; 2] {
+    let [listen, connect] = ends else {
+        panic!("{ends:?}");
     };
-    assert_eq!(before, after);
-    assert!(during.contains("Dest port: 5201"), "{during}");
-    assert!(stdout(&output).contains("code 7"));
+    assert_eq!((listen.code, connect.code), (0, 0), "{ends:?}");
+    [listen.json(), connect.json()]
+}
 
-    let listen = "ethtool -X nic0 default".to_owned();
-    let send = format!("{tool} connect 192.0.2.1:5201 --bytes 4M --validate 7");
-    let options = [&options[..], &["--serve", "--peer", &send]].concat();
-    let receive =
-        format!("{listen}; {tool} listen 192.0.2.1:5201 --queue 1 --validate 7 --format json");
-    let output = run(&options, &receive);
-    assert_status(&output, 0);
-    let received = report(&stdout(&output), "");
-    assert_eq!(received["ways"]["direct"], 4 << 20, "{received}");
+#[test]
+fn each_mode_moves_all_bytes_its_own_way_whatever_their_number_and_the_sizes_of_pieces() {
+    // Both ends have the same accelerator, of 64 MiB.
+    const ACCELERATOR: &str = "--memory accelerator:0 --size 16M";
+    const QUEUE: &str = "--queue 1 --steer none";
+    const RAM: &str = "--mode ordinary --memory ram";
+    let modes = [
+        (
+            format!("{QUEUE} {ACCELERATOR}"),
+            ACCELERATOR.to_owned(),
+            "direct",
+            "direct",
+        ),
+        (
+            format!("{QUEUE} {ACCELERATOR} --rx-page-size 16K"),
+            format!("{ACCELERATOR} --write 1001"),
+            "direct",
+            "direct",
+        ),
+        (
+            format!("{QUEUE} --mode zcrx"),
+            format!("{RAM} --write 1M"),
+            "direct",
+            "ordinary",
+        ),
+        (
+            "--mode zcrx-nodev --memory ram".to_owned(),
+            RAM.to_owned(),
+            "copied",
+            "ordinary",
+        ),
+        (RAM.to_owned(), RAM.to_owned(), "ordinary", "ordinary"),
+    ];
+    let transfer = |(listen, connect, ..): &(String, String, _, _)| {
+        let common = "--validate 7 --flows 3 --format json";
+        format!("transfer '{common} {listen}' '{common} {connect} --bytes 4000001'\n")
+    };
+    let ends = parts(&[], &modes.iter().map(transfer).collect::<String>());
+    assert_eq!(ends.len(), 2 * modes.len(), "{ends:?}");
+    for ((listen, _, received_by, sent_by), ends) in modes.iter().zip(ends.chunks(2)) {
+        let [received, sent] = reports(ends);
+        assert_eq!(received["valid"], true, "{listen}: {received}");
+        for (report, way) in [(received, received_by), (sent, sent_by)] {
+            assert_eq!(report["bytes"], 4_000_001, "{listen}: {report}");
+            assert_eq!(report["ways"][way], 4_000_001, "{listen}: {report}");
+            assert_eq!(report["flows"], 3);
+        }
+    }
+}
+
+#[test]
+fn time_round_trips_wrong_bytes_and_a_queue_that_is_taken_are_reported_as_documented() {
+    let script = r#"
+        own="--queue 1 --steer none"
+        transfer "$own --format json" "--duration 1 --flows 1 --format json"
+        for format in json csv; do
+            transfer "$own --rpc 4K/100" "--rpc 4K/100 --bytes 400K --format $format"
+        done
+        for own in "$own" "$own --mode zcrx" "--mode ordinary --memory ram"; do
+            transfer "$own --validate 8 --format json" "--validate 7 --bytes 100K"
+        done
+        listen $NOBOUNCE_ADDRESS:5201 --queue 1 --steer none
+        first=$!
+        for mode in devmem zcrx; do
+            text=$("$0" listen $NOBOUNCE_ADDRESS:5202 --mode $mode --queue 1 --steer none 2>&1)
+            echo "-- second $?"
+            echo "$text"
+        done
+        shown=$("$0" show $NOBOUNCE_NIC --json)
+        echo "-- show $?"
+        echo "$shown"
+        kill -INT $first
+        wait $first
+        echo "-- first $?"
+    "#;
+    let ends = parts(&[], script);
+    let (transfers, rest) = ends.split_at(ends.len() - 4);
+    let [timed, json, csv, wrong @ ..] = &transfers.chunks(2).collect::<Vec<_>>()[..] else {
+        panic!("{ends:?}");
+    };
+
+    let [received, sent] = reports(timed);
+    assert!(received["bytes"].as_u64() > Some(0) && received["bytes"] == sent["bytes"]);
+
+    let report = json[1].json();
+    let latency = &report["latency"];
+    assert_eq!(latency["count"], 100, "{report}");
+    let quantiles = ["min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"];
+    let times = quantiles.map(|name| latency[name].as_u64().unwrap());
+    assert!(times[0] > 0 && times.is_sorted(), "{latency}");
+    let [names, values] = csv[1].text.lines().collect::<Vec<_>>()[..] else {
+        panic!("{csv:?}");
+    };
+    let fields: Vec<_> = names.split(',').zip(values.split(',')).collect();
+    assert_eq!(names.split(',').count(), values.split(',').count());
+    let of = |name: &str| fields.iter().find(|(it, _)| *it == name).unwrap().1;
+    assert_eq!((of("latency.count"), of("bytes")), ("100", "409600"));
+    let times = quantiles.map(|name| of(&format!("latency.{name}")).parse::<u64>().unwrap());
+    assert!(times[0] > 0 && times.is_sorted(), "{values}");
+
+    assert_eq!(wrong.len(), 3);
+    for ends in wrong {
+        assert_eq!(ends[0].code, 1, "{ends:?}");
+        let report = ends[0].json();
+        assert_eq!(report["valid"], false, "{report}");
+        let found = report["mismatch"].as_str().unwrap();
+        assert!(found.contains("byte 0 of the stream"), "{found}");
+    }
+
+    let [devmem, zcrx, shown, first] = rest else {
+        panic!("{rest:?}");
+    };
+    for second in [devmem, zcrx] {
+        assert_eq!(second.code, 1, "{second:?}");
+        let named = "RX queue [1] already belongs to a memory provider";
+        assert!(second.text.contains(named), "{second:?}");
+    }
+    let shown = shown.json();
+    let queues = shown["interfaces"][0]["queues"].as_array().unwrap();
+    let bound = |queue: &&Value| queue["memory"]["provider"] == "dma_buf";
+    let bound: Vec<_> = queues.iter().filter(bound).collect();
+    assert_eq!(bound.len(), 1, "{shown}");
+    assert_eq!(
+        (&bound[0]["kind"], &bound[0]["id"]),
+        (&"rx".into(), &1.into())
+    );
+    assert_eq!(first.code, 0, "{first:?}");
 }

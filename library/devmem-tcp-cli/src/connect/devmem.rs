@@ -31,6 +31,7 @@ pub(super) fn send(
     let mut times = Histogram::new(3).context("a histogram")?;
     let binding = TxBinding::to(interface).bind(source.memory.dmabuf()?)?;
     let mut sender = Sender::new(stream, binding)?;
+    run.includes_now();
     loop {
         // What is in flight must not be overwritten.
         if source.is_filled() && source.next_is_at_start() {

@@ -146,7 +146,8 @@ impl Budget {
     }
 }
 
-/// Waits until the peer has closed its side, which it does when it has read everything.
+/// Waits until the peer has closed its side, which it does when it has read everything: what sockets accept
+/// before says how large their buffers are.
 fn wait_for_close(mut stream: &TcpStream, run: &Run) -> Result<()> {
     let mut buffer = [0; 4096];
     while !run.stopped() {
@@ -158,5 +159,6 @@ fn wait_for_close(mut stream: &TcpStream, run: &Run) -> Result<()> {
             Err(error) => return Err(error).context("waiting for the peer to read everything"),
         }
     }
+    run.includes_now();
     Ok(())
 }

@@ -23,6 +23,7 @@ pub(super) fn send(
 ) -> Result<Histogram<u64>> {
     let mut times = Histogram::new(3).context("a histogram")?;
     let mut copy = Vec::new();
+    run.includes_now();
     while let Some(piece) = source.next()? {
         copy.resize(piece.len, 0);
         source.memory.read_at(piece.offset as usize, &mut copy)?;

@@ -15,6 +15,8 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use devmem_tcp::interface::Interface;
 use devmem_tcp::steering::{Plan, Steering};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::sockopt;
 
 use crate::flow::{LOOK, Run};
@@ -177,14 +179,23 @@ fn accept(
                 stream.set_nodelay(true).context("a connection")?;
                 streams.push(stream);
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                std::thread::sleep(LOOK / 10);
-            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => wait(listener)?,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error).context("accepting a connection"),
         }
     }
     Ok(Some(streams))
+}
+
+/// Waits a while for a connection. It is to be received from before its first bytes come: the time of the
+/// run begins when they are read.
+fn wait(listener: &TcpListener) -> Result<()> {
+    let timeout = Timespec::try_from(LOOK).context("a timeout")?;
+    let mut sockets = [PollFd::new(listener, PollFlags::IN)];
+    match poll(&mut sockets, Some(&timeout)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno).context("waiting for a connection"),
+    }
 }
 
 /// Ends the run at its time.
