@@ -26,16 +26,21 @@ fn verdict<'a>(report: &'a Value, way: &str) -> &'a Value {
 }
 
 #[test]
-fn check_finds_that_the_nic_works_and_returns_the_queue_that_it_tried() {
+fn check_finds_what_works_on_a_nic_and_without_one_and_returns_the_queue_that_it_tried() {
     // All TCP comes to queue 1, of two; then to queue 0.
     let values = run(
         "\"$0\" check $NOBOUNCE_NIC --json; all=rx,tx,zcrx,nodev,ordinary; \
          \"$0\" check $NOBOUNCE_NIC --try=1 --for $all --json || exit; \
          ethtool -X $NOBOUNCE_NIC equal 1 && \
          \"$0\" check $NOBOUNCE_NIC --try --for $all --json || exit; \
-         \"$0\" show $NOBOUNCE_NIC --json",
+         \"$0\" show $NOBOUNCE_NIC --json; \
+         ip link add veth0 type veth peer name veth1 && ip link set veth0 up && ip link set veth1 up; \
+         for other in lo veth0; do \
+             \"$0\" check $other --try --for nodev,ordinary --json || exit; \
+             \"$0\" check $other --for rx > /dev/null; test $? = 1 || exit; \
+         done",
     );
-    let [looked, named, tried, shown] = &values[..] else {
+    let [looked, named, tried, shown, lo, veth] = &values[..] else {
         panic!("{values:?}");
     };
     let rx = verdict(looked, "rx");
@@ -54,6 +59,13 @@ fn check_finds_that_the_nic_works_and_returns_the_queue_that_it_tried() {
     };
     assert_eq!(of("header split")["found"], "on");
     assert_eq!(of("queue management")["state"], "good");
+
+    for without in [lo, veth] {
+        let rx = verdict(without, "rx");
+        assert_eq!(rx["verdict"], "lacks", "{without}");
+        let lacks = rx["lacks"].as_array().unwrap();
+        assert!(lacks.iter().any(|l| l["what"] == "header split"), "{rx}");
+    }
 
     let nic = &shown["interfaces"][0];
     assert_eq!(nic["driver"]["name"], "rigb");

@@ -12,6 +12,7 @@ mod new_driver;
 mod nic;
 mod paced;
 mod recipes;
+mod steer;
 mod terminal;
 mod tool;
 mod users;
