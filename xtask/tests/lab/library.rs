@@ -49,11 +49,37 @@ fn io_urings_zero_copy_receive_keeps_its_promises_with_a_nic_and_without() {
     );
 }
 
+const README: &str = include_str!("../../../library/devmem-tcp/README.md");
+
 #[test]
-fn the_librarys_programs_say_how_they_are_used() {
-    for program in build(&["build", "--examples"]) {
-        let output = Command::new(&program).output().unwrap();
+fn the_librarys_programs_say_how_they_are_used_and_work_as_its_readme_has_them() {
+    let programs = build(&["build", "--examples"]);
+    for program in &programs {
+        let output = Command::new(program).output().unwrap();
         assert!(!output.status.success());
         assert!(stderr(&output).contains("usage: "), "{}", stderr(&output));
     }
+    let line = |start: &str| README.lines().find(|line| line.starts_with(start)).unwrap();
+    // A hundredth of what the page sends.
+    let client = line("client eth0").replace(" 1024 ", " 16 ");
+    let server = line("server eth0");
+    let folder = programs[0].parent().unwrap().display();
+    let script = format!(
+        "PATH={folder}:$PATH
+         peer() {{ ip netns exec $NOBOUNCE_PEER_NETNS \"$@\"; }}
+         ip link property add dev nic0 altname eth0 || exit
+         peer ip link property add dev peer0 altname eth0 || exit
+         echo 256 > /sys/module/udmabuf/parameters/size_limit_mb
+         # The page's lines have comments.
+         {{ {server}
+         }} &
+         until grep -q :1451 /proc/net/tcp; do kill -0 $! || exit; sleep 0.1; done
+         peer {client}
+         wait $!"
+    );
+    let output = exec(&[], &["bash", "-c", &script]).output().unwrap();
+    assert_status(&output, 0);
+    let text = stdout(&output);
+    let received = "16 connections: 16777216 bytes in device memory, 0 elsewhere, verified";
+    assert!(text.contains(received), "{text}{}", stderr(&output));
 }

@@ -10,6 +10,7 @@ mod inside;
 mod library;
 mod new_driver;
 mod nic;
+mod own_nic;
 mod paced;
 mod recipes;
 mod steer;

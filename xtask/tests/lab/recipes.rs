@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+use crate::tool::tool;
 use crate::{assert_status, stderr, stdout};
 
 const PAGE: &str = include_str!("../../../Documentation/recipes.md");
@@ -29,7 +30,8 @@ impl Terminal {
     fn paste(&self, needles: &[&str]) -> Output {
         // The distribution's programs come first: their packages are those that tests install.
         let mut script = format!(
-            "set -eo pipefail\nPATH=/usr/bin:/usr/sbin:$PATH\nnobounce() {{ '{}' \"$@\"; }}\n",
+            "set -eo pipefail\nPATH=/usr/bin:/usr/sbin:{}:$PATH\nnobounce() {{ '{}' \"$@\"; }}\n",
+            tool().with_file_name("").display(),
             env!("CARGO_BIN_EXE_nobounce")
         );
         for needle in needles {
@@ -74,6 +76,14 @@ fn iperf3_and_curl_reach_servers_at_the_other_end() {
 fn a_wire_that_is_slow_and_loses_frames_carries_a_stream() {
     let text = stdout(&Terminal::open().paste(&["--link rate="]));
     assert!(text.contains("iperf Done."), "{text}");
+}
+
+#[test]
+fn the_tool_moves_payload_from_one_accelerator_to_another() {
+    let output = Terminal::open().paste(&["devmem-tcp connect"]);
+    let text = stdout(&output);
+    assert!(text.contains("all bytes are those of the seed"), "{text}");
+    assert!(text.contains("direct 67108864;"), "{text}");
 }
 
 #[test]
