@@ -68,7 +68,7 @@ pub(super) fn zcrx(
                         failed = failed.or(Some(error));
                     }
                 }
-                Event::Notification(_) | Event::Starved => {}
+                _ => {}
             }
         }
         let over = take(receiver, &mut fragments)?.is_break();

@@ -96,8 +96,8 @@ fn receive_all(
                         return Err(error).context("receiving");
                     }
                 }
-                // Everything is recycled below.
-                Event::Notification(_) | Event::Starved => {}
+                // Whoever is starved goes on when all is recycled below.
+                _ => {}
             }
         }
         refill.recycle(recycled)?;

@@ -49,6 +49,7 @@ impl<T> From<(T, T)> for Masked<T> {
 /// What becomes of a packet that a rule is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub enum FlowAction {
     /// It goes to an RX queue.
     Queue(u32),

@@ -12,6 +12,7 @@ pub struct Connection(pub(super) u64);
 
 /// What happened.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Event {
     /// Payload arrived, behind what arrived on the connection before.
     Fragment {

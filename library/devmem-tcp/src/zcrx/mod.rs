@@ -39,7 +39,7 @@
 //!             }
 //!             Event::Ended { end: End::Failed(error), .. } => return Err(error.into()),
 //!             Event::Ended { .. } => return Ok(()),
-//!             Event::Notification(_) | Event::Starved => {}
+//!             _ => {}
 //!         }
 //!     }
 //! }
