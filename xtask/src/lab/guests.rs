@@ -29,6 +29,9 @@ pub(super) struct Lab {
 impl Lab {
     /// Boots what the user wants.
     pub(super) fn boot(setup: &Setup, images: &Images, running: &Running) -> Result<Self> {
+        if setup.iommu && images.lacks(["VIRTIO_IOMMU"])?.is_some() {
+            bail!("--iommu takes a kernel with CONFIG_VIRTIO_IOMMU");
+        }
         let mut options = options(setup)?;
         if setup.counted {
             options = options.counted();
@@ -81,8 +84,13 @@ fn options(setup: &Setup) -> Result<cases::Options> {
         .driver(setup.model.driver())
         .cpus(setup.cpus)
         .mtu(9000)
-        .control_wire()
-        .accelerator(Topology::Switch);
+        .control_wire();
+    // An address of a peer behind a switch is none that an IOMMU knows.
+    options = if setup.iommu {
+        options.iommu().accelerator(Topology::RootComplex)
+    } else {
+        options.accelerator(Topology::Switch)
+    };
     let own = shares(setup)?.into_iter().map(|(share, path)| Export {
         tag: share.tag,
         path,

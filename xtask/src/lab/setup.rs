@@ -35,6 +35,10 @@ pub(crate) struct Setup {
     /// loss-ppm, reorder-ppm, duplicate-ppm, corrupt-ppm (parts of a million) and seed
     #[arg(long, value_name = "NAME=N[,NAME=N]...", value_parser = link::parse)]
     pub(super) link: Option<Link>,
+    /// Put an IOMMU before the memory: what the driver has not mapped, or no longer, is refused
+    /// and fails the run. Our model of the NIC does not reach the accelerator then
+    #[arg(long)]
+    pub(super) iommu: bool,
     /// Memory of the guest in MiB
     #[arg(long, value_name = "MIB", default_value_t = 2048)]
     pub(super) memory: u64,

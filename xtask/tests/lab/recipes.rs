@@ -79,6 +79,13 @@ fn a_wire_that_is_slow_and_loses_frames_carries_a_stream() {
 }
 
 #[test]
+fn an_iommu_maps_what_the_devices_reach() {
+    let text = stdout(&Terminal::open().paste(&["--iommu"]));
+    let said = text.lines().any(|line| line == "DMA");
+    assert!(said && text.contains("iperf Done."), "{text}");
+}
+
+#[test]
 fn the_tool_moves_payload_from_one_accelerator_to_another() {
     let output = Terminal::open().paste(&["devmem-tcp connect"]);
     let text = stdout(&output);
