@@ -27,6 +27,8 @@ pub(crate) struct Run {
 struct State {
     first: Option<Instant>,
     last: Option<Instant>,
+    /// Bytes that passed as the time began.
+    untimed: u64,
     ways: ByWay,
     pieces: u64,
     mismatch: Option<Mismatch>,
@@ -45,6 +47,8 @@ pub(crate) struct Totals {
     pub(crate) ways: ByWay,
     pub(crate) pieces: u64,
     pub(crate) mismatch: Option<Mismatch>,
+    /// Bytes that took that time: not those of a listener's first read, which may have waited for it.
+    pub(crate) timed: u64,
     /// From the first bytes to the last; of what is sent, until the peer has read it.
     pub(crate) elapsed: Duration,
 }
@@ -90,6 +94,9 @@ impl Run {
     /// Counts what passed, in a number of pieces.
     pub(crate) fn passed(&self, ways: ByWay, pieces: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.first.is_none() {
+            state.untimed = ways.total();
+        }
         state.includes(Instant::now());
         state.ways.add_all(ways);
         state.pieces += pieces;
@@ -115,6 +122,7 @@ impl Run {
             .zip(state.last)
             .map(|(first, last)| last - first);
         Totals {
+            timed: state.ways.total() - state.untimed,
             ways: state.ways,
             pieces: state.pieces,
             mismatch: state.mismatch,

@@ -38,6 +38,7 @@ pub(crate) struct Report {
     pieces: u64,
     /// From the first bytes to the last, in seconds; of `connect`, until the peer has read them.
     seconds: f64,
+    /// Of what came in that time: not with a listener's first read, whose bytes had waited for it.
     bits_per_second: f64,
     /// Time of a CPU that this process took in user space, in seconds.
     cpu_user_seconds: f64,
@@ -98,7 +99,7 @@ impl Report {
             pieces: totals.pieces,
             seconds,
             bits_per_second: if seconds > 0.0 {
-                bytes as f64 * 8.0 / seconds
+                totals.timed as f64 * 8.0 / seconds
             } else {
                 0.0
             },
@@ -229,6 +230,7 @@ mod tests {
             ways,
             pieces: 3,
             mismatch,
+            timed: 1_000_000,
             elapsed: Duration::from_millis(500),
         };
         Report::new("listen", &Format::Json, 2, &totals, true)
@@ -239,7 +241,7 @@ mod tests {
         let value = serde_json::to_value(report(false)).expect("JSON");
         assert_eq!(value["bytes"], 1_000_024);
         assert_eq!(value["ways"]["linear"], 24);
-        assert_eq!(value["bits_per_second"], 1_000_024.0 * 16.0);
+        assert_eq!(value["bits_per_second"], 16e6);
         assert_eq!(value["valid"], true);
         assert_eq!(
             report(false).print(Format::Json).expect("printed"),
