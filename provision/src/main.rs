@@ -33,8 +33,8 @@ fn provide() -> Result<()> {
             kernel::prepare(&project, Use::Guest)
         },
         || {
-            compile(&project)?;
             parallel::give_way();
+            compile(&project)?;
             run(&project, "agent", "compiling the guest's PID 1")?;
             run(&project, "qemu", "getting QEMU")
         },
