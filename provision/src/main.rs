@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The first run: compiles the commands, and meanwhile begins with what takes longer, for the kernel that is
-//! built unless the user names another.
+//! The first run: begins with what takes longest, the kernel that is built unless the user names another, and compiles the
+//! commands meanwhile.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,12 +26,11 @@ fn main() -> ExitCode {
 fn provide() -> Result<()> {
     let project = Project::open(KernelArgs::default())?;
     let _kept = project.cache.keep()?;
-    let missing = packages::to_install()?;
+    packages::install(&project, &packages::to_install()?)?;
+    // To unpack it takes the processors, too: whatever ran beside would delay the kernel.
+    kernel::fetch_all(&project)?;
     parallel::both(
-        || {
-            packages::install(&project, &missing)?;
-            kernel::prepare(&project, Use::Guest)
-        },
+        || kernel::prepare(&project, Use::Guest),
         || {
             parallel::give_way();
             compile(&project)?;

@@ -22,7 +22,7 @@ use crate::project::Project;
 pub use args::{KernelArgs, OfSeveral};
 pub use built::Kernel;
 pub use flavour::Flavour;
-pub use source::fetch;
+pub use source::{Source, fetch};
 pub use tree::make;
 pub use wanted::Use;
 
@@ -55,6 +55,17 @@ pub fn is_ready(project: &Project) -> Result<bool> {
     }
 }
 
+/// Fetches the source of a kernel of ours, and what it is built with.
+///
+/// # Errors
+///
+/// When something can't be had.
+pub fn fetch_all(project: &Project) -> Result<Source> {
+    // Neither waits for the network, or for the disk, because the other does.
+    let (source, ()) = parallel::both(|| source::fetch(project), || build::fetch_tools(project))?;
+    Ok(source)
+}
+
 /// Finds or builds the kernel.
 ///
 /// # Errors
@@ -72,9 +83,7 @@ pub fn prepare(project: &Project, wanted: Use) -> Result<Kernel> {
         },
         tree::Found::Source(source) => build::build(project, &source, None),
         tree::Found::None => {
-            // Neither waits for the network, or for the disk, because the other does.
-            let (source, ()) =
-                parallel::both(|| source::fetch(project), || build::fetch_tools(project))?;
+            let source = fetch_all(project)?;
             tree::check_source(&source.version, &source.dir)?;
             build::build(project, &source.dir, Some(&source.version))
         }
