@@ -10,7 +10,7 @@ use crate::ui::Step;
 
 const CRATE: &str = "devmem-tcp";
 /// Its features, each of which must build alone.
-const FEATURES: &[&str] = &["", "serde", "tokio"];
+const FEATURES: &[&str] = &["", "serde", "tokio", "zcrx"];
 
 /// The examples of its documentation compile, and those that may run do.
 pub(crate) fn examples(project: &Project) -> Result<()> {
@@ -31,12 +31,15 @@ pub(crate) fn package(project: &Project) -> Result<()> {
         project
             .cargo()
             .args([
-                "check",
+                "clippy",
                 "-p",
                 CRATE,
                 "--no-default-features",
                 "--features",
                 feature,
+                "--",
+                "-D",
+                "warnings",
             ])
             .step(&step, &project.log("feature"))
             .with_context(|| format!("the feature \"{feature}\" alone"))?;

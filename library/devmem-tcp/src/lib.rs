@@ -26,7 +26,7 @@
 //! | [`netdev`] | binding dma-bufs; queues, NAPI instances, page pools, queue statistics |
 //! | [`rx`] | receiving fragments and recycling them |
 //! | [`tx`] | sending from a dma-buf and waiting for completions |
-//! | [`zcrx`] | receiving through io_uring, without tokens |
+//! | [`zcrx`] | receiving through io_uring, without tokens (a feature, on by default) |
 //! | [`ordinary`], [`way`] | receiving by copies, where it is asked for; which way payload took |
 //! | [`steering`] | setting an interface up so that flows reach a bound queue, and undoing it |
 //! | `tokio` | both for tasks, with back-pressure (a feature) |
@@ -158,10 +158,14 @@ pub mod steering;
 pub mod tokio;
 pub mod tx;
 pub mod udmabuf;
+pub mod user_memory;
 pub mod way;
+#[cfg(feature = "zcrx")]
 pub mod zcrx;
 
+#[cfg(feature = "zcrx")]
+pub use error::ZcrxError;
 pub use error::{
     BadControlMessage, BindError, Error, MemoryError, OutOfRange, ReceiveError, Refusal,
-    RequestError, Result, SendError, SteeringError, SystemCall, ZcrxError,
+    RequestError, Result, SendError, SteeringError, SystemCall,
 };

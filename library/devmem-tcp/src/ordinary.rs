@@ -15,7 +15,7 @@ use vm_memory::{MmapRegion, ReadVolatile};
 use crate::error::{ReceiveError, SystemCall};
 use crate::extent::Extent;
 use crate::memory::{Memory, View};
-use crate::zcrx::UserMemory;
+use crate::user_memory::UserMemory;
 
 /// Bytes of a fragment at most.
 const BLOCK: usize = 64 << 10;

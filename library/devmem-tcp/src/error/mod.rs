@@ -11,6 +11,7 @@ mod refusal;
 mod request;
 mod send;
 mod steering;
+#[cfg(feature = "zcrx")]
 mod zcrx;
 
 pub use bind::BindError;
@@ -21,6 +22,7 @@ pub use refusal::Refusal;
 pub use request::RequestError;
 pub use send::SendError;
 pub use steering::SteeringError;
+#[cfg(feature = "zcrx")]
 pub use zcrx::ZcrxError;
 
 /// Result of several of this crate's operations.
@@ -46,6 +48,7 @@ pub enum Error {
     #[error(transparent)]
     Send(#[from] SendError),
     /// A queue does not receive through io_uring.
+    #[cfg(feature = "zcrx")]
     #[error(transparent)]
     Zcrx(#[from] ZcrxError),
     /// Flows do not reach a bound queue.
@@ -63,6 +66,7 @@ impl Error {
             Self::Memory(_) => None,
             Self::Receive(error) => error.refusal(),
             Self::Send(error) => error.refusal(),
+            #[cfg(feature = "zcrx")]
             Self::Zcrx(error) => error.refusal(),
             Self::Steering(error) => error.refusal(),
         }
@@ -78,6 +82,7 @@ impl Error {
             Self::Memory(error) => error.errno(),
             Self::Receive(error) => error.errno(),
             Self::Send(error) => error.errno(),
+            #[cfg(feature = "zcrx")]
             Self::Zcrx(error) => error.errno(),
             Self::Steering(error) => error.errno(),
         }

@@ -10,7 +10,7 @@ use netlink_bindings::utils::Pusher;
 
 use super::{Netdev, QueueKind, refusal};
 use crate::dmabuf;
-use crate::error::{BindError, Refusal};
+use crate::error::BindError;
 use crate::ethtool::Ethtool;
 use crate::interface::Interface;
 use crate::namespace::Namespace;
@@ -289,8 +289,9 @@ impl TxBinder {
 
 /// The precondition of a binding to `queue` behind a refusal without words, as io_uring gives it:
 /// from what the interface says about itself.
+#[cfg(feature = "zcrx")]
 pub(crate) fn precondition(
-    refusal: &Refusal,
+    refusal: &crate::Refusal,
     interface: Interface,
     queue: u32,
 ) -> Option<BindError> {

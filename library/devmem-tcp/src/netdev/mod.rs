@@ -16,6 +16,7 @@ use netlink_bindings::netdev::{
 pub use bind::{RxBinder, RxBinding, TxBinder, TxBinding};
 pub use qstats::QueueStats;
 
+#[cfg(feature = "zcrx")]
 pub(crate) use bind::precondition;
 
 pub use crate::operations::netdev as operations;

@@ -113,7 +113,7 @@ mod refill;
 mod refusal;
 mod starved;
 
-pub use self::area::{Area, UserMemory};
+pub use self::area::Area;
 pub use self::config::{Config, Notification};
 pub use self::event::{Connection, End, Event};
 pub use self::features::Features;
@@ -121,6 +121,7 @@ pub use self::fragment::Fragment;
 pub use self::queue::{Outcome, Queue};
 pub use self::receiver::{InterfaceQueue, Receiver};
 pub use self::refill::{Copied, Refill};
+pub use crate::user_memory::UserMemory;
 
 /// What is tried, for error messages.
 const OPERATION: &str = "io_uring zero-copy receive";

@@ -93,6 +93,7 @@ pub(super) fn bind_rx(
 }
 
 /// Names the precondition behind an errno without a message, if the interface's state shows it.
+#[cfg(feature = "zcrx")]
 pub(super) fn by_evidence(
     refusal: &Refusal,
     asked: &BindRx<'_>,
