@@ -2,7 +2,7 @@
 
 //! What wires do to their frames.
 
-use std::{fmt, time::Duration};
+use std::{fmt, str::FromStr, time::Duration};
 
 /// The properties of each wire of a machine, alike in both directions: how fast it is, how long it is, and
 /// what happens to frames, in parts per million.
@@ -66,6 +66,41 @@ impl fmt::Display for Link {
     }
 }
 
+/// As [`Display`](fmt::Display) writes it; what is not named does nothing.
+impl FromStr for Link {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut link = Self::default();
+        for option in text.split(',') {
+            let (name, value) = option
+                .split_once('=')
+                .ok_or_else(|| format!("\"{option}\" is not as NAME=NUMBER"))?;
+            match name {
+                "rate" => link.rate = Some(number(option, value)?),
+                "delay-us" => link.delay = Duration::from_micros(number(option, value)?),
+                "loss-ppm" => link.loss_ppm = number(option, value)?,
+                "reorder-ppm" => link.reorder_ppm = number(option, value)?,
+                "duplicate-ppm" => link.duplicate_ppm = number(option, value)?,
+                "corrupt-ppm" => link.corrupt_ppm = number(option, value)?,
+                "seed" => link.seed = number(option, value)?,
+                _ => {
+                    return Err(format!(
+                        "\"{name}\" is none of rate, delay-us, loss-ppm, reorder-ppm, duplicate-ppm, \
+                         corrupt-ppm and seed"
+                    ));
+                }
+            }
+        }
+        Ok(link)
+    }
+}
+
+fn number<N: FromStr>(option: &str, value: &str) -> Result<N, String> {
+    let wrong = |_| format!("\"{option}\" has no number that is possible there");
+    value.parse().map_err(wrong)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +121,8 @@ mod tests {
             "rate=1000000,delay-us=2000,loss-ppm=1,reorder-ppm=2,duplicate-ppm=3,corrupt-ppm=4,seed=5"
         );
         assert_eq!(link.fault(), None);
+        assert_eq!(link.to_string().parse(), Ok(link));
+        assert_eq!("seed=0".parse(), Ok(Link::default()));
     }
 
     #[test]
@@ -106,6 +143,20 @@ mod tests {
             },
         ] {
             assert!(wrong.fault().is_some(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_link_is_an_error_that_names_it() {
+        for (text, named) in [
+            ("", "\"\""),
+            ("rate", "\"rate\""),
+            ("rate=fast", "\"rate=fast\""),
+            ("loss-ppm=-1", "\"loss-ppm=-1\""),
+            ("delay=3", "delay-us"),
+        ] {
+            let error = text.parse::<Link>().unwrap_err();
+            assert!(error.contains(named), "{text}: {error}");
         }
     }
 }

@@ -8,7 +8,6 @@ mod environment;
 mod exec;
 mod gdb;
 mod guests;
-mod link;
 mod memory_check;
 mod running;
 mod script;

@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 use protocol::program::User;
 use vm::Link;
 
-use super::link;
 use crate::model::Model;
 
 /// Where the host's file system is mounted in the guest.
@@ -33,7 +32,7 @@ pub(crate) struct Setup {
     pub(super) model: Model,
     /// What the wires do to frames, with our model: any of rate (bits per second), delay-us,
     /// loss-ppm, reorder-ppm, duplicate-ppm, corrupt-ppm (parts of a million) and seed
-    #[arg(long, value_name = "NAME=N[,NAME=N]...", value_parser = link::parse)]
+    #[arg(long, value_name = "NAME=N[,NAME=N]...")]
     pub(super) link: Option<Link>,
     /// Put an IOMMU before the memory: what the driver has not mapped, or no longer, is refused
     /// and fails the run. Our model of the NIC does not reach the accelerator then
