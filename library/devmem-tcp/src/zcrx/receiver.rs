@@ -27,7 +27,7 @@ const COMPLETIONS: u32 = 4096;
 /// User data of what is not a connection's; connections are numbered from 1.
 const CANCEL: u64 = u64::MAX;
 const NOTIFICATION: u64 = u64::MAX - 1;
-const BELL: u64 = u64::MAX - 2;
+const WAKER: u64 = u64::MAX - 2;
 
 /// A queue with a ring of its own, not yet of a thread.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl InterfaceQueue {
                 let starved = Starved::new();
                 let starved =
                     starved.map_err(|error| RequestError::io("make an eventfd", error))?;
-                refill.ring(starved.bell());
+                refill.set_waker(starved.waker());
                 Some(starved)
             }
         };
@@ -151,7 +151,7 @@ pub struct Receiver {
     last: u64,
     /// A request names its socket by descriptor when it is submitted, also a second time.
     sockets: BTreeMap<u64, OwnedFd>,
-    /// Without a device only: nobody else lacks buffers for long.
+    /// Without a device only: a driver retries by itself.
     starved: Option<Starved>,
     of_this_thread: PhantomData<*const ()>,
 }
@@ -225,7 +225,7 @@ impl Receiver {
         loop {
             self.feed(events)?;
             self.take(events)?;
-            if !events.is_empty() || (!self.listen()? && !self.enter(1, timeout)?) {
+            if !events.is_empty() || (!self.arm_waker()? && !self.enter(1, timeout)?) {
                 return Ok(());
             }
         }
@@ -251,7 +251,7 @@ impl Receiver {
                 .into_iter()
                 .try_for_each(|connection| self.request(connection));
         }
-        if starved.tell() {
+        if starved.report() {
             events.push(Event::Starved);
         }
         Ok(())
@@ -259,16 +259,16 @@ impl Receiver {
 
     /// Has what is recycled from now on end a wait, if a connection needs it. Returns whether something
     /// must be looked at before.
-    fn listen(&mut self) -> Result<bool, ZcrxError> {
+    fn arm_waker(&mut self) -> Result<bool, ZcrxError> {
         let Some(starved) = self.starved.as_mut().filter(|starved| !starved.is_empty()) else {
             return Ok(false);
         };
-        if starved.is_news() {
+        if starved.is_unreported() {
             return Ok(true);
         }
-        if let Some(bell) = starved.listen() {
-            let entry = opcode::PollAdd::new(Fd(bell.as_raw_fd()), libc::POLLIN as u32);
-            self.push(&entry.build().user_data(BELL))?;
+        if let Some(eventfd) = starved.arm() {
+            let entry = opcode::PollAdd::new(Fd(eventfd.as_raw_fd()), libc::POLLIN as u32);
+            self.push(&entry.build().user_data(WAKER))?;
         }
         Ok(self.queue.is_refilled())
     }
@@ -303,8 +303,8 @@ impl Receiver {
                 events.extend(notification.map(Event::Notification));
                 continue;
             }
-            if number == BELL {
-                self.starved.iter_mut().for_each(Starved::rang);
+            if number == WAKER {
+                self.starved.iter_mut().for_each(Starved::woken);
                 continue;
             }
             let connection = Connection(number);

@@ -13,7 +13,7 @@ use vm_memory::{Bytes, MmapRegion};
 
 use super::abi::Offsets;
 use super::fragment::Fragment;
-use super::starved::Bell;
+use super::starved::Waker;
 use crate::error::{BindError, RequestError, ZcrxError};
 
 /// Bytes of an entry.
@@ -37,7 +37,7 @@ pub struct Refill {
     /// Recycled, but the ring had no room.
     waiting: VecDeque<(u64, u32)>,
     /// Without a device: who waits for what is recycled.
-    bell: Option<Arc<Bell>>,
+    waker: Option<Arc<Waker>>,
 }
 
 impl Refill {
@@ -49,14 +49,14 @@ impl Refill {
             mask: region.entries - 1,
             position: 0,
             waiting: VecDeque::new(),
-            bell: None,
+            waker: None,
             region,
         }
     }
 
-    /// Has a bell ring for what is recycled.
-    pub(super) fn ring(&mut self, bell: Arc<Bell>) {
-        self.bell = Some(bell);
+    /// Has what is recycled wake the receiver.
+    pub(super) fn set_waker(&mut self, waker: Arc<Waker>) {
+        self.waker = Some(waker);
     }
 
     /// Recycles fragments: the memory is the NIC's again. What the ring has no room for waits for the next
@@ -92,8 +92,8 @@ impl Refill {
         memory
             .store(self.position, self.tail, Ordering::Release)
             .map_err(broken)?;
-        if let Some(bell) = &self.bell {
-            bell.ring();
+        if let Some(waker) = &self.waker {
+            waker.wake();
         }
         Ok(())
     }

@@ -9,27 +9,27 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use rustix::event::{EventfdFlags, eventfd};
 
-/// Rings when fragments are recycled, if the receiver wants it to.
+/// Wakes a receiver that sleeps until fragments are recycled.
 #[derive(Debug)]
-pub(super) struct Bell {
+pub(super) struct Waker {
     eventfd: OwnedFd,
-    wanted: AtomicBool,
+    armed: AtomicBool,
 }
 
-impl Bell {
-    /// Wants it to ring for what is recycled from now on. What came before is in the refill ring, for who
-    /// looks into it afterwards.
-    fn want(&self) {
-        self.wanted.store(true, Ordering::Relaxed);
+impl Waker {
+    /// Has what is recycled from now on wake the receiver. What came before is in the refill ring, which must be
+    /// checked afterwards.
+    fn arm(&self) {
+        self.armed.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
-    /// To be called after the refill ring was filled.
-    pub(super) fn ring(&self) {
-        // With that in `want`: either the receiver sees what was filled in, or we see that it wants to know.
+    /// Wakes the receiver if it sleeps. The refill ring must have been filled before.
+    pub(super) fn wake(&self) {
+        // Pairs with the fence in `arm`: either the receiver sees the refilled entries, or we see that it is armed.
         fence(Ordering::SeqCst);
-        if self.wanted.swap(false, Ordering::Relaxed) {
-            // It fails only where it has rung 2^64 - 2 times already.
+        if self.armed.swap(false, Ordering::Relaxed) {
+            // It fails only if the counter has reached 2^64 - 2.
             let _ = rustix::io::write(&self.eventfd, &1_u64.to_ne_bytes());
         }
     }
@@ -38,35 +38,35 @@ impl Bell {
 /// Connections without a request, as they found no buffer.
 #[derive(Debug)]
 pub(super) struct Starved {
-    bell: Arc<Bell>,
-    /// Whether the receiver's ring has a request that waits for the bell.
+    waker: Arc<Waker>,
+    /// Whether the receiver's ring has a request that polls the eventfd.
     awaited: bool,
     connections: Vec<u64>,
     /// Whether the caller knows of them all.
-    told: bool,
+    reported: bool,
     cancelled: Vec<u64>,
 }
 
 impl Starved {
     pub(super) fn new() -> io::Result<Self> {
         let eventfd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let wanted = AtomicBool::new(false);
+        let armed = AtomicBool::new(false);
         Ok(Self {
-            bell: Arc::new(Bell { eventfd, wanted }),
+            waker: Arc::new(Waker { eventfd, armed }),
             awaited: false,
             connections: Vec::new(),
-            told: true,
+            reported: true,
             cancelled: Vec::new(),
         })
     }
 
-    pub(super) fn bell(&self) -> Arc<Bell> {
-        Arc::clone(&self.bell)
+    pub(super) fn waker(&self) -> Arc<Waker> {
+        Arc::clone(&self.waker)
     }
 
     pub(super) fn push(&mut self, connection: u64) {
         self.connections.push(connection);
-        self.told = false;
+        self.reported = false;
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -74,18 +74,18 @@ impl Starved {
     }
 
     /// Whether there are some that the caller doesn't know of.
-    pub(super) fn is_news(&self) -> bool {
-        !self.told
+    pub(super) fn is_unreported(&self) -> bool {
+        !self.reported
     }
 
-    /// The same, and now he does.
-    pub(super) fn tell(&mut self) -> bool {
-        !std::mem::replace(&mut self.told, true) && !self.connections.is_empty()
+    /// The same; from now on the caller knows.
+    pub(super) fn report(&mut self) -> bool {
+        !std::mem::replace(&mut self.reported, true) && !self.connections.is_empty()
     }
 
     /// All that are to try again.
     pub(super) fn take(&mut self) -> Vec<u64> {
-        self.told = true;
+        self.reported = true;
         std::mem::take(&mut self.connections)
     }
 
@@ -104,19 +104,19 @@ impl Starved {
         std::mem::take(&mut self.cancelled)
     }
 
-    /// Wants the bell to ring. The refill ring is to be looked into afterwards. Returns what a request must
-    /// poll for it, if none does.
-    pub(super) fn listen(&mut self) -> Option<BorrowedFd<'_>> {
-        self.bell.want();
+    /// Has what is recycled wake the receiver. The refill ring must be checked afterwards. Returns the eventfd if
+    /// no request polls it yet: one must.
+    pub(super) fn arm(&mut self) -> Option<BorrowedFd<'_>> {
+        self.waker.arm();
         let awaited = std::mem::replace(&mut self.awaited, true);
-        (!awaited).then(|| self.bell.eventfd.as_fd())
+        (!awaited).then(|| self.waker.eventfd.as_fd())
     }
 
     /// The request that polled is complete.
-    pub(super) fn rang(&mut self) {
+    pub(super) fn woken(&mut self) {
         self.awaited = false;
-        // Nobody else reads, so that there is something, unless the request was cancelled.
-        let _ = rustix::io::read(&self.bell.eventfd, &mut [0; 8]);
+        // Only the receiver reads it, so there is something to read unless the request was cancelled.
+        let _ = rustix::io::read(&self.waker.eventfd, &mut [0; 8]);
     }
 }
 
@@ -125,18 +125,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bell_rings_once_for_who_wants_it() {
+    fn a_receiver_is_woken_once_and_only_if_it_is_armed() {
         let mut starved = Starved::new().expect("an eventfd");
-        let bell = starved.bell();
-        let rung = || rustix::io::read(&bell.eventfd, &mut [0; 8]).is_ok();
-        bell.ring();
-        assert!(!rung(), "nobody wanted it");
-        assert!(starved.listen().is_some());
-        assert!(starved.listen().is_none(), "a request waits already");
-        bell.ring();
-        bell.ring();
-        assert!(rung() && !rung());
-        starved.rang();
-        assert!(starved.listen().is_some());
+        let waker = starved.waker();
+        let woken = || rustix::io::read(&waker.eventfd, &mut [0; 8]).is_ok();
+        waker.wake();
+        assert!(!woken(), "it was not armed");
+        assert!(starved.arm().is_some());
+        assert!(starved.arm().is_none(), "a request waits already");
+        waker.wake();
+        waker.wake();
+        assert!(woken() && !woken());
+        starved.woken();
+        assert!(starved.arm().is_some());
     }
 }

@@ -49,28 +49,13 @@ fn whoever_holds_all_memory_is_told_and_the_stream_goes_on_after_recycling() {
     let (ours, theirs) = connect();
     let sender = send(theirs, 8, 8 * MIB);
     receiver.receive_from(&ours).expect("receive");
-    let (mut stream, mut held, mut starved) = (Stream::new(8), Vec::new(), 0);
-    let mut events = Vec::new();
-    'stream: loop {
-        receiver.wait(None, &mut events).expect("events");
-        for event in events.drain(..) {
-            match event {
-                Event::Fragment { fragment, .. } => {
-                    stream.take(&fragment, &memory);
-                    held.push(fragment);
-                }
-                Event::Ended {
-                    end: End::Closed, ..
-                } => break 'stream,
-                Event::Starved => {
-                    assert_eq!(held.len(), MIB / 4096, "not all memory was in use");
-                    starved += 1;
-                    refill.recycle(held.drain(..)).expect("recycle");
-                }
-                other => panic!("{other:?}"),
-            }
-        }
-    }
+    let (mut stream, mut starved) = (Stream::new(8), 0);
+    stream.receive(&mut receiver, &memory, |event, _, held| {
+        assert!(matches!(event, Event::Starved), "{event:?}");
+        assert_eq!(held.len(), MIB / 4096, "not all memory was in use");
+        starved += 1;
+        refill.recycle(held.drain(..)).expect("recycle");
+    });
     assert_eq!(stream.bytes, 8 * MIB as u64);
     assert!(starved >= 7, "starved {starved} times");
     sender.join().expect("send");
@@ -101,27 +86,12 @@ fn a_thread_that_recycles_while_the_receiver_sleeps_wakes_it() {
             refill.recycle(held).expect("recycle");
         }
     });
-    let (mut stream, mut held, mut starved) = (Stream::new(9), Vec::new(), 0);
-    let mut events = Vec::new();
-    'stream: loop {
-        receiver.wait(None, &mut events).expect("events");
-        for event in events.drain(..) {
-            match event {
-                Event::Fragment { fragment, .. } => {
-                    stream.take(&fragment, &memory);
-                    held.push(fragment);
-                }
-                Event::Starved => {
-                    full.send(std::mem::take(&mut held)).expect("a recycler");
-                    starved += 1;
-                }
-                Event::Ended {
-                    end: End::Closed, ..
-                } => break 'stream,
-                other => panic!("{other:?}"),
-            }
-        }
-    }
+    let (mut stream, mut starved) = (Stream::new(9), 0);
+    stream.receive(&mut receiver, &memory, |event, _, held| {
+        assert!(matches!(event, Event::Starved), "{event:?}");
+        full.send(std::mem::take(held)).expect("a recycler");
+        starved += 1;
+    });
     assert_eq!(stream.bytes, MIB as u64);
     assert!(starved >= 15, "starved {starved} times");
     drop(full);

@@ -12,7 +12,7 @@ const BOTH: [Notification; 2] = [Notification::OutOfBuffers, Notification::Copie
 
 #[test]
 #[ignore = "needs the lab"]
-fn a_queue_without_buffers_is_told_and_goes_on_when_they_are_recycled() {
+fn a_queue_without_buffers_notifies_and_goes_on_when_they_are_recycled() {
     let lab = Lab::find();
     let memory = UserMemory::create(8 * MIB).expect("memory");
     let config = lab.config().notify(BOTH, 0);
@@ -25,32 +25,18 @@ fn a_queue_without_buffers_is_told_and_goes_on_when_they_are_recycled() {
         .arm(Notification::OutOfBuffers)
         .expect_err("it has not come");
 
-    let (mut stream, mut held, mut told) = (Stream::new(5), Vec::new(), 0);
-    let mut events = Vec::new();
-    'stream: loop {
-        receiver.wait(None, &mut events).expect("events");
-        for event in events.drain(..) {
-            match event {
-                Event::Fragment { fragment, .. } => {
-                    stream.take(&fragment, &memory);
-                    held.push(fragment);
-                }
-                Event::Notification(which) => {
-                    assert_eq!(which, Notification::OutOfBuffers);
-                    told += 1;
-                    refill.recycle(held.drain(..)).expect("recycle");
-                    receiver.arm(which).expect("it came");
-                }
-                Event::Ended {
-                    end: End::Closed, ..
-                } => break 'stream,
-                other => panic!("{other:?}"),
-            }
-        }
-    }
+    let (mut stream, mut notified) = (Stream::new(5), 0);
+    stream.receive(&mut receiver, &memory, |event, receiver, held| {
+        let Event::Notification(Notification::OutOfBuffers) = event else {
+            panic!("{event:?}");
+        };
+        notified += 1;
+        refill.recycle(held.drain(..)).expect("recycle");
+        receiver.arm(Notification::OutOfBuffers).expect("it came");
+    });
     assert_eq!(stream.bytes, 24 * MIB as u64);
     // The memory was full at least twice.
-    assert!(told >= 2, "told {told} times");
+    assert!(notified >= 2, "notified {notified} times");
     assert_eq!(receiver.copied(), Some(Copied::default()));
     sender.join().expect("send");
 }

@@ -7,7 +7,7 @@ use std::net::{Shutdown, TcpStream};
 use std::thread::{self, JoinHandle};
 
 use devmem_tcp::memory::ReadAt;
-use devmem_tcp::zcrx::Fragment;
+use devmem_tcp::zcrx::{End, Event, Fragment, Receiver, UserMemory};
 
 /// The bytes of a stream from `position` on.
 fn fill(seed: u64, position: u64, bytes: &mut [u8]) {
@@ -59,5 +59,31 @@ impl Stream {
         assert!(came == sent, "other bytes in {fragment:?} after {self:?}");
         self.bytes += u64::from(fragment.len());
         self.fragments += 1;
+    }
+
+    /// Receives to the end of the stream, the receiver's only one. Fragments are held; `other` gets all other events,
+    /// and may recycle them.
+    pub(crate) fn receive(
+        &mut self,
+        receiver: &mut Receiver,
+        memory: &UserMemory,
+        mut other: impl FnMut(Event, &mut Receiver, &mut Vec<Fragment>),
+    ) {
+        let (mut held, mut events) = (Vec::new(), Vec::new());
+        loop {
+            receiver.wait(None, &mut events).expect("events");
+            for event in events.drain(..) {
+                match event {
+                    Event::Fragment { fragment, .. } => {
+                        self.take(&fragment, memory);
+                        held.push(fragment);
+                    }
+                    Event::Ended {
+                        end: End::Closed, ..
+                    } => return,
+                    event => other(event, receiver, &mut held),
+                }
+            }
+        }
     }
 }
