@@ -45,9 +45,9 @@ pub(crate) struct Arguments {
     )]
     pub(crate) wires: Vec<WireArgument>,
 
-    /// A wire from a device to an inherited datagram socket. If that leads to another of these programs, each is told
-    /// the same LINK, and which end it has: frames pass it where they arrive. Else, as with QEMU's `-netdev dgram`,
-    /// frames of both directions pass it here.
+    /// A wire from a device to an inherited datagram socket. If another of these programs has the other end,
+    /// give both the same LINK, and each its `end`: frames pass the link where they arrive. Without `end`, as for QEMU's
+    /// `-netdev dgram`, both directions pass the link here.
     #[arg(
         long = "cable",
         value_name = "device=A,fd=N[,pcap=FILE[,snap=BYTES]][,end={0|1}][,LINK=N]...",

@@ -65,10 +65,10 @@ enum Far {
 /// process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Half {
-    /// Both, as whoever has the socket's other end only carries. The device is the first end.
+    /// Both: the other end of the socket has no link. The device is the first end.
     #[default]
     Both,
-    /// What comes to the device, which is the first end. Whoever has the second does the same.
+    /// What comes to the device, which is the first end. The process with the second does the same.
     First,
     /// What comes to the device, which is the second end.
     Second,

@@ -188,7 +188,7 @@ impl Machine {
     }
 
     /// Puts an IOMMU between the devices and memory, of which they reach what is mapped for them, as long as it
-    /// is: the kernel is told to invalidate at once. It takes `CONFIG_VIRTIO_IOMMU`.
+    /// is: the kernel unmaps in strict mode. It takes `CONFIG_VIRTIO_IOMMU`.
     #[must_use]
     pub fn iommu(mut self) -> Self {
         self.iommu = true;
