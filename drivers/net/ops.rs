@@ -51,7 +51,7 @@ const TX_TIMEOUT: c_ulong = 1 << 0;
 
 impl<T: Driver> NetDevice<T> {
     /// Has [`Driver::tx_timeout`] called soon, as if a TX queue hung: the device has to be started
-    /// anew. Not in hard interrupts.
+    /// anew. Not in hard interrupts. Requests made while it runs are dropped.
     pub fn schedule_tx_timeout(&self) {
         const { assert!(T::HAS_TX_TIMEOUT) };
         // SAFETY: The device is valid; the core cancels the work when it unregisters it.
@@ -420,6 +420,10 @@ impl<T: Driver> Table<T> {
 
         if T::HAS_TX_TIMEOUT && events & TX_TIMEOUT != 0 && dev.is_running() {
             T::tx_timeout(dev, control);
+            // The core holds RTNL until no device has work pending (`netdev_work_proc()`): one whose queues
+            // never stop would hold it forever.
+            // SAFETY: The device is valid.
+            unsafe { bindings::netdev_work_cancel(dev.device().as_raw(), TX_TIMEOUT) };
         }
     }
 

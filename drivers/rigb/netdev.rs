@@ -240,7 +240,10 @@ impl<'bound> Driver for Adapter<'bound> {
     }
 
     fn tx_timeout(dev: Locked<'_, Self>, control: &mut Control) {
-        if let Err(error) = Self::restart(dev, control) {
+        // Nothing requests another restart after one that failed, and the device may respond by now.
+        let restarted = Self::restart(dev, control).or_else(|_| Self::restart(dev, control));
+
+        if let Err(error) = restarted {
             dev_err!(
                 dev.device().driver().parent,
                 "not restarted after a transmit timeout: {error:?}\n"
