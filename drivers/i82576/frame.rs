@@ -20,6 +20,10 @@ const IPV4_LENGTH: usize = 2;
 const IPV6_LENGTH: usize = 4;
 const IPV6_HEADER: u32 = 40;
 
+/// Bytes at the start of a frame that [`unpadded_len`] looks at, at most.
+pub const LOOKED_AT: usize =
+    ADDRESSES + MAX_TAGS * VLAN_TAG + TYPE + IPV6_LENGTH + size_of::<u16>();
+
 /// The length in bytes, by its IP header, of the frame that starts with `headers`.
 ///
 /// `None` if it is not IP, or its header is not all there.

@@ -95,6 +95,18 @@ impl SkbRef<'_> {
         unsafe { (*self.as_raw()).len - (*self.as_raw()).data_len }
     }
 
+    /// The first `N` bytes of the linear part, if there are so many.
+    #[inline]
+    pub fn head<const N: usize>(&self) -> Option<[u8; N]> {
+        if (self.head_len() as usize) < N {
+            return None;
+        }
+
+        // SAFETY: The skb is valid, and has so many bytes there. They are copied, as a device that
+        // misbehaves may write to them.
+        Some(unsafe { (*self.as_raw()).data.cast::<[u8; N]>().read() })
+    }
+
     /// The fields behind the buffer (`skb_shinfo()`, on 64-bit).
     #[inline]
     fn shared_info(&self) -> *const bindings::skb_shared_info {

@@ -336,18 +336,21 @@ impl<'bound> Running<'bound> {
             let write_back = WriteBack::from_raw(raw.read::<0>(), raw.read::<1>());
             let timestamp = timestamp(&write_back, clock.as_deref());
 
-            let skb = match ring.packet {
-                Packet::Between => builder.start(slot, &write_back, timestamp),
-                _ => builder.add(ring.packet.take(), slot, &write_back, timestamp),
+            let (skb, assembled) = match ring.packet {
+                Packet::Between => (builder.start(slot, &write_back, timestamp), false),
+                _ => {
+                    let packet = ring.packet.take();
+                    (builder.add(packet, slot, &write_back, timestamp), true)
+                }
             };
             if !write_back.end_of_packet() {
-                ring.packet = skb.map_or(Packet::NoSkb, Packet::Assembling);
+                ring.packet = builder.go_on(skb, &write_back);
                 continue;
             }
 
             batch.packets += 1;
             if let Some(skb) = skb {
-                batch.bytes += u64::from(builder.finish(skb, &write_back, timestamp));
+                batch.bytes += u64::from(builder.finish(skb, assembled, &write_back, timestamp));
             }
         }
 
@@ -364,8 +367,10 @@ impl<'bound> Running<'bound> {
     }
 
     /// Whether the queue waits for a descriptor that the device has left out, and did when this was last
-    /// called.
+    /// called. Tells the device the tail again, which may have been lost.
     fn is_stuck(&mut self) -> bool {
+        // A ring that has run empty raises no interrupt until the device learns of its buffers.
+        self.ring_doorbell();
         let next = self.ring.window.oldest();
         let skips = self.queue.is_past(next) && !self.is_pending();
 

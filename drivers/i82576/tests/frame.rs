@@ -2,7 +2,7 @@
 
 //! The length of frames without their padding.
 
-use i82576::frame::unpadded_len;
+use i82576::frame::{unpadded_len, LOOKED_AT};
 use proptest::prelude::*;
 
 /// A frame's headers: addresses, `tags` VLAN tags, type, and an IP header with `length` in its
@@ -40,6 +40,17 @@ fn what_is_not_ip_has_no_length() {
 }
 
 proptest! {
+    #[test]
+    fn so_many_bytes_are_looked_at_and_no_more(mut frame: [u8; LOOKED_AT + 8], tags in 0usize..3, ip: bool) {
+        let (kind, at) = if ip { (0x0800, 2) } else { (0x86dd, 4) };
+        let headers = headers(tags, kind, at, 1000);
+        let len = headers.len().min(LOOKED_AT);
+        frame[..len].copy_from_slice(&headers[..len]);
+        let all = unpadded_len(&frame);
+        prop_assert!(all.is_some());
+        prop_assert_eq!(unpadded_len(&frame[..LOOKED_AT]), all);
+    }
+
     #[test]
     fn the_length_field_says_it_for_ipv4_and_ipv6(tags in 0usize..3, length: u16) {
         let before = 14 + 4 * tags as u32;

@@ -91,7 +91,7 @@ impl<'bound> RxBuilder<'_, 'bound> {
                 self.stats.rx_unsplit_dropped.add(1);
                 None
             }
-            Layout::HeaderOnly { header } => self.head(slot, u32::from(header)),
+            Layout::HeaderOnly { header } => self.long(slot, payloads, u32::from(header)),
             Layout::Unsplit { .. } | Layout::HeaderOverflow { .. } => {
                 self.unsplit(slot, payloads, len)
             }
@@ -119,12 +119,31 @@ impl<'bound> RxBuilder<'_, 'bound> {
         self.payload(skb, slot, payloads, 0, u32::from(write_back.packet_len()))
     }
 
-    /// Ends a packet with what its last descriptor says of it, and when it was received, and hands it
-    /// up. Returns its length, or 0 if it is dropped.
+    /// Keeps a packet that continues in the next descriptor. The device fills a buffer before it uses the
+    /// next one: if this one's is not full, the packet is dropped.
+    #[inline]
+    pub(super) fn go_on(&self, skb: Option<RxSkb>, write_back: &WriteBack) -> Packet {
+        let len = u32::from(write_back.packet_len());
+
+        match &self.pools.payloads {
+            Some(payloads) if len != payloads.size.bytes() => {
+                self.stats.rx_errors.add(1);
+                if let Some(xdp) = &self.pools.xdp {
+                    xdp.forget();
+                }
+                Packet::NoSkb
+            }
+            _ => skb.map_or(Packet::NoSkb, Packet::Assembling),
+        }
+    }
+
+    /// Ends a packet, which may be `assembled` of several descriptors, with what the last one says of it,
+    /// and when it was received, and hands it up. Returns its length, or 0 if it is dropped.
     #[inline]
     pub(super) fn finish(
         &self,
         mut skb: RxSkb,
+        assembled: bool,
         write_back: &WriteBack,
         timestamp: Option<u64>,
     ) -> u32 {
@@ -138,7 +157,7 @@ impl<'bound> RxBuilder<'_, 'bound> {
 
         // If it is not wanted the core verifies instead, but it cannot where it cannot read.
         let verify = unreadable || features.contains(Features::RXCSUM);
-        let checksum = if verify {
+        let checksum = if verify && !(assembled && has_more(&skb)) {
             write_back.checksum()
         } else {
             Checksum::None
@@ -159,6 +178,16 @@ impl<'bound> RxBuilder<'_, 'bound> {
         self.napi.receive(skb, &metadata);
         len
     }
+}
+
+/// Whether a packet of several descriptors is longer than its IP header says: one of them may be marked as
+/// done without having been filled. The checksum was not verified over these bytes, then.
+// Apart, so that packets of one descriptor have the registers.
+#[inline(never)]
+fn has_more(skb: &RxSkb) -> bool {
+    skb.head::<{ frame::LOOKED_AT }>()
+        .and_then(|headers| frame::unpadded_len(&headers))
+        .is_none_or(|len| skb.len() > len)
 }
 
 /// What the last descriptor of a packet that goes up says of it, beside its `checksum`.
@@ -232,10 +261,15 @@ impl<'bound> RxBuilder<'_, 'bound> {
         }
     }
 
-    /// Starts an skb for headers that are longer than usual.
+    /// Starts an skb for headers that are longer than usual, or for a packet that has nothing else.
     #[cold]
     #[inline(never)]
     fn long(&self, slot: &mut Slot, payloads: &Payloads<'bound>, header: u32) -> Option<RxSkb> {
+        // The device has no more room there: the rest is from before.
+        if header > HEADER_SIZE {
+            self.stats.rx_errors.add(1);
+            return None;
+        }
         if !payloads.unreadable {
             return self.head(slot, header);
         }

@@ -214,6 +214,12 @@ impl<'bound> RxBuilder<'_, 'bound> {
             return Buff::new(&mut slot.head, len, self.napi);
         }
         let (mut frame, start, len) = match write_back.layout() {
+            // The device has no more room there: the rest is from before.
+            Layout::Split { header, .. } | Layout::HeaderOnly { header }
+                if u32::from(header) > HEADER_SIZE =>
+            {
+                return None;
+            }
             Layout::Split { header, payload } => {
                 let frame = Buff::new(&mut slot.head, header.into(), self.napi)?;
                 (frame, 0, payload.into())
