@@ -253,6 +253,13 @@ impl<'bound> Hw<'bound> {
         self.write(regs::IMS, regs::icr::LSC);
     }
 
+    /// Unmasks the link's interrupt, whose vector is this one: should it have come meanwhile, it does now.
+    pub(crate) fn unmask_link(&self, vector: usize) {
+        // CAST: There are at most 16 pairs before it.
+        self.unmask(vector as u32);
+        self.write(regs::IMS, regs::icr::LSC);
+    }
+
     /// Sets the minimum interval between a vector's interrupts, in microseconds.
     pub(crate) fn set_interval(&self, vector: u16, us: u32) {
         self.write(

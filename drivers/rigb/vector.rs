@@ -95,7 +95,14 @@ impl<'bound> napi::Poll for QueuePair<'bound> {
         }
     }
 
+    #[cold]
     fn watch(&mut self, napi: &Receive<'_, Adapter<'bound>>) {
+        let adapter = napi.device().driver();
+
+        // This poll unmasks its own interrupt. Nobody polls for the link's, which may have been lost, too.
+        if napi.index() == 0 {
+            adapter.hw.unmask_link(adapter.schedulers.len());
+        }
         // It would wait for ever. One that could not be started has no ring.
         if self.rx.as_mut().is_none_or(rx::Queue::is_stuck) {
             napi.device().schedule_tx_timeout();

@@ -206,8 +206,9 @@ impl<'bound> XskRunning<'bound> {
     }
 
     /// Whether the queue waits for a descriptor that the device has left out, and did when this was last
-    /// called.
+    /// called. Tells the device the tail again, which may have been lost.
     pub(super) fn is_stuck(&mut self) -> bool {
+        self.queue.give(self.ring.window.tail());
         let next = self.ring.window.oldest();
         let skips = self.queue.is_past(next) && !self.is_pending();
 
