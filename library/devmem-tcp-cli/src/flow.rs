@@ -11,6 +11,8 @@ use anyhow::{Context, Result};
 use devmem_tcp::way::ByWay;
 use indicatif::{ProgressBar, ProgressStyle};
 use payload::Mismatch;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag::register;
 
 /// How often a flow that waits looks whether it is to stop.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
@@ -54,13 +56,12 @@ pub(crate) struct Totals {
 }
 
 impl Run {
-    /// A run that ends at a signal, or when it is told to. Progress is shown on a terminal only.
+    /// A run that ends at a signal, or when it is told to: a second signal does not keep it from undoing what
+    /// it has changed. Progress is shown on a terminal only.
     pub(crate) fn new(what: &'static str) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
-        for signal in [libc::SIGINT, libc::SIGTERM] {
-            signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))
-                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-                .context("handling signals")?;
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            register(signal, Arc::clone(&stop)).context("handling signals")?;
         }
         let style =
             ProgressStyle::with_template("{msg} {bytes}, {binary_bytes_per_sec}, {elapsed}")

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
+use devmem_tcp::dmabuf::DmaBuf;
 use devmem_tcp::heap::Heap;
 use devmem_tcp::memory::{Exporter, Memory};
 use devmem_tcp::udmabuf::{Backing, Udmabuf};
@@ -31,7 +32,6 @@ impl FromStr for From {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let number = |number: &str| number.parse::<u32>();
         match text.split_once(':') {
             None if text == "ram" => Ok(Self::Ram),
             None if text == "udmabuf" => Ok(Self::Udmabuf),
@@ -41,8 +41,8 @@ impl FromStr for From {
                 Ok(Self::Fd(fd.parse().unwrap_or_default()))
             }
             #[cfg(feature = "ivshmem")]
-            Some(("accelerator", which)) if number(which).is_ok() => {
-                Ok(Self::Accelerator(number(which).unwrap_or_default()))
+            Some(("accelerator", number)) if number.parse::<u32>().is_ok() => {
+                Ok(Self::Accelerator(number.parse().unwrap_or_default()))
             }
             _ => Err(format!(
                 "\"{text}\" is none of ram, udmabuf, udmabuf:2M (huge pages), heap:NAME, fd:NUMBER (a dma-buf that \
@@ -70,8 +70,9 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// Allocates it, in pieces aligned to `align` bytes; `parts` of the same size.
-    pub(crate) fn allocate(&self, align: u32, parts: u32) -> Result<Vec<Target>> {
+    /// Allocates it, in pieces aligned to `align` bytes; `parts` of the same size. `cpu` says whether this process
+    /// reads or writes it: an exporter may not let it.
+    pub(crate) fn allocate(&self, align: u32, parts: u32, cpu: bool) -> Result<Vec<Target>> {
         let page = rustix::param::page_size();
         let align = (align as usize).max(page);
         let len = usize::try_from(self.size / u64::from(parts))? / align * align;
@@ -84,11 +85,10 @@ impl Choice {
             parts == 1 || !matches!(self.memory, From::Fd(_)),
             "a dma-buf that is given is not divided: take one flow"
         );
-        (0..parts).map(|_| self.one(len, align)).collect()
+        (0..parts).map(|_| self.one(len, align, cpu)).collect()
     }
 
-    fn one(&self, len: usize, align: usize) -> Result<Target> {
-        let page = rustix::param::page_size();
+    fn one(&self, len: usize, align: usize, cpu: bool) -> Result<Target> {
         Ok(Target::DmaBuf(match &self.memory {
             From::Ram => return Ok(Target::Ram(UserMemory::create(len)?)),
             From::Udmabuf => Udmabuf::new().allocate(len, align)?,
@@ -101,11 +101,17 @@ impl Choice {
                 // SAFETY: the descriptor is only borrowed to duplicate it; that fails if it isn't open.
                 let fd = unsafe { BorrowedFd::borrow_raw(*fd) };
                 let own = fd.try_clone_to_owned();
-                Memory::from_fd(own.context("the descriptor given by --memory is not open")?)?
+                let own = own.context("the descriptor given by --memory is not open")?;
+                let dmabuf = DmaBuf::from_fd(own)?;
+                if !cpu {
+                    return Ok(Target::Unmapped(dmabuf));
+                }
+                Memory::map(dmabuf)?
             }
             #[cfg(feature = "ivshmem")]
             From::Accelerator(number) => {
-                ivshmem_mem::Accelerator::open(*number)?.allocate(len, align.max(page))?
+                let align = align.max(rustix::param::page_size());
+                ivshmem_mem::Accelerator::open(*number)?.allocate(len, align)?
             }
         }))
     }
@@ -114,14 +120,17 @@ impl Choice {
 /// What payload is received into, or sent from.
 pub(crate) enum Target {
     DmaBuf(Memory),
+    /// Which this process neither reads nor writes.
+    Unmapped(DmaBuf),
     Ram(UserMemory),
 }
 
 impl Target {
     /// The dma-buf, for what takes one.
-    pub(crate) fn dmabuf(&self) -> Result<&Memory> {
+    pub(crate) fn dmabuf(&self) -> Result<&DmaBuf> {
         match self {
-            Self::DmaBuf(memory) => Ok(memory),
+            Self::DmaBuf(memory) => Ok(memory.dmabuf()),
+            Self::Unmapped(dmabuf) => Ok(dmabuf),
             Self::Ram(_) => {
                 bail!("this mode takes a dma-buf: --memory udmabuf, for one of ordinary memory")
             }
@@ -132,6 +141,7 @@ impl Target {
     pub(crate) fn area(&self) -> Area<'_> {
         match self {
             Self::DmaBuf(memory) => Area::dmabuf(memory),
+            Self::Unmapped(dmabuf) => Area::dmabuf(dmabuf),
             Self::Ram(memory) => Area::User(memory),
         }
     }
@@ -140,6 +150,7 @@ impl Target {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::DmaBuf(memory) => memory.len(),
+            Self::Unmapped(dmabuf) => dmabuf.len(),
             Self::Ram(memory) => memory.len(),
         }
     }
@@ -147,15 +158,22 @@ impl Target {
     pub(crate) fn write_at(&self, offset: usize, bytes: &[u8]) -> Result<(), MemoryError> {
         match self {
             Self::DmaBuf(memory) => memory.write_at(offset, bytes),
+            Self::Unmapped(_) => Err(unmapped()),
             Self::Ram(memory) => memory.write_at(offset, bytes),
         }
     }
+}
+
+fn unmapped() -> MemoryError {
+    let source = std::io::ErrorKind::Unsupported.into();
+    MemoryError::NotMappable { source }
 }
 
 impl ReadAt for Target {
     fn read_at(&self, offset: usize, bytes: &mut [u8]) -> Result<(), MemoryError> {
         match self {
             Self::DmaBuf(memory) => memory.read_at(offset, bytes),
+            Self::Unmapped(_) => Err(unmapped()),
             Self::Ram(memory) => memory.read_at(offset, bytes),
         }
     }

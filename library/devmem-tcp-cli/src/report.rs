@@ -44,7 +44,7 @@ pub(crate) struct Report {
     cpu_user_seconds: f64,
     /// The same in the kernel; what interrupts took is not in it.
     cpu_system_seconds: f64,
-    /// Whether the payload was compared with what its seed makes of it, and is the same.
+    /// Whether payload came, was compared with what its seed makes of it, and is the same.
     valid: Option<bool>,
     /// Where it was not.
     mismatch: Option<String>,
@@ -52,7 +52,7 @@ pub(crate) struct Report {
 }
 
 /// Round trips, in nanoseconds.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Latency {
     count: u64,
     min_ns: u64,
@@ -95,7 +95,7 @@ impl Report {
                 .map_or_else(String::new, |mode| mode.get_name().to_owned()),
             flows,
             bytes,
-            ways: totals.ways.iter().filter(|(_, bytes)| *bytes > 0).collect(),
+            ways: totals.ways.iter().collect(),
             pieces: totals.pieces,
             seconds,
             bits_per_second: if seconds > 0.0 {
@@ -105,7 +105,7 @@ impl Report {
             },
             cpu_user_seconds: user.as_secs_f64(),
             cpu_system_seconds: system.as_secs_f64(),
-            valid: validated.then_some(totals.mismatch.is_none()),
+            valid: validated.then_some(bytes > 0 && totals.mismatch.is_none()),
             mismatch: totals.mismatch.map(|mismatch| mismatch.to_string()),
             latency: None,
         }
@@ -142,6 +142,7 @@ impl Report {
         let ways: Vec<_> = self
             .ways
             .iter()
+            .filter(|(_, bytes)| **bytes > 0)
             .map(|(way, bytes)| format!("{way} {bytes}"))
             .collect();
         println!("bytes by way: {}; pieces: {}", ways.join(", "), self.pieces);
@@ -164,18 +165,32 @@ impl Report {
         }
         match (&self.mismatch, self.valid) {
             (Some(mismatch), _) => println!("wrong: {mismatch}"),
-            (None, Some(_)) => println!("all bytes are those of the seed"),
+            (None, Some(true)) => println!("all bytes are those of the seed"),
+            (None, Some(false)) => println!("no bytes came that could be those of the seed"),
             (None, None) => {}
         }
     }
 
-    /// The same fields, nested ones joined by a dot, as a line of names and one of values.
     fn print_csv(&self) -> Result<()> {
-        let mut fields = Vec::new();
-        flatten("", &serde_json::to_value(self)?, &mut fields);
-        let (names, values): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
+        let (names, values): (Vec<_>, Vec<_>) = self.fields()?.into_iter().unzip();
         println!("{}\n{}", names.join(","), values.join(","));
         Ok(())
+    }
+
+    /// The same fields, nested ones joined by a dot, and their values: of each report the same, so that lines can
+    /// be joined.
+    fn fields(&self) -> Result<Vec<(String, String)>> {
+        let mut report = serde_json::to_value(self)?;
+        if self.latency.is_none() {
+            let mut none = serde_json::to_value(Latency::default())?;
+            for (_, value) in none.as_object_mut().into_iter().flatten() {
+                *value = serde_json::Value::Null;
+            }
+            report["latency"] = none;
+        }
+        let mut fields = Vec::new();
+        flatten("", &report, &mut fields);
+        Ok(fields)
     }
 }
 
@@ -262,13 +277,21 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_not_valid() {
+        let none = Totals {
+            ways: ByWay::default(),
+            pieces: 0,
+            mismatch: None,
+            timed: 0,
+            elapsed: Duration::ZERO,
+        };
+        let report = Report::new("listen", &Format::Json, 1, &none, true);
+        assert_eq!(report.print(Format::Text).expect("printed"), exit::FAILED);
+    }
+
+    #[test]
     fn csv_has_a_value_for_each_name() {
-        let mut fields = Vec::new();
-        flatten(
-            "",
-            &serde_json::to_value(report(true)).expect("JSON"),
-            &mut fields,
-        );
+        let fields = report(true).fields().expect("JSON");
         let get = |name: &str| {
             fields
                 .iter()
@@ -276,7 +299,14 @@ mod tests {
                 .map(|(_, it)| it.as_str())
         };
         assert_eq!(get("ways.direct"), Some("1000000"));
-        assert_eq!(get("latency"), Some(""));
+        assert_eq!(get("ways.unsteered"), Some("0"));
+        let mut times = Histogram::new(3).expect("a histogram");
+        times.record(5).expect("it is recorded");
+        let measured = report(true).with_latency(&times).fields().expect("JSON");
+        let names = |fields: &[(String, String)]| -> Vec<String> {
+            fields.iter().map(|(name, _)| name.clone()).collect()
+        };
+        assert_eq!(names(&measured), names(&fields), "lines of several runs");
         assert!(get("mismatch").is_some_and(|text| text.starts_with('"')));
     }
 }

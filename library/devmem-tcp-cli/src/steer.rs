@@ -2,11 +2,18 @@
 
 //! `steer`: sets an interface up for as long as a command runs.
 
+use std::io;
 use std::net::SocketAddr;
-use std::process::Command;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
+use std::thread;
 
 use anyhow::{Context, Result, ensure};
-use devmem_tcp::steering::Plan;
+use devmem_tcp::steering::{Plan, Steering};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::exit;
 use crate::flow::{LOOK, Run};
@@ -66,22 +73,58 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8> {
     );
     let code = match arguments.command.split_first() {
         Some((program, rest)) => {
-            let status = Command::new(program).args(rest).status();
+            let status = wait(Command::new(program).args(rest), &run);
             let status = status.with_context(|| format!("running {program}"))?;
-            // Those of a shell, for a command that a signal ended.
-            u8::try_from(status.code().unwrap_or(128)).unwrap_or(exit::FAILED)
+            // As a shell says it.
+            let by_signal = || status.signal().map(|signal| 128 + signal);
+            let code = status.code().or_else(by_signal);
+            code.and_then(|code| u8::try_from(code).ok())
+                .unwrap_or(exit::FAILED)
         }
         None => {
             while !run.stopped() {
-                std::thread::sleep(LOOK);
+                thread::sleep(LOOK);
             }
             exit::HOLDS
         }
     };
+    undo(steering)?;
+    Ok(code)
+}
+
+/// Undoes what was set up; prints what can't be, which is an error.
+pub(crate) fn undo(steering: Steering) -> Result<()> {
     let left = steering.undo();
     for error in &left {
         eprintln!("devmem-tcp: can't undo a change: {error}");
     }
     ensure!(left.is_empty(), "the interface is not as it was");
-    Ok(code)
+    Ok(())
+}
+
+/// Runs a command to its end, and passes on what is to end it. (SIGINT of a terminal gets to it anyway.)
+fn wait(command: &mut Command, run: &Run) -> io::Result<ExitStatus> {
+    let mut signals = Signals::new([SIGTERM, SIGHUP])?;
+    let handle = signals.handle();
+    let mut child = command.spawn()?;
+    let id = Pid::from_child(&child);
+    if run.stopped() {
+        // It came before the command did.
+        kill_process(id, Signal::TERM)?;
+    }
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            for signal in &mut signals {
+                if let Some(signal) = Signal::from_named_raw(signal) {
+                    // It may have ended meanwhile.
+                    let _ = kill_process(id, signal);
+                }
+            }
+        });
+        // The number stays the command's until it is waited for without NOWAIT.
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while waitid(WaitId::Pid(id), ended).is_err_and(|errno| errno == Errno::INTR) {}
+        handle.close();
+    });
+    child.wait()
 }

@@ -124,18 +124,30 @@ fn every_command_has_a_man_page_and_shells_complete() {
     let share = std::env::temp_dir().join(format!("devmem-tcp-{}", std::process::id()));
     let output = run(&["manual", &share.to_string_lossy()]);
     assert_eq!(output.status.code(), Some(0));
-    let page = |name: &str| fs::read_to_string(share.join("man/man1").join(name));
-    assert!(page("devmem-tcp.1").expect("a page").contains("check"));
-    assert!(
-        page("devmem-tcp-check.1")
-            .expect("a page")
-            .contains("\\-\\-try")
-    );
-    let bash = share.join("bash-completion/completions/devmem-tcp");
-    assert!(
-        fs::read_to_string(bash)
-            .expect("a file")
-            .contains("--watch")
-    );
+    let read = |name: &str| fs::read_to_string(share.join(name)).expect("it was made");
+    let main = read("man/man1/devmem-tcp.1");
+    let completions = [
+        "bash-completion/completions/devmem-tcp",
+        "zsh/site-functions/_devmem-tcp",
+        "fish/vendor_completions.d/devmem-tcp.fish",
+    ]
+    .map(read);
+    for (command, option) in [
+        ("listen", "validate"),
+        ("connect", "bytes"),
+        ("steer", "everything"),
+        ("show", "watch"),
+        ("check", "try"),
+    ] {
+        assert!(main.contains(command), "{command}: {main}");
+        let page = read(&format!("man/man1/devmem-tcp-{command}.1"));
+        assert!(page.contains(&format!("\\-\\-{option}")), "{page}");
+        for text in &completions {
+            assert!(
+                text.contains(command) && text.contains(option),
+                "{command}: {text}"
+            );
+        }
+    }
     fs::remove_dir_all(share).expect("it was made");
 }

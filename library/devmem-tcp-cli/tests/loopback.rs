@@ -2,7 +2,8 @@
 
 //! What the tool does on a machine without any NIC.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
@@ -91,6 +92,57 @@ fn round_trips_are_measured_and_their_quantiles_are_in_order() {
 }
 
 #[test]
+fn requests_are_whole_also_where_the_bytes_of_a_flow_are_not() {
+    let common = ["--rpc", "4K", "--flows", "3", "--format", "json"];
+    let listener = listen(&[&["127.0.0.1:15205"], &common[..]].concat());
+    let sent = connect(&[&["127.0.0.1:15205", "--bytes", "1M"], &common[..]].concat());
+    let received = listener.wait_with_output().expect("it ends");
+    // 85 of them for each flow.
+    for output in [&sent, &received] {
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(json(output)["bytes"], 3 * 85 * 4096);
+    }
+    assert_eq!(json(&sent)["latency"]["count"], 3 * 85);
+
+    for (arguments, named) in [
+        (["--rpc", "4K", "--bytes", "4000"], "--bytes"),
+        (["--rpc", "2M", "--size", "1M"], "--size"),
+    ] {
+        let listener = listen(&["127.0.0.1:15205"]);
+        let sent = connect(&[&["127.0.0.1:15205"], &arguments[..]].concat());
+        let text = String::from_utf8_lossy(&sent.stderr);
+        assert_eq!(sent.status.code(), Some(1), "{text}");
+        assert!(text.contains(named), "{text}");
+        listener.wait_with_output().expect("it ends");
+    }
+}
+
+#[test]
+fn a_stream_that_is_not_whole_or_has_nothing_fails_the_listener_that_looks() {
+    let listener = listen(&["127.0.0.1:15206", "--bytes", "100001"]);
+    let _sent = connect(&["127.0.0.1:15206", "--bytes", "100000"]);
+    let received = listener.wait_with_output().expect("it ends");
+    assert_eq!(received.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&received.stderr);
+    assert!(text.contains("100000 bytes came, and not 100001"), "{text}");
+
+    let listener = listen(&["127.0.0.1:15206", "--validate", "7"]);
+    drop(TcpStream::connect("127.0.0.1:15206").expect("it listens"));
+    let received = listener.wait_with_output().expect("it ends");
+    assert_eq!(received.status.code(), Some(1));
+}
+
+#[test]
+fn a_listener_ends_at_its_time_when_the_stream_goes_on() {
+    let listener = listen(&["127.0.0.1:15207", "--duration", "1", "--format", "json"]);
+    let peer = TcpStream::connect("127.0.0.1:15207").expect("it listens");
+    (&peer).write_all(b"hello").expect("sent");
+    let received = listener.wait_with_output().expect("it ends");
+    assert!(received.status.success(), "{received:?}");
+    assert_eq!(json(&received)["bytes"], 5);
+}
+
+#[test]
 fn what_is_lacking_is_one_line_that_names_it_and_the_exit_code_is_1() {
     for (arguments, named) in [
         (&["listen", "127.0.0.1:15204"][..], "--queue"),
@@ -128,4 +180,30 @@ fn what_is_lacking_is_one_line_that_names_it_and_the_exit_code_is_1() {
         .output()
         .expect("the tool runs");
     assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn progress_is_shown_on_a_terminal_and_a_pipe_has_one_line() {
+    const PATIENCE: Option<u64> = Some(60_000);
+    let listener = listen(&["127.0.0.1:15211"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_devmem-tcp"));
+    command.args(["connect", "127.0.0.1:15211", "--bytes", "2G"]);
+    command.args(["--mode", "ordinary", "--memory", "ram"]);
+    let mut sender = rexpect::session::spawn_command(command, PATIENCE).expect("it starts");
+    sender.exp_regex("sent [0-9.]+ .iB, ").expect("progress");
+    sender.exp_string("2147483648 bytes").expect("the result");
+    sender.exp_eof().expect("its end");
+    let received = listener.wait_with_output().expect("it ends");
+    assert!(received.status.success(), "{received:?}");
+    // Its first line was read: it listens.
+    let errors = String::from_utf8_lossy(&received.stderr);
+    assert_eq!(errors, "", "a pipe is no terminal");
+
+    let mut command = Command::new(env!("CARGO_BIN_EXE_devmem-tcp"));
+    command.args(["show", "lo", "--watch=0.1"]);
+    let mut shown = rexpect::session::spawn_command(command, PATIENCE).expect("it starts");
+    for _ in 0..3 {
+        shown.exp_string("\x1b[H").expect("it is drawn again");
+        shown.exp_string("lo (1)").expect("the interface");
+    }
 }

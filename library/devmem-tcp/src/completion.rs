@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use crate::bytes::u32_at;
 use crate::cmsg::Message;
 use crate::error::{BadControlMessage, SendError};
+use crate::way::Way;
 
 /// `SO_EE_ORIGIN_ZEROCOPY` and `SO_EE_CODE_ZEROCOPY_COPIED` (include/uapi/linux/errqueue.h).
 const ORIGIN_ZEROCOPY: u8 = 5;
@@ -18,6 +19,7 @@ const CODE_COPIED: u8 = 1;
 /// A send that is complete: the kernel and the NIC are done with its bytes, which may be written
 /// again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Completion {
     /// Where the bytes start in the dma-buf.
     pub offset: u64,
@@ -26,6 +28,17 @@ pub struct Completion {
     /// Whether the kernel copied the bytes instead of letting the NIC read them
     /// (`SO_EE_CODE_ZEROCOPY_COPIED`).
     pub copied: bool,
+}
+
+impl Completion {
+    /// The way that the bytes took.
+    #[must_use]
+    pub fn way(&self) -> Way {
+        match self.copied {
+            true => Way::Copied,
+            false => Way::Direct,
+        }
+    }
 }
 
 /// A range of completed sends, as the error queue tells it.

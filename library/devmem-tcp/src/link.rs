@@ -51,7 +51,7 @@ impl Interface {
     }
 }
 
-fn decode(reply: &[u8]) -> Option<Link> {
+pub(crate) fn decode(reply: &[u8]) -> Option<Link> {
     let flags = u32_at(reply, 8)? as i32;
     let attributes = reply.get(INFO..)?;
     let attached = find_attr(attributes, IFLA_XDP)

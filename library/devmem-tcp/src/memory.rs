@@ -123,22 +123,36 @@ impl Memory {
         &self.view
     }
 
-    /// See [`View::read_at`].
+    /// Copies out as [`View::read_at`] does, between [`Memory::begin_cpu_access`] and [`Memory::end_cpu_access`]. To
+    /// make many copies, call these once, and copy through the view.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As there, and those of [`Memory::begin_cpu_access`].
     pub fn read_at(&self, offset: usize, bytes: &mut [u8]) -> Result<(), MemoryError> {
-        self.view.read_at(offset, bytes)
+        self.told(CpuAccess::Read, || self.view.read_at(offset, bytes))
     }
 
-    /// See [`View::write_at`].
+    /// Copies in as [`View::write_at`] does, between [`Memory::begin_cpu_access`] and [`Memory::end_cpu_access`]. To
+    /// make many copies, call these once, and copy through the view.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As there, and those of [`Memory::begin_cpu_access`].
     pub fn write_at(&self, offset: usize, bytes: &[u8]) -> Result<(), MemoryError> {
-        self.view.write_at(offset, bytes)
+        self.told(CpuAccess::Write, || self.view.write_at(offset, bytes))
+    }
+
+    /// Copies between the two calls that tell the exporter; the second comes in any case.
+    fn told(
+        &self,
+        access: CpuAccess,
+        copy: impl FnOnce() -> Result<(), MemoryError>,
+    ) -> Result<(), MemoryError> {
+        self.begin_cpu_access(access)?;
+        let copied = copy();
+        self.end_cpu_access(access)?;
+        copied
     }
 
     /// See [`DmaBuf::begin_cpu_access`].

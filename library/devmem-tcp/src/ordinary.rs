@@ -12,7 +12,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use vm_memory::volatile_memory::{Error as VolatileError, VolatileMemory};
 use vm_memory::{MmapRegion, ReadVolatile};
 
-use crate::error::{ReceiveError, SystemCall};
+use crate::dmabuf::CpuAccess;
+use crate::error::{MemoryError, ReceiveError, SystemCall};
 use crate::extent::Extent;
 use crate::memory::{Memory, View};
 use crate::user_memory::UserMemory;
@@ -36,9 +37,22 @@ impl Deref for Fragment {
 }
 
 /// Memory that is mapped: that of a dma-buf, or ordinary memory.
-pub trait Mapped {
+///
+/// A dma-buf's exporter is told of what is received ([`Memory::begin_cpu_access`]). Behind a [`View`] alone there is
+/// none to tell.
+pub trait Mapped: std::fmt::Debug + Sync {
     #[doc(hidden)]
     fn region(&self, _: Token) -> &MmapRegion;
+
+    #[doc(hidden)]
+    fn begin_write(&self, _: Token) -> Result<(), MemoryError> {
+        Ok(())
+    }
+
+    #[doc(hidden)]
+    fn end_write(&self, _: Token) -> Result<(), MemoryError> {
+        Ok(())
+    }
 }
 
 /// Nobody else can make one: what is mapped is this crate's to know.
@@ -49,6 +63,14 @@ pub struct Token(());
 impl Mapped for Memory {
     fn region(&self, token: Token) -> &MmapRegion {
         Mapped::region(self.view(), token)
+    }
+
+    fn begin_write(&self, _: Token) -> Result<(), MemoryError> {
+        self.begin_cpu_access(CpuAccess::Write)
+    }
+
+    fn end_write(&self, _: Token) -> Result<(), MemoryError> {
+        self.end_cpu_access(CpuAccess::Write)
     }
 }
 
@@ -68,7 +90,7 @@ impl Mapped for UserMemory {
 #[derive(Debug)]
 pub struct Receiver<'a, S> {
     socket: S,
-    region: &'a MmapRegion,
+    memory: &'a dyn Mapped,
     /// Offsets of blocks that hold nothing.
     free: Vec<usize>,
     block: usize,
@@ -84,7 +106,7 @@ impl<'a, S: AsFd> Receiver<'a, S> {
         let blocks = region.size() / block;
         Self {
             socket,
-            region,
+            memory,
             free: (0..blocks).rev().map(|number| number * block).collect(),
             block,
         }
@@ -102,26 +124,16 @@ impl<'a, S: AsFd> Receiver<'a, S> {
     ///
     /// [`ReceiveError::MemoryFull`] if all memory holds fragments that are not recycled,
     /// [`ReceiveError::WouldBlock`] on a non-blocking socket or after its timeout,
-    /// [`ReceiveError::SystemCall`] when the connection is lost.
+    /// [`ReceiveError::Memory`] if the exporter refuses the CPU access, [`ReceiveError::SystemCall`] when the connection
+    /// is lost.
     pub fn receive(&mut self) -> Result<Option<Fragment>, ReceiveError> {
         let &offset = self.free.last().ok_or(ReceiveError::MemoryFull {
-            len: self.region.size(),
+            len: self.memory.region(Token(())).size(),
         })?;
-        let outside = |error: VolatileError| std::io::Error::other(error);
-        let place = self.region.get_slice(offset, self.block).map_err(outside);
-        let mut place = place.map_err(|error| SystemCall::new("a block of the memory", error))?;
-        let mut socket = self.socket.as_fd();
-        let len = loop {
-            match socket.read_volatile(&mut place) {
-                Ok(len) => break len,
-                Err(VolatileError::IOError(error)) => match error.kind() {
-                    std::io::ErrorKind::Interrupted => {}
-                    std::io::ErrorKind::WouldBlock => return Err(ReceiveError::WouldBlock),
-                    _ => return Err(SystemCall::new("read", error).into()),
-                },
-                Err(error) => return Err(SystemCall::new("read", outside(error)).into()),
-            }
-        };
+        self.memory.begin_write(Token(()))?;
+        let read = self.read(offset);
+        self.memory.end_write(Token(()))?;
+        let len = read?;
         if len == 0 {
             return Ok(None);
         }
@@ -129,6 +141,26 @@ impl<'a, S: AsFd> Receiver<'a, S> {
         Ok(Some(Fragment {
             extent: Extent::new(offset as u64, len as u32),
         }))
+    }
+
+    /// Reads into the block at `offset`; returns how many bytes.
+    fn read(&self, offset: usize) -> Result<usize, ReceiveError> {
+        let outside = |error: VolatileError| std::io::Error::other(error);
+        let region = self.memory.region(Token(()));
+        let place = region.get_slice(offset, self.block).map_err(outside);
+        let mut place = place.map_err(|error| SystemCall::new("a block of the memory", error))?;
+        let mut socket = self.socket.as_fd();
+        loop {
+            match socket.read_volatile(&mut place) {
+                Ok(len) => return Ok(len),
+                Err(VolatileError::IOError(error)) => match error.kind() {
+                    std::io::ErrorKind::Interrupted => {}
+                    std::io::ErrorKind::WouldBlock => return Err(ReceiveError::WouldBlock),
+                    _ => return Err(SystemCall::new("read", error).into()),
+                },
+                Err(error) => return Err(SystemCall::new("read", outside(error)).into()),
+            }
+        }
     }
 
     /// Recycles fragments, whose memory is received into again.
@@ -151,6 +183,7 @@ mod tests {
     use std::fs::File;
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
+    use std::sync::Mutex;
 
     use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
@@ -186,6 +219,48 @@ mod tests {
         }
         sender.join().expect("it sent all");
         assert_eq!(all, sent);
+    }
+
+    /// Memory of an exporter that writes down what it is told.
+    #[derive(Debug)]
+    struct Told(View, Mutex<Vec<&'static str>>);
+
+    impl Mapped for Told {
+        fn region(&self, token: Token) -> &MmapRegion {
+            Mapped::region(&self.0, token)
+        }
+
+        fn begin_write(&self, _: Token) -> Result<(), MemoryError> {
+            self.1.lock().expect("a lock").push("begin");
+            Ok(())
+        }
+
+        fn end_write(&self, _: Token) -> Result<(), MemoryError> {
+            let mut byte = [0];
+            self.0.read_at(0, &mut byte)?;
+            let written = if byte == [b'o'] {
+                "end, written"
+            } else {
+                "end"
+            };
+            self.1.lock().expect("a lock").push(written);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_exporter_is_told_before_and_after_the_cpu_writes_also_if_nothing_came() {
+        let memory = Told(view(BLOCK), Mutex::default());
+        let (stream, mut peer) = connection();
+        stream.set_nonblocking(true).expect("a socket");
+        let mut receiver = Receiver::new(&stream, &memory);
+        let none = receiver.receive();
+        assert!(matches!(none, Err(ReceiveError::WouldBlock)), "{none:?}");
+        stream.set_nonblocking(false).expect("a socket");
+        peer.write_all(b"one").expect("write");
+        let _fragment = receiver.receive().expect("receive").expect("data");
+        let told = memory.1.lock().expect("a lock");
+        assert_eq!(*told, ["begin", "end", "begin", "end, written"]);
     }
 
     #[test]

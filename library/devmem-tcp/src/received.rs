@@ -19,10 +19,17 @@ pub(crate) const DMABUF_CMSG: usize = 24;
 ///
 /// A fragment that is dropped instead is the NIC's again when the connection closes, not before.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0382
 /// # fn twice(mut receiver: devmem_tcp::rx::Receiver<std::net::TcpStream>, fragment: devmem_tcp::rx::Fragment) {
 /// receiver.recycle([fragment]);
 /// println!("{}", fragment.len());
+/// # }
+/// ```
+///
+/// ```
+/// # fn once(mut receiver: devmem_tcp::rx::Receiver<std::net::TcpStream>, fragment: devmem_tcp::rx::Fragment) {
+/// println!("{}", fragment.len());
+/// receiver.recycle([fragment]);
 /// # }
 /// ```
 #[derive(Debug, PartialEq, Eq)]
@@ -31,6 +38,8 @@ pub struct Fragment {
     extent: Extent,
     token: u32,
     dmabuf_id: u32,
+    /// Tokens are numbered per socket.
+    socket: u64,
 }
 
 /// A fragment as numbers, to hand it to another process that shares the socket.
@@ -44,6 +53,8 @@ pub struct RawFragment {
     pub token: u32,
     /// The binding that it belongs to ([`crate::netdev::RxBinding::id`]).
     pub dmabuf_id: u32,
+    /// The socket that it came from, by its cookie (`SO_COOKIE`, socket(7)), which is the same in all processes.
+    pub socket: u64,
 }
 
 impl Fragment {
@@ -53,8 +64,9 @@ impl Fragment {
         self.dmabuf_id
     }
 
-    pub(crate) fn token(&self) -> u32 {
-        self.token
+    /// The kernel's name for it, if it came from the socket of this cookie.
+    pub(crate) fn token_of(&self, socket: u64) -> Option<u32> {
+        (self.socket == socket).then_some(self.token)
     }
 
     /// Gives up the fragment for its numbers, from which [`Fragment::from_raw`] makes it again.
@@ -65,6 +77,7 @@ impl Fragment {
             len: self.extent.len(),
             token: self.token,
             dmabuf_id: self.dmabuf_id,
+            socket: self.socket,
         }
     }
 
@@ -75,6 +88,7 @@ impl Fragment {
             extent: Extent::new(raw.offset, raw.len),
             token: raw.token,
             dmabuf_id: raw.dmabuf_id,
+            socket: raw.socket,
         }
     }
 }
@@ -160,10 +174,11 @@ impl Received {
         self.linear.extend_from_slice(bytes);
     }
 
-    /// Takes in what a `recvmsg` that returned `bytes` left in the control buffer and in the data
-    /// buffer.
+    /// Takes in what a `recvmsg` on the socket of a cookie, that returned `bytes`, left in the control buffer and
+    /// in the data buffer.
     pub(crate) fn fill(
         &mut self,
+        socket: u64,
         bytes: usize,
         control: &[u8],
         data: &[u8],
@@ -177,12 +192,12 @@ impl Received {
             }
             match message.kind {
                 libc::SCM_DEVMEM_DMABUF => {
-                    let fragment = Fragment::from_raw(fragment(message.data)?);
+                    let fragment = Fragment::from_raw(fragment(socket, message.data)?);
                     described += fragment.len() as usize;
                     self.fragments.push(fragment);
                 }
                 libc::SCM_DEVMEM_LINEAR => {
-                    let len = fragment(message.data)?.len as usize;
+                    let len = fragment(socket, message.data)?.len as usize;
                     let (piece, after) = rest.split_at_checked(len).ok_or_else(|| {
                         bad(format!(
                             "a linear piece of {len} bytes is larger than the buffer"
@@ -237,7 +252,7 @@ fn in_order<'a, F>(
     })
 }
 
-fn fragment(data: &[u8]) -> Result<RawFragment, BadControlMessage> {
+fn fragment(socket: u64, data: &[u8]) -> Result<RawFragment, BadControlMessage> {
     match (
         u64_at(data, 0),
         u32_at(data, 8),
@@ -249,6 +264,7 @@ fn fragment(data: &[u8]) -> Result<RawFragment, BadControlMessage> {
             len,
             token,
             dmabuf_id,
+            socket,
         }),
         _ => Err(bad(format!("a struct dmabuf_cmsg of {} bytes", data.len()))),
     }
@@ -264,6 +280,9 @@ mod tests {
 
     use super::*;
     use crate::cmsg::Message;
+
+    /// A socket's cookie.
+    const SOCKET: u64 = 7;
 
     /// A piece as the kernel describes it.
     #[derive(Debug, Clone)]
@@ -349,9 +368,17 @@ mod tests {
             // Twice into the same memory: nothing of the first may show in the second.
             for pieces in [first, second] {
                 let (bytes, control, data) = as_the_kernel_does(&pieces);
-                received.fill(bytes, &control, &data).expect("well formed");
+                received.fill(SOCKET, bytes, &control, &data).expect("well formed");
                 prop_assert_eq!(received.bytes(), bytes as u64);
                 prop_assert_eq!(received.unsteered, 0);
+                let lens = pieces.iter().map(|piece| match piece {
+                    Sent::Device { len, .. } => (u64::from(*len), 0),
+                    Sent::Linear(piece) => (0, piece.len() as u64),
+                });
+                let (direct, linear) = lens.fold((0, 0), |all, len| (all.0 + len.0, all.1 + len.1));
+                let ways = received.by_way();
+                prop_assert_eq!((ways.get(Way::Direct), ways.get(Way::Linear)), (direct, linear));
+                prop_assert_eq!(ways.total(), bytes as u64);
                 prop_assert!(!received.end_of_stream);
                 prop_assert_eq!(received.pieces().count(), pieces.len());
                 let mut back = received.drain_pieces();
@@ -359,7 +386,7 @@ mod tests {
                     match (piece, back.next()) {
                         (Sent::Device { offset, len, token, dmabuf_id }, Some(Piece::Device(fragment))) => prop_assert_eq!(
                             fragment.into_raw(),
-                            RawFragment { offset: *offset, len: *len, token: *token, dmabuf_id: *dmabuf_id }
+                            RawFragment { offset: *offset, len: *len, token: *token, dmabuf_id: *dmabuf_id, socket: SOCKET }
                         ),
                         (Sent::Linear(bytes), Some(Piece::Linear(piece))) => prop_assert_eq!(piece, bytes.as_slice()),
                         (expected, got) => prop_assert!(false, "expected {:?}, got {:?}", expected, got),
@@ -374,7 +401,7 @@ mod tests {
     fn bytes_without_messages_are_reported_as_unsteered() {
         let mut received = Received::default();
         received
-            .fill(5, &[], b"hello, not yours")
+            .fill(SOCKET, 5, &[], b"hello, not yours")
             .expect("ordinary data");
         assert_eq!(
             (received.linear.as_slice(), received.unsteered),
@@ -384,12 +411,16 @@ mod tests {
             received.pieces().collect::<Vec<_>>(),
             [Piece::Linear(b"hello")]
         );
+        let ways = received.by_way();
+        assert_eq!((ways.get(Way::Unsteered), ways.total()), (5, 5));
     }
 
     #[test]
     fn nothing_at_all_is_the_end_of_the_stream() {
         let mut received = Received::default();
-        received.fill(0, &[], b"old bytes").expect("end of stream");
+        received
+            .fill(SOCKET, 0, &[], b"old bytes")
+            .expect("end of stream");
         assert!(received.end_of_stream);
         assert_eq!(received.pieces().count(), 0);
     }
@@ -403,7 +434,7 @@ mod tests {
             dmabuf_id: 1,
         }]);
         let error = Received::default()
-            .fill(bytes + 1, &control, &data)
+            .fill(SOCKET, bytes + 1, &control, &data)
             .expect_err("one byte is not described");
         assert!(
             error.what.contains("10 bytes were received"),
@@ -431,7 +462,9 @@ mod tests {
             },
         );
         let mut received = Received::default();
-        received.fill(bytes, &control, &data).expect("well formed");
+        received
+            .fill(SOCKET, bytes, &control, &data)
+            .expect("well formed");
         assert_eq!(received.linear, [1, 2]);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use crate::error::{ReceiveError, SystemCall};
+use crate::error::{ReceiveError, Refusal, SystemCall};
 use crate::received::Fragment;
 
 /// Most ranges in one call (`MAX_DONTNEED_TOKENS`).
@@ -41,27 +41,45 @@ impl Recycler {
     ///
     /// # Errors
     ///
-    /// [`ReceiveError::TokensNotTaken`] if the kernel knew fewer on this socket,
-    /// [`ReceiveError::SystemCall`] if `socket` is not a TCP socket or the kernel has no device memory TCP
-    /// (`ENOPROTOOPT`). The NIC then lacks the memory until the connection closes.
+    /// [`ReceiveError::FragmentsElsewhere`] if some came from another socket, [`ReceiveError::TokensNotTaken`] if the
+    /// kernel knew fewer on this one, [`ReceiveError::KernelTooOld`], [`ReceiveError::SystemCall`] if `socket` is not a
+    /// TCP socket. The NIC then lacks the memory until the connection closes.
     pub fn recycle(
         &mut self,
         socket: impl AsFd,
         fragments: impl IntoIterator<Item = Fragment>,
     ) -> Result<(), ReceiveError> {
+        let socket = socket.as_fd();
+        self.recycle_to(socket, cookie(socket), fragments)
+    }
+
+    /// As [`Recycler::recycle`], to a socket whose cookie is known.
+    pub(crate) fn recycle_to(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        cookie: u64,
+        fragments: impl IntoIterator<Item = Fragment>,
+    ) -> Result<(), ReceiveError> {
         self.tokens.clear();
-        let tokens = fragments.into_iter().map(|fragment| fragment.token());
-        self.tokens.extend(tokens);
+        let mut foreign = 0;
+        for fragment in fragments {
+            match fragment.token_of(cookie) {
+                Some(token) => self.tokens.push(token),
+                None => foreign += 1,
+            }
+        }
         let given = self.tokens.len();
         let mut taken = 0;
         self.batches(|runs| {
-            taken += dontneed(socket.as_fd(), runs)?;
+            taken += dontneed(socket, runs)?;
             Ok(())
         })?;
-        if taken == given {
-            Ok(())
-        } else {
+        if taken != given {
             Err(ReceiveError::TokensNotTaken { taken, given })
+        } else if foreign > 0 {
+            Err(ReceiveError::FragmentsElsewhere { count: foreign })
+        } else {
+            Ok(())
         }
     }
 
@@ -100,6 +118,11 @@ impl Recycler {
     }
 }
 
+/// What tells a socket from all others (`SO_COOKIE`); 0 of what is no socket.
+pub(crate) fn cookie(socket: BorrowedFd<'_>) -> u64 {
+    rustix::net::sockopt::socket_cookie(socket).unwrap_or(0)
+}
+
 /// Returns how many fragments the kernel took.
 fn dontneed(socket: BorrowedFd<'_>, runs: &[Run]) -> Result<usize, ReceiveError> {
     let len = size_of_val(runs) as libc::socklen_t;
@@ -114,8 +137,17 @@ fn dontneed(socket: BorrowedFd<'_>, runs: &[Run]) -> Result<usize, ReceiveError>
             len,
         )
     };
-    usize::try_from(taken)
-        .map_err(|_| SystemCall::new("SO_DEVMEM_DONTNEED", std::io::Error::last_os_error()).into())
+    usize::try_from(taken).map_err(|_| refused(std::io::Error::last_os_error()))
+}
+
+/// What an errno of `SO_DEVMEM_DONTNEED` means.
+fn refused(error: std::io::Error) -> ReceiveError {
+    match error.raw_os_error() {
+        Some(libc::ENOPROTOOPT) => ReceiveError::KernelTooOld {
+            refusal: Refusal::from_errno(libc::ENOPROTOOPT),
+        },
+        _ => SystemCall::new("SO_DEVMEM_DONTNEED", error).into(),
+    }
 }
 
 #[cfg(test)]
@@ -212,6 +244,19 @@ mod tests {
         assert_eq!(
             batches(&tokens).iter().map(Vec::len).collect::<Vec<_>>(),
             [128, 1]
+        );
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_know_the_option_is_too_old_and_another_errno_is_not_its_age() {
+        let meaning = |errno| refused(std::io::Error::from_raw_os_error(errno));
+        let old = meaning(libc::ENOPROTOOPT);
+        assert!(old.to_string().contains("Linux 6.12"), "{old}");
+        let other = meaning(libc::EBADF);
+        assert!(matches!(other, ReceiveError::SystemCall(_)), "{other:?}");
+        assert_eq!(
+            (old.errno(), other.errno()),
+            (Some(libc::ENOPROTOOPT), Some(libc::EBADF))
         );
     }
 

@@ -11,6 +11,7 @@ pub use crate::extent::Extent;
 use crate::received::DMABUF_CMSG;
 pub use crate::received::{Fragment, Piece, RawFragment, Received};
 pub use crate::recycle::Recycler;
+use crate::recycle::cookie;
 
 /// include/linux/socket.h; the C library does not know it yet.
 const MSG_SOCK_DEVMEM: i32 = 0x200_0000;
@@ -40,6 +41,7 @@ impl Default for Capacity {
 #[derive(Debug)]
 pub struct Receiver<S> {
     socket: S,
+    cookie: u64,
     data: Vec<u8>,
     control: Vec<u8>,
     recycler: Recycler,
@@ -56,6 +58,7 @@ impl<S: AsFd> Receiver<S> {
     #[must_use]
     pub fn with_capacity(socket: S, capacity: Capacity) -> Self {
         Self {
+            cookie: cookie(socket.as_fd()),
             socket,
             data: vec![0; capacity.bytes.max(1)],
             control: vec![0; capacity.pieces.max(1) * cmsg::space(DMABUF_CMSG)],
@@ -67,6 +70,12 @@ impl<S: AsFd> Receiver<S> {
     #[must_use]
     pub fn socket(&self) -> &S {
         &self.socket
+    }
+
+    /// What tells its socket from all others.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn cookie(&self) -> u64 {
+        self.cookie
     }
 
     /// Gives up the receiver for its socket.
@@ -120,7 +129,7 @@ impl<S: AsFd> Receiver<S> {
                 Err(error) => return Err(refused(error)),
             }
         };
-        Ok(received.fill(bytes, &self.control[..control], &self.data)?)
+        Ok(received.fill(self.cookie, bytes, &self.control[..control], &self.data)?)
     }
 
     /// Recycles fragments, in batches that the kernel takes.
@@ -132,7 +141,8 @@ impl<S: AsFd> Receiver<S> {
         &mut self,
         fragments: impl IntoIterator<Item = Fragment>,
     ) -> Result<(), ReceiveError> {
-        self.recycler.recycle(&self.socket, fragments)
+        let socket = self.socket.as_fd();
+        self.recycler.recycle_to(socket, self.cookie, fragments)
     }
 }
 

@@ -30,8 +30,8 @@ pub(crate) fn send_message(
     message.msg_control = control.as_ptr().cast_mut().cast();
     message.msg_controllen = control.len() as _;
     // SAFETY: `message` points to one iovec and to a control buffer, which outlive the call and
-    // which sendmsg only reads. Should the kernel not know SCM_DEVMEM_DMABUF it refuses the
-    // message (EINVAL) before it looks at the iovec; a wrong address then could only give
+    // which sendmsg only reads. Should TCP not know SCM_DEVMEM_DMABUF it refuses the
+    // message (EINVAL) before it looks at the iovec; what sends otherwise could only give
     // EFAULT or send bytes of this process, never write to them.
     let sent = unsafe {
         libc::sendmsg(

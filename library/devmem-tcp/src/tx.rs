@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{Shutdown, shutdown};
+use rustix::net::{Shutdown, ipproto, shutdown, sockopt};
 
 use crate::cmsg::{self, Message};
 pub use crate::completion::Completion;
@@ -46,9 +46,10 @@ impl<S: AsFd> Sender<S> {
     ///
     /// # Errors
     ///
-    /// [`SendError::SystemCall`] if the socket does not do zero-copy sends.
+    /// [`SendError::NotTcp`], [`SendError::SystemCall`] if the socket does not do zero-copy sends.
     pub fn new(socket: S, binding: impl Into<Arc<TxBinding>>) -> Result<Self, SendError> {
         let binding = binding.into();
+        is_tcp(socket.as_fd())?;
         set_option(socket.as_fd(), libc::SO_ZEROCOPY, &1i32.to_ne_bytes())
             .map_err(|error| SystemCall::new("SO_ZEROCOPY", error))?;
         let mut control = Vec::new();
@@ -264,6 +265,19 @@ impl<S: AsFd> AsFd for Sender<S> {
     }
 }
 
+/// Sockets of other protocols have zero-copy sends and accept the control message, too (UDP), or ignore both
+/// (MPTCP), and read the payload at the "address" that is an offset here.
+fn is_tcp(socket: BorrowedFd<'_>) -> Result<(), SendError> {
+    let protocol = sockopt::socket_protocol(socket);
+    let protocol = protocol.map_err(|errno| SystemCall::new("SO_PROTOCOL", errno))?;
+    match protocol {
+        Some(ipproto::TCP) => Ok(()),
+        other => Err(SendError::NotTcp {
+            protocol: other.map_or(0, |protocol| protocol.as_raw().get()),
+        }),
+    }
+}
+
 fn set_option(socket: BorrowedFd<'_>, option: i32, value: &[u8]) -> io::Result<()> {
     // SAFETY: the option's value is read from `value`, whose length is given.
     let status = unsafe {
@@ -302,7 +316,10 @@ mod tests {
     use std::io::Read;
     use std::net::TcpStream;
 
+    use rustix::net::{AddressFamily, SocketType, socket};
+
     use super::*;
+    use crate::way::Way;
 
     fn send(sender: &mut Sender<TcpStream>, bytes: &'static [u8]) -> io::Result<()> {
         let offset = bytes.as_ptr().expose_provenance() as u64;
@@ -332,7 +349,7 @@ mod tests {
         assert!(
             completions
                 .iter()
-                .all(|done| done.copied && done.len == 10_000)
+                .all(|done| done.copied && done.way() == Way::Copied && done.len == 10_000)
         );
     }
 
@@ -367,6 +384,34 @@ mod tests {
         };
         assert!(
             matches!(error.errno(), Some(libc::EPIPE | libc::ECONNRESET)),
+            "got {error:?}"
+        );
+    }
+
+    #[test]
+    fn a_socket_of_another_protocol_is_refused_before_an_offset_is_taken_for_an_address() {
+        let udp = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let error = Sender::new(&udp, TxBinding::fake(1, 4096)).expect_err("UDP");
+        assert!(
+            matches!(error, SendError::NotTcp { protocol: 17 }),
+            "got {error:?}"
+        );
+        // A kernel may lack it.
+        if let Ok(mptcp) = socket(
+            AddressFamily::INET,
+            SocketType::STREAM,
+            Some(ipproto::MPTCP),
+        ) {
+            let error = Sender::new(&mptcp, TxBinding::fake(1, 4096)).expect_err("MPTCP");
+            assert!(
+                matches!(error, SendError::NotTcp { protocol: 262 }),
+                "got {error:?}"
+            );
+        }
+        let (unix, _peer) = std::os::unix::net::UnixStream::pair().expect("sockets");
+        let error = Sender::new(&unix, TxBinding::fake(1, 4096)).expect_err("AF_UNIX");
+        assert!(
+            matches!(error, SendError::NotTcp { protocol: 0 | 1 }),
             "got {error:?}"
         );
     }

@@ -4,13 +4,14 @@
 
 use std::fmt;
 
-/// Which way payload took. All but the first cost a copy at least, by a CPU.
+/// Which way payload took. All but the first cost a copy at least, by a CPU, or may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
     serde(rename_all = "snake_case")
 )]
+#[non_exhaustive]
 pub enum Way {
     /// The NIC wrote it where it was wanted.
     Direct,
@@ -19,19 +20,23 @@ pub enum Way {
     Linear,
     /// It came through another queue ([`crate::rx::Received::unsteered`]).
     Unsteered,
-    /// The kernel copied it into the area ([`crate::zcrx::Receiver::copied`]).
+    /// The kernel copied it into the area ([`crate::zcrx::Receiver::copied`]). It counts that for a queue, of all its
+    /// connections together: which of them lost the fast path, it doesn't say.
     Copied,
+    /// Direct or copied: the kernel doesn't count what it copies.
+    Unknown,
     /// An ordinary socket was asked for ([`crate::ordinary`]).
     Ordinary,
 }
 
 impl Way {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: &'static [Self] = &[
         Self::Direct,
         Self::Linear,
         Self::Unsteered,
         Self::Copied,
+        Self::Unknown,
         Self::Ordinary,
     ];
 }
@@ -43,6 +48,7 @@ impl fmt::Display for Way {
             Self::Linear => "linear",
             Self::Unsteered => "unsteered",
             Self::Copied => "copied",
+            Self::Unknown => "unknown",
             Self::Ordinary => "ordinary",
         })
     }
@@ -56,6 +62,21 @@ pub struct ByWay {
 }
 
 impl ByWay {
+    /// Bytes that a queue with a device received through io_uring, `copied` of which the kernel has counted
+    /// ([`crate::zcrx::Receiver::copied`]), if it counts.
+    #[must_use]
+    pub fn through_io_uring(bytes: u64, copied: Option<u64>) -> Self {
+        let mut counts = Self::default();
+        match copied {
+            Some(copied) => {
+                counts.add(Way::Copied, copied.min(bytes));
+                counts.add(Way::Direct, bytes.saturating_sub(copied));
+            }
+            None => counts.add(Way::Unknown, bytes),
+        }
+        counts
+    }
+
     /// Counts bytes.
     pub fn add(&mut self, way: Way, bytes: u64) {
         self.bytes[way as usize] += bytes;
@@ -76,7 +97,7 @@ impl ByWay {
 
     /// Each way with its bytes.
     pub fn iter(&self) -> impl Iterator<Item = (Way, u64)> + use<> {
-        Way::ALL.into_iter().zip(self.bytes)
+        Way::ALL.iter().copied().zip(self.bytes)
     }
 
     /// All bytes.
@@ -93,12 +114,24 @@ mod tests {
     #[test]
     fn bytes_are_counted_by_way_and_together() {
         let mut counts = ByWay::default();
-        for (index, way) in Way::ALL.into_iter().enumerate() {
+        for (index, &way) in Way::ALL.iter().enumerate() {
             counts.add(way, 10u64.pow(index as u32));
             assert_eq!(counts.get(way), 10u64.pow(index as u32), "{way}");
         }
         let mut twice = counts;
         twice.add_all(counts);
-        assert_eq!((counts.total(), twice.total()), (11111, 22222));
+        assert_eq!((counts.total(), twice.total()), (111111, 222222));
+    }
+
+    #[test]
+    fn what_came_through_io_uring_is_direct_only_where_the_kernel_counts_what_it_copies() {
+        let ways = |copied| {
+            let counts = ByWay::through_io_uring(10, copied);
+            [Way::Direct, Way::Copied, Way::Unknown].map(|way| counts.get(way))
+        };
+        assert_eq!(ways(Some(0)), [10, 0, 0]);
+        assert_eq!(ways(Some(4)), [6, 4, 0]);
+        assert_eq!(ways(Some(11)), [0, 10, 0]);
+        assert_eq!(ways(None), [0, 0, 10]);
     }
 }

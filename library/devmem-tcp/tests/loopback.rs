@@ -239,17 +239,28 @@ fn tokens_that_the_socket_never_gave_are_not_taken() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
     let _peer = TcpStream::connect(listener.local_addr().expect("address")).expect("connect");
     let (stream, _) = listener.accept().expect("accept");
+    let own = rustix::net::sockopt::socket_cookie(&stream).expect("each socket has one");
     let mut receiver = Receiver::new(stream);
     receiver.recycle([]).expect("nothing to recycle");
-    let fragment = |token| {
+    let fragment = |token, socket| {
         Fragment::from_raw(RawFragment {
             offset: 0,
             len: 1,
             token,
             dmabuf_id: 1,
+            socket,
         })
     };
-    match receiver.recycle([fragment(3), fragment(4)]) {
+    // The token may well be one of this socket's.
+    let elsewhere = receiver.recycle([fragment(3, own + 1)]);
+    assert!(
+        matches!(
+            elsewhere,
+            Err(ReceiveError::FragmentsElsewhere { count: 1 })
+        ),
+        "{elsewhere:?}"
+    );
+    match receiver.recycle([fragment(3, own), fragment(4, own)]) {
         Err(ReceiveError::TokensNotTaken { taken: 0, given: 2 }) => {}
         // A kernel without device memory TCP does not know the option.
         Err(error) if error.errno() == Some(libc::ENOPROTOOPT) => {}

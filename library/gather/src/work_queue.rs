@@ -192,7 +192,7 @@ impl WorkQueue {
         let list = list(self.submitted);
         for (number, fragment) in fragments.iter().enumerate() {
             let at = list + number * fragment::SIZE;
-            self.control.write_at(at, &fragment.encode())?;
+            self.control.view().write_at(at, &fragment.encode())?;
         }
         let descriptor = Descriptor {
             operation: command.operation,
@@ -208,6 +208,7 @@ impl WorkQueue {
             ..Descriptor::default()
         };
         self.control
+            .view()
             .write_at(slot(self.submitted), &descriptor.encode())?;
         self.submitted = self.submitted.wrapping_add(1);
         self.portal.ring(self.submitted);
@@ -235,7 +236,7 @@ impl WorkQueue {
         while self.waited != self.submitted {
             let mut bytes = [0; descriptor::COMPLETION_SIZE];
             let at = slot(self.waited) + descriptor::COMPLETION;
-            self.control.read_at(at, &mut bytes)?;
+            self.control.view().read_at(at, &mut bytes)?;
             self.waited = self.waited.wrapping_add(1);
             match Completion::decode(bytes) {
                 Some(done) if !done.status.is_error() => completions.push(done),

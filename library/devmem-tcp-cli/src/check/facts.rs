@@ -20,7 +20,9 @@ pub(super) struct Facts {
     pub(super) netdev: Asked<Vec<&'static str>>,
     /// Operations of the netlink family `ethtool`.
     pub(super) ethtool: Asked<Vec<&'static str>>,
-    /// `CONFIG_NET_DEVMEM`, if the kernel's configuration can be read.
+    /// The file with the kernel's configuration.
+    pub(super) configuration: Option<String>,
+    /// `CONFIG_NET_DEVMEM`, if that can be read.
     pub(super) net_devmem: Option<bool>,
     pub(super) link: Asked<Link>,
     pub(super) rings: Asked<Rings>,

@@ -93,7 +93,8 @@ fn configuration(facts: &Facts) -> Finding {
         ),
         None => ("it can't be read; a binding shows it", State::Note),
     };
-    let by = "zgrep NET_DEVMEM /proc/config.gz";
+    let file = facts.configuration.as_deref().unwrap_or("/proc/config.gz");
+    let by = format!("zgrep NET_DEVMEM {file}");
     finding("configuration", found, by, state, DEVMEM)
 }
 

@@ -27,13 +27,17 @@ pub(super) fn facts(
 ) -> Result<Facts, RequestError> {
     let mut ethtool = Ethtool::new();
     let release = read("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let configuration = configuration_file(&release);
     let untried = || Attempt::Unknown(String::new());
     let mut facts = Facts {
         interface: interface.name()?,
         driver: Asked::from(ethtool::driver_info(interface)).map(|info| info.driver),
         netdev: netdev::operations().into(),
         ethtool: ethtool::operations().into(),
-        net_devmem: configured(&release, "CONFIG_NET_DEVMEM=y"),
+        net_devmem: configuration
+            .as_deref()
+            .and_then(|file| configured(file, "CONFIG_NET_DEVMEM=y")),
+        configuration,
         release,
         link: interface.link().into(),
         rings: ethtool.rings(interface).into(),
@@ -79,7 +83,7 @@ fn rules_of(all: &FlowRules) -> Rules {
     let contexts = actions().filter(|action| matches!(action, FlowAction::RssContext(_)));
     Rules {
         places: all.places,
-        others: all.others + contexts.count() as u32,
+        others: (all.others.len() + contexts.count()) as u32,
         queues: actions()
             .filter_map(|action| match action {
                 FlowAction::Queue(queue) => Some(queue),
@@ -138,14 +142,25 @@ fn caller() -> Caller {
     }
 }
 
-/// Whether the kernel was built with a line of its configuration, if that can be read.
-fn configured(release: &str, line: &str) -> Option<bool> {
-    let configuration = fs::read_to_string(format!("/boot/config-{release}")).ok();
-    let configuration = configuration.or_else(|| {
-        let output = Command::new("zcat").arg("/proc/config.gz").output().ok()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        output.status.success().then_some(text)
-    })?;
+/// Where the configuration of a kernel is, if it is there: as distributions have it, or as the kernel shows it.
+fn configuration_file(release: &str) -> Option<String> {
+    let files = [
+        format!("/boot/config-{release}"),
+        "/proc/config.gz".to_owned(),
+    ];
+    files.into_iter().find(|file| fs::File::open(file).is_ok())
+}
+
+/// Whether a line is in a configuration, if that can be read.
+fn configured(file: &str, line: &str) -> Option<bool> {
+    let configuration = match file.ends_with(".gz") {
+        false => fs::read_to_string(file).ok()?,
+        true => {
+            let output = Command::new("zcat").arg(file).output().ok()?;
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            output.status.success().then_some(text)?
+        }
+    };
     Some(configuration.lines().any(|found| found == line))
 }
 

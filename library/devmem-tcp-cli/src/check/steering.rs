@@ -55,13 +55,8 @@ fn rss(facts: &Facts) -> Finding {
             queues.sort_unstable();
             queues.dedup();
             let queues: Vec<_> = queues.iter().map(u32::to_string).collect();
-            let operations = facts.ethtool.known();
-            let by = match operations.is_some_and(|names| names.contains(&"rss-set")) {
-                true => "rss-set changes it",
-                false => "ethtool -X changes it, not this library (Linux 6.17)",
-            };
             format!(
-                "{} entries, to queue {}; {by}",
+                "{} entries, to queue {}",
                 rss.indirection.len(),
                 queues.join(", ")
             )

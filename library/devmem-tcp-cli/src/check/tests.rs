@@ -19,12 +19,16 @@ fn works() -> Attempt {
 
 /// rigb with header split on, all TCP on queue 1, asked by root with `--try`, on Linux 7.3.
 fn rigb() -> Facts {
+    let mut rings = Rings::default();
+    rings.tcp_data_split = Some(TcpDataSplit::On);
+    (rings.hds_thresh, rings.hds_thresh_max) = (Some(0), Some(0));
     Facts {
         interface: "eth0".to_owned(),
         driver: Asked::Known("rigb".to_owned()),
         release: "7.3.4".to_owned(),
         netdev: Asked::Known(vec!["queue-get", "bind-rx", "bind-tx"]),
         ethtool: Asked::Known(vec!["rings-set", "rss-set"]),
+        configuration: None,
         net_devmem: Some(true),
         link: Asked::Known(Link {
             up: true,
@@ -32,12 +36,7 @@ fn rigb() -> Facts {
             mtu: 9000,
             xdp: false,
         }),
-        rings: Asked::Known(Rings {
-            tcp_data_split: Some(TcpDataSplit::On),
-            hds_thresh: Some(0),
-            hds_thresh_max: Some(0),
-            ..Rings::default()
-        }),
+        rings: Asked::Known(rings),
         channels: Asked::Known(Channels {
             combined: 4,
             combined_max: 8,

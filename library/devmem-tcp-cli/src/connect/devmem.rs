@@ -10,7 +10,7 @@ use devmem_tcp::SendError;
 use devmem_tcp::interface::Interface;
 use devmem_tcp::netdev::TxBinding;
 use devmem_tcp::tx::Sender;
-use devmem_tcp::way::{ByWay, Way};
+use devmem_tcp::way::ByWay;
 use hdrhistogram::Histogram;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -105,12 +105,7 @@ fn count(completions: Vec<devmem_tcp::tx::Completion>, run: &Run) {
     }
     let mut ways = ByWay::default();
     for completion in &completions {
-        let way = if completion.copied {
-            Way::Copied
-        } else {
-            Way::Direct
-        };
-        ways.add(way, completion.len as u64);
+        ways.add(completion.way(), completion.len as u64);
     }
     run.passed(ways, completions.len() as u64);
 }

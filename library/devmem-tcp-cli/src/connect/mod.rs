@@ -11,7 +11,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use devmem_tcp::interface::Interface;
 use hdrhistogram::Histogram;
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// How much one call sends
     #[arg(long, default_value = "64K", value_parser = size::parse, value_name = "BYTES")]
     write: u64,
-    /// End when this much was sent, all flows together
+    /// End when this much was sent, all flows together; with --rpc, as many whole requests as it has for each flow
     #[arg(long, value_parser = size::parse, value_name = "BYTES")]
     bytes: Option<u64>,
     /// End after this time; 10 without --bytes
@@ -68,13 +68,15 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<u8> {
     let run = Run::new("sent")?;
-    let memory = arguments.memory.allocate(0, arguments.flows)?;
+    // It is filled to be validated, and read by ordinary sockets.
+    let cpu = arguments.mode == Mode::Ordinary || arguments.validate.is_some();
+    let memory = arguments.memory.allocate(0, arguments.flows, cpu)?;
     let streams = (0..arguments.flows).map(|_| connect(&arguments.to));
     let streams = streams.collect::<Result<Vec<_>>>()?;
     let times = Mutex::new(Histogram::new(3).context("a histogram")?);
     let flows = (0..).zip(&streams).zip(&memory);
     let sent = in_threads(&run, flows, |((flow, stream), memory)| {
-        let source = Source::new(Budget::of(arguments, flow), arguments, memory, &run);
+        let source = Source::new(Budget::of(arguments, flow), arguments, memory, &run)?;
         let interface = || interface(arguments, stream);
         let own = match arguments.mode {
             Mode::Devmem => devmem::send(arguments, stream, interface()?, source, &run)?,
@@ -134,6 +136,18 @@ impl Budget {
             bytes: arguments.bytes.map(part),
             end: seconds.map(|duration| Instant::now() + duration),
         }
+    }
+
+    /// Rounds down to whole requests: a partial one gets no response.
+    fn of_whole(&mut self, request: u64) -> Result<()> {
+        if let Some(bytes) = &mut self.bytes {
+            ensure!(
+                *bytes >= request,
+                "--bytes has no request of {request} bytes for each flow"
+            );
+            *bytes -= *bytes % request;
+        }
+        Ok(())
     }
 
     /// How many of `wanted` bytes may be sent after `sent`.

@@ -2,7 +2,7 @@
 
 //! What a flow sends next: pieces of the memory in turn.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use payload::Payload;
 
 use super::{Arguments, Budget};
@@ -29,22 +29,37 @@ pub(super) struct Piece {
 }
 
 impl<'a> Source<'a> {
+    /// # Errors
+    ///
+    /// The memory or the budget has no room for a request.
     pub(super) fn new(
-        budget: Budget,
+        mut budget: Budget,
         arguments: &Arguments,
         memory: &'a Target,
         run: &'a Run,
-    ) -> Self {
-        let piece = arguments.rpc.map_or(arguments.write, |rpc| rpc.request);
-        Self {
+    ) -> Result<Self> {
+        let room = memory.len() as u64;
+        let piece = match arguments.rpc {
+            Some(rpc) => {
+                budget.of_whole(rpc.request)?;
+                ensure!(
+                    rpc.request <= room,
+                    "a request of {} bytes does not fit into a flow's {room} bytes of memory: --size",
+                    rpc.request
+                );
+                rpc.request
+            }
+            None => arguments.write.clamp(1, room),
+        };
+        Ok(Self {
             memory,
             run,
             payload: arguments.validate.map(Payload::new),
             budget,
-            piece: piece.clamp(1, memory.len() as u64),
+            piece,
             sent: 0,
             place: 0,
-        }
+        })
     }
 
     /// Whether the memory is filled anew for each piece, so that none may be in flight still.

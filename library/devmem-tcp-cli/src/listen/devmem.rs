@@ -6,12 +6,12 @@ use std::net::{TcpListener, TcpStream};
 
 use anyhow::{Context, Result, ensure};
 use devmem_tcp::ReceiveError;
-use devmem_tcp::memory::Memory;
 use devmem_tcp::netdev::RxBinding;
 use devmem_tcp::rx::{Piece, Received, Receiver};
 
 use super::{Arguments, Deadline, accept, undo};
 use crate::flow::{Run, in_threads};
+use crate::memory::Target;
 
 pub(super) fn receive(arguments: &Arguments, listener: &TcpListener, run: &Run) -> Result<()> {
     ensure!(
@@ -19,8 +19,9 @@ pub(super) fn receive(arguments: &Arguments, listener: &TcpListener, run: &Run) 
         "say which queue receives: --queue"
     );
     let page_size = arguments.page_size()?;
-    let memory = arguments.memory.allocate(page_size.unwrap_or(0), 1)?;
-    let memory = memory.first().context("no memory")?.dmabuf()?;
+    let memory = arguments.allocate(page_size.unwrap_or(0), 1)?;
+    let target = memory.first().context("no memory")?;
+    let memory = target.dmabuf()?;
     let (steering, _binding) = match arguments.plan()? {
         Some(plan) => (Some(plan.apply(memory)?), None),
         None => {
@@ -36,19 +37,19 @@ pub(super) fn receive(arguments: &Arguments, listener: &TcpListener, run: &Run) 
         Some(streams) => {
             let deadline = Deadline::of(arguments);
             in_threads(run, &streams, |stream| {
-                receive_one(arguments, stream, memory, run, &deadline)
+                receive_one(arguments, stream, target, run, &deadline)
             })
         }
         None => Ok(()),
     };
-    undo(steering);
-    done
+    let undone = undo(steering);
+    done.and(undone)
 }
 
 fn receive_one(
     arguments: &Arguments,
     stream: &TcpStream,
-    memory: &Memory,
+    memory: &Target,
     run: &Run,
     deadline: &Deadline,
 ) -> Result<()> {

@@ -11,7 +11,7 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use devmem_tcp::interface::Interface;
 use devmem_tcp::steering::{Plan, Steering};
@@ -76,6 +76,9 @@ pub(crate) struct Arguments {
     /// End after this time, counted from the last connection; at the end of all streams without it
     #[arg(long, value_name = "SECONDS")]
     duration: Option<u64>,
+    /// Fail if other than this much came, all flows together: a stream's end doesn't say that it is whole
+    #[arg(long, value_parser = size::parse, value_name = "BYTES")]
+    bytes: Option<u64>,
     /// Compare all payload with what `connect --validate` makes of the same seed
     #[arg(long, value_name = "SEED")]
     validate: Option<u64>,
@@ -103,7 +106,7 @@ impl Arguments {
             None if self.at.ip().is_unspecified() => {
                 anyhow::bail!("say which interface receives: --interface")
             }
-            None => Ok(Interface::by_address(self.at.ip())?),
+            None => Ok(Interface::by_address(self.at.ip().to_canonical())?),
         }
     }
 
@@ -125,6 +128,12 @@ impl Arguments {
             Steer::Port => Some(plan.tcp_listener(self.at)),
             Steer::Everything => Some(plan.everything()),
         })
+    }
+
+    /// What is received into, which this process writes in ordinary mode, and reads to validate.
+    fn allocate(&self, align: u32, parts: u32) -> Result<Vec<memory::Target>> {
+        let cpu = self.mode == Mode::Ordinary || self.validate.is_some();
+        self.memory.allocate(align, parts, cpu)
     }
 
     /// What counts and looks at the payload of a flow.
@@ -149,7 +158,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8> {
     }
     let (mode, flows) = (&arguments.mode, arguments.flows);
     let report = Report::new("listen", mode, flows, &totals, arguments.validate.is_some());
-    report.print(arguments.format)
+    let status = report.print(arguments.format)?;
+    let came = totals.ways.total();
+    match arguments.bytes {
+        Some(wanted) if wanted != came => bail!("{came} bytes came, and not {wanted}"),
+        _ => Ok(status),
+    }
 }
 
 /// Accepts all connections; none if the run was ended before. `room` is how much of the memory payload
@@ -160,8 +174,8 @@ fn accept(
     run: &Run,
     room: usize,
 ) -> Result<Option<Vec<TcpStream>>> {
-    // The kernel doubles it. Each fragment counts as a whole receive buffer.
-    let each = room / 4 / arguments.flows as usize;
+    // The kernel doubles it. Each fragment counts as a whole receive buffer. It is an int there.
+    let each = (room / 4 / arguments.flows as usize).min(i32::MAX as usize);
     sockopt::set_socket_recv_buffer_size(listener, each).context("SO_RCVBUF")?;
     listener.set_nonblocking(true).context("listening")?;
     eprintln!("devmem-tcp: listening on {}", arguments.at);
@@ -213,11 +227,9 @@ impl Deadline {
     }
 }
 
-/// Undoes what was set up; prints what can't be.
-fn undo(steering: Option<Steering>) {
-    for error in steering.map(Steering::undo).into_iter().flatten() {
-        eprintln!("devmem-tcp: can't undo a change: {error}");
-    }
+/// Undoes what was set up.
+fn undo(steering: Option<Steering>) -> Result<()> {
+    steering.map_or(Ok(()), crate::steer::undo)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use std::net::{TcpListener, TcpStream};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use devmem_tcp::ReceiveError;
 use devmem_tcp::ordinary::Receiver;
 use devmem_tcp::way::{ByWay, Way};
@@ -14,7 +14,7 @@ use crate::flow::{Run, in_threads};
 use crate::memory::Target;
 
 pub(super) fn receive(arguments: &Arguments, listener: &TcpListener, run: &Run) -> Result<()> {
-    let memory = arguments.memory.allocate(0, arguments.flows)?;
+    let memory = arguments.allocate(0, arguments.flows)?;
     let each = memory.first().map_or(0, Target::len);
     let Some(streams) = accept(arguments, listener, run, each * memory.len())? else {
         return Ok(());
@@ -36,6 +36,7 @@ fn receive_one(
     let mut receiver = match memory {
         Target::DmaBuf(memory) => Receiver::new(stream, memory),
         Target::Ram(memory) => Receiver::new(stream, memory),
+        Target::Unmapped(_) => bail!("the memory is not mapped"),
     };
     while !deadline.over(run) {
         let fragment = match receiver.receive() {

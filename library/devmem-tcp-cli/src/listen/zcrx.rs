@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::net::{TcpListener, TcpStream};
 
 use anyhow::{Context, Result, ensure};
+use devmem_tcp::ZcrxError;
 use devmem_tcp::way::{ByWay, Way};
 use devmem_tcp::zcrx::{Config, End, Event, InterfaceQueue};
 
@@ -15,7 +16,7 @@ use crate::memory::Target;
 
 pub(super) fn receive(arguments: &Arguments, listener: &TcpListener, run: &Run) -> Result<()> {
     let page_size = arguments.page_size()?;
-    let mut memory = arguments.memory.allocate(page_size.unwrap_or(0), 1)?;
+    let mut memory = arguments.allocate(page_size.unwrap_or(0), 1)?;
     let target = memory.pop().context("no memory")?;
     let (mut config, plan) = match arguments.mode {
         Mode::ZcrxNodev => {
@@ -40,12 +41,16 @@ pub(super) fn receive(arguments: &Arguments, listener: &TcpListener, run: &Run) 
     }
     let steering = plan.map(|plan| plan.apply_unbound()).transpose()?;
     let queue = InterfaceQueue::register(&config, target.area())?;
-    let done = match accept(arguments, listener, run, target.len())? {
-        Some(streams) => receive_all(arguments, queue, &streams, &target, run),
-        None => Ok(()),
+    let done = match accept(arguments, listener, run, target.len()) {
+        Ok(Some(streams)) => receive_all(arguments, queue, &streams, &target, run),
+        none => {
+            // The undoing waits for it.
+            drop(queue);
+            none.map(drop)
+        }
     };
-    undo(steering);
-    done
+    let undone = undo(steering);
+    done.and(undone)
 }
 
 fn receive_all(
@@ -62,15 +67,11 @@ fn receive_all(
         let connection = receiver.receive_from(stream)?;
         flows.insert(connection, (stream, arguments.validator()));
     }
-    let fast = match arguments.mode {
-        Mode::ZcrxNodev => Way::Copied,
-        _ => Way::Direct,
-    };
     let mut copied = 0;
     let mut events = Vec::new();
     while !flows.is_empty() && !deadline.over(run) {
         receiver.wait(Some(LOOK), &mut events)?;
-        let (mut ways, mut pieces) = (ByWay::default(), 0);
+        let (mut bytes, mut pieces) = (0, 0);
         let mut recycled = Vec::new();
         for event in events.drain(..) {
             match event {
@@ -86,7 +87,7 @@ fn receive_all(
                             rpc.respond(stream, so_far, fragment.len().into())?;
                         }
                     }
-                    ways.add(fast, fragment.len().into());
+                    bytes += u64::from(fragment.len());
                     pieces += 1;
                     recycled.push(fragment);
                 }
@@ -102,20 +103,21 @@ fn receive_all(
         }
         refill.recycle(recycled)?;
         if refill.waiting() > 0 {
-            receiver.flush()?;
+            match receiver.flush() {
+                // The driver makes room as it needs buffers.
+                Err(ZcrxError::KernelTooOld { .. }) => {}
+                flushed => flushed?,
+            }
             refill.recycle([])?;
         }
         if pieces > 0 {
-            if fast == Way::Direct {
-                // What the kernel copied since the last time is not direct.
-                let now = receiver.copied().unwrap_or_default().bytes;
-                let new = (now - copied).min(ways.total());
-                copied += new;
-                let direct = ways.total() - new;
-                ways = ByWay::default();
-                ways.add(Way::Direct, direct);
-                ways.add(Way::Copied, new);
-            }
+            let new = match arguments.mode {
+                Mode::ZcrxNodev => Some(bytes),
+                // Since the last time.
+                _ => receiver.copied().map(|now| now.bytes - copied),
+            };
+            let ways = ByWay::through_io_uring(bytes, new);
+            copied += ways.get(Way::Copied);
             run.passed(ways, pieces);
         }
     }

@@ -148,7 +148,7 @@ fn rules(all: &FlowRules, bound: impl Fn(u32) -> bool) -> Rules {
     let to_bound = by_queue.iter().filter(|&(&queue, _)| bound(queue));
     Rules {
         places: all.places,
-        rules: all.rules.len() + all.others as usize,
+        rules: all.rules.len() + all.others.len(),
         rules_to_bound_queues: to_bound.map(|(_, rules)| rules).sum(),
         rules_by_queue: by_queue,
         rules_by_rss_context: count(contexts),

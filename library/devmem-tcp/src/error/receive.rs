@@ -2,7 +2,7 @@
 
 //! Errors of receiving from a socket into device memory (`tcp_recvmsg_dmabuf` in net/ipv4/tcp.c).
 
-use super::{BadControlMessage, Refusal, SystemCall};
+use super::{BadControlMessage, MemoryError, Refusal, SystemCall};
 
 /// Why a socket could not be received from, or fragments not be recycled.
 #[derive(Debug, thiserror::Error)]
@@ -40,17 +40,33 @@ pub enum ReceiveError {
     /// Control messages and byte counts do not agree.
     #[error(transparent)]
     BadControlMessage(#[from] BadControlMessage),
+    /// Some fragments belong to another connection, which lacks that memory until it closes. The others are
+    /// recycled.
+    #[error("fragments of another connection: {count}; recycle each with its own receiver")]
+    FragmentsElsewhere {
+        /// How many.
+        count: usize,
+    },
     /// The kernel accepted fewer tokens than were returned.
-    #[error(
-        "the kernel accepted {taken} of {given} tokens; some were returned twice or belong to \
-         another socket"
-    )]
+    #[error("the kernel accepted {taken} of {given} tokens; some were returned twice")]
     TokensNotTaken {
         /// Tokens that the kernel accepted.
         taken: usize,
         /// Tokens that were returned.
         given: usize,
     },
+    /// The running kernel has no device memory TCP.
+    #[error(
+        "the running kernel has no SO_DEVMEM_DONTNEED; it requires Linux 6.12 or newer with CONFIG_PAGE_POOL \
+         ({refusal})"
+    )]
+    KernelTooOld {
+        /// `ENOPROTOOPT`.
+        refusal: Refusal,
+    },
+    /// The memory that is received into by copying cannot be written.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
     /// A system call failed.
     #[error(transparent)]
     SystemCall(#[from] SystemCall),
@@ -61,7 +77,9 @@ impl ReceiveError {
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
-            Self::MixedSegment { refusal } | Self::SegmentUnreadable { refusal } => Some(refusal),
+            Self::MixedSegment { refusal }
+            | Self::SegmentUnreadable { refusal }
+            | Self::KernelTooOld { refusal } => Some(refusal),
             _ => None,
         }
     }
@@ -72,6 +90,7 @@ impl ReceiveError {
         match self {
             Self::WouldBlock => Some(libc::EAGAIN),
             Self::SystemCall(error) => error.errno(),
+            Self::Memory(error) => error.errno(),
             other => other.refusal().map(|refusal| refusal.errno),
         }
     }

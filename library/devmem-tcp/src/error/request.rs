@@ -79,6 +79,19 @@ pub enum RequestError {
         /// The requested value.
         wanted: bool,
     },
+    /// All places for flow rules are taken.
+    #[error(
+        "{interface}: none of its {places} places for flow rules is free; delete a rule: ethtool -N \
+         <interface> delete <place> ({refusal})"
+    )]
+    NoFreePlace {
+        /// Name and index of the interface.
+        interface: String,
+        /// How many there are.
+        places: u32,
+        /// The kernel's answer where it was to choose one.
+        refusal: Refusal,
+    },
     /// The kernel refused a request for a reason that has no variant of its own.
     #[error("{interface}: {operation} was refused: {refusal}")]
     Refused {
@@ -111,6 +124,7 @@ impl RequestError {
             | Self::NotPrivileged { refusal, .. }
             | Self::KernelTooOld { refusal, .. }
             | Self::Unsupported { refusal, .. }
+            | Self::NoFreePlace { refusal, .. }
             | Self::Refused { refusal, .. } => Some(refusal),
             _ => None,
         }

@@ -11,6 +11,15 @@ pub enum SendError {
     /// The range is not inside the dma-buf.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
+    /// The socket is of another protocol than TCP: the kernel would take offsets for addresses of this process.
+    #[error(
+        "the socket is of IP protocol {protocol}, not of TCP (6), which alone sends from a dma-buf; MPTCP \
+         (262) does not"
+    )]
+    NotTcp {
+        /// `SO_PROTOCOL`; 0 if it is of none.
+        protocol: u32,
+    },
     /// No room now: the socket is non-blocking or has a timeout.
     #[error("the socket has no room now; poll it and try again")]
     WouldBlock,

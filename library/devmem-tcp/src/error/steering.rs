@@ -3,6 +3,7 @@
 //! Errors of steering flows to bound queues.
 
 use super::{BindError, Refusal, RequestError};
+use crate::ethtool::TcpDataSplit;
 
 /// Why flows do not reach a bound queue. What was changed before is undone.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +37,44 @@ pub enum SteeringError {
         /// The kernel's answer.
         refusal: Refusal,
     },
+    /// Another plan, of this process or another one, steers to the queue.
+    #[error(
+        "{interface}: somebody else steers to RX queue {queue}; end them, or take another queue"
+    )]
+    QueueClaimed {
+        /// Name and index of the interface.
+        interface: String,
+        /// The queue.
+        queue: u32,
+    },
+    /// Headers can't be left unsplit again, as others need them split. Nobody undoes it for us.
+    #[error(
+        "{interface}: headers stay split, which the memory provider of RX queue {queues:?} needs; once \
+         it is gone: ethtool -G <interface> tcp-data-split {}{}",
+        .before.as_ethtool(),
+        .hds_thresh.map(|bytes| format!(" hds-thresh {bytes}")).unwrap_or_default()
+    )]
+    SplitInUse {
+        /// Name and index of the interface.
+        interface: String,
+        /// The queues that have a memory provider.
+        queues: Vec<u32>,
+        /// How headers were split before.
+        before: TcpDataSplit,
+        /// The threshold before, if there is one.
+        hds_thresh: Option<u32>,
+    },
+    /// Flow rules can't be turned off again, as others have some. Nothing will turn them off later.
+    #[error(
+        "{interface}: flow rules stay on, of which others have {rules}; once these are gone: ethtool -K \
+         <interface> ntuple off"
+    )]
+    RulesInUse {
+        /// Name and index of the interface.
+        interface: String,
+        /// How many there are.
+        rules: usize,
+    },
     /// The memory cannot be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
@@ -52,7 +91,11 @@ impl SteeringError {
             Self::NoFlowRules { refusal, .. } => Some(refusal),
             Self::Bind(error) => error.refusal(),
             Self::Request(error) => error.refusal(),
-            Self::NoQueueLeft { .. } | Self::NoFlow { .. } => None,
+            Self::NoQueueLeft { .. }
+            | Self::NoFlow { .. }
+            | Self::QueueClaimed { .. }
+            | Self::SplitInUse { .. }
+            | Self::RulesInUse { .. } => None,
         }
     }
 

@@ -29,6 +29,22 @@ pub enum ZcrxError {
         /// `EFAULT`.
         refusal: Refusal,
     },
+    /// Fragments of another queue were recycled, which are lost to theirs. The others are recycled.
+    #[error("{count} fragments are of another queue; recycle each with the Refill of its own")]
+    FragmentsElsewhere {
+        /// How many.
+        count: usize,
+    },
+    /// The running kernel lacks an operation.
+    #[error("the running kernel has no {missing}; it requires {requirement} ({refusal})")]
+    KernelTooOld {
+        /// What it lacks.
+        missing: &'static str,
+        /// The kernel that has it.
+        requirement: &'static str,
+        /// The kernel's answer.
+        refusal: Refusal,
+    },
     /// The kernel's offsets lead out of the refill ring.
     #[error("the offsets of the refill ring, as the kernel gave them, leave it")]
     BrokenRefillRing,
@@ -42,9 +58,9 @@ impl ZcrxError {
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
-            Self::NoBufferToCopyInto { refusal } | Self::SegmentElsewhere { refusal } => {
-                Some(refusal)
-            }
+            Self::NoBufferToCopyInto { refusal }
+            | Self::SegmentElsewhere { refusal }
+            | Self::KernelTooOld { refusal, .. } => Some(refusal),
             _ => None,
         }
     }

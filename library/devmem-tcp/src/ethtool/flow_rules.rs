@@ -2,8 +2,9 @@
 
 //! Rules that say to which queue packets go (`ethtool -n`, `-N`). No netlink family has them.
 
-mod wire;
+pub(crate) mod wire;
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use self::wire::{
@@ -125,31 +126,43 @@ pub enum RulePlace {
 /// The rules of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct FlowRules {
     /// How many places there are.
     pub places: u32,
+    /// The driver can choose one ([`RulePlace::Any`] and its like).
+    pub chooses: bool,
     /// Those that have rules of kinds that [`FlowRule`] has.
     pub rules: Vec<(u32, FlowRule)>,
-    /// How many have other rules.
-    pub others: u32,
+    /// Those that have other rules.
+    pub others: Vec<u32>,
 }
 
-/// The rules of an interface; those of kinds that [`FlowRule`] does not have are only counted.
+impl FlowRules {
+    /// The last place that has no rule, as ethtool(8) takes it: for drivers that choose none by themselves.
+    #[must_use]
+    pub fn free_place(&self) -> Option<u32> {
+        let rules = self.rules.iter().map(|(place, _)| place);
+        let taken: BTreeSet<_> = rules.chain(&self.others).collect();
+        (0..self.places).rev().find(|place| !taken.contains(place))
+    }
+}
+
+/// The rules of an interface; of those of kinds that [`FlowRule`] does not have only the places.
 ///
 /// # Errors
 ///
 /// [`RequestError::Unsupported`] if the driver has none.
 pub fn flow_rules(interface: Interface) -> Result<FlowRules, RequestError> {
     let device = Device::new(interface, "flow rules")?;
-    let count = Request::new(ETHTOOL_GRXCLSRLCNT).call(&device, 0)?;
-    let places = u64_at(&count, DATA).unwrap_or(0) as u32 & !RX_CLS_LOC_SPECIAL;
-    let count = u32_at(&count, RULE_COUNT).unwrap_or(0);
+    let counted = Request::new(ETHTOOL_GRXCLSRLCNT).call(&device, 0)?;
+    let count = u32_at(&counted, RULE_COUNT).unwrap_or(0);
 
     let mut all = Request::new(ETHTOOL_GRXCLSRLALL);
     all.put(RULE_COUNT, &count.to_ne_bytes());
     let all = all.call(&device, count as usize)?;
     let mut rules = Vec::new();
-    let mut others = 0;
+    let mut others = Vec::new();
     for index in 0..u32_at(&all, RULE_COUNT).unwrap_or(0) as usize {
         let Some(place) = u32_at(&all, RULE_PLACES + index * 4) else {
             break;
@@ -159,14 +172,29 @@ pub fn flow_rules(interface: Interface) -> Result<FlowRules, RequestError> {
         let answer = request.call(&device, 0)?;
         match parse(&answer) {
             Some(rule) => rules.push((place, rule)),
-            None => others += 1,
+            None => others.push(place),
         }
     }
+    let (places, chooses) = places(&counted, &all);
     Ok(FlowRules {
         places,
+        chooses,
         rules,
         others,
     })
+}
+
+/// How many places there are and whether the driver chooses, from what is said of the number of rules (`ETHTOOL_GRXCLSRLCNT`) and of all of
+/// them (`ETHTOOL_GRXCLSRLALL`). Drivers that choose places say it in the former alone, as bnxt; some others in
+/// the latter alone, as mlx5.
+fn places(counted: &[u8], all: &[u8]) -> (u32, bool) {
+    let data = |answer| u64_at(answer, DATA).unwrap_or(0) as u32;
+    let chooses = data(counted) & RX_CLS_LOC_SPECIAL != 0;
+    let places = match data(all) {
+        places if places != 0 && !chooses => places,
+        _ => data(counted) & !RX_CLS_LOC_SPECIAL,
+    };
+    (places, chooses)
 }
 
 /// Makes a rule, and returns where it is.
@@ -202,4 +230,50 @@ pub fn delete_flow_rule(interface: Interface, place: u32) -> Result<(), RequestE
     let mut request = Request::new(ETHTOOL_SRXCLSRLDEL);
     request.put(LOCATION, &place.to_ne_bytes());
     request.call(&device, 0).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_where_each_kind_of_driver_says_them() {
+        let answer = |data: u32| {
+            let mut answer = [0; RULE_PLACES];
+            answer[DATA..][..8].copy_from_slice(&u64::from(data).to_ne_bytes());
+            answer
+        };
+        for (driver, counted, all, expected) in [
+            ("mlx5", 0, 1024, 1024),
+            ("igb", 8, 8, 8),
+            ("one that says it once", 8, 0, 8),
+            // The number of rules is what it says in the second answer.
+            ("bnxt", 512 | RX_CLS_LOC_SPECIAL, 2, 512),
+            ("rigb", 8 | RX_CLS_LOC_SPECIAL, 8, 8),
+        ] {
+            let chooses = counted & RX_CLS_LOC_SPECIAL != 0;
+            let said = places(&answer(counted), &answer(all));
+            assert_eq!(said, (expected, chooses), "{driver}");
+        }
+    }
+
+    #[test]
+    fn the_free_place_is_the_last_that_no_rule_of_any_kind_has() {
+        let free = |places, rules: &[u32], others: &[u32]| {
+            let rule = FlowRule::all(FlowType::Tcp4, 0);
+            let rules = rules.iter().map(|&place| (place, rule)).collect();
+            let (others, chooses) = (others.to_vec(), false);
+            FlowRules {
+                places,
+                chooses,
+                rules,
+                others,
+            }
+            .free_place()
+        };
+        assert_eq!(free(1024, &[], &[]), Some(1023));
+        assert_eq!(free(4, &[0, 3], &[2]), Some(1));
+        assert_eq!(free(3, &[0, 2], &[1]), None);
+        assert_eq!(free(0, &[], &[]), None);
+    }
 }

@@ -23,6 +23,15 @@ pub enum TcpDataSplit {
 }
 
 impl TcpDataSplit {
+    /// As `ethtool -G` takes it.
+    pub(crate) const fn as_ethtool(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Off => "off",
+            Self::On => "on",
+        }
+    }
+
     const fn to_wire(self) -> u8 {
         match self {
             Self::Auto => 0,
@@ -44,6 +53,7 @@ impl TcpDataSplit {
 /// Ring parameters of an interface. What the driver does not report is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Rings {
     /// RX descriptors in use.
     pub rx: Option<u32>,

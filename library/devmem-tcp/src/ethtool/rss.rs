@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use netlink_bindings::ethtool::{IterableRss, Request};
 
-use super::{Ethtool, command, name_interface};
+use super::{Ethtool, command, name_interface, rss_ioctl};
 use crate::error::RequestError;
 use crate::interface::Interface;
 use crate::netlink::Subject;
@@ -151,7 +151,7 @@ impl Ethtool {
             .one(subject, &request, |reply| rss(subject, &reply))
     }
 
-    /// Changes RSS of an interface (Linux 6.17 or newer).
+    /// Changes RSS of an interface. What isn't the indirection table alone takes Linux 6.17 or newer.
     ///
     /// # Errors
     ///
@@ -187,13 +187,22 @@ impl Ethtool {
             .end_nested();
         }
         drop(attributes);
-        self.netlink.acknowledged(
-            Subject {
-                operation: "ethtool rss-set",
-                interface,
-            },
-            &request,
-        )
+        let subject = Subject {
+            operation: "ethtool rss-set",
+            interface,
+        };
+        match (self.netlink.acknowledged(subject, &request), change) {
+            (
+                Err(RequestError::KernelTooOld { .. }),
+                RssChange {
+                    indirection: Some(table),
+                    key: None,
+                    hash_fields: None,
+                    input_transformation: None,
+                },
+            ) => rss_ioctl::set_table(interface, table),
+            (done, _) => done,
+        }
     }
 }
 

@@ -176,10 +176,16 @@ impl RxBinder {
     pub fn bind(&self, dmabuf: impl AsFd) -> Result<RxBinding, BindError> {
         let fd = dmabuf.as_fd();
         dmabuf::check(fd)?;
-        Namespace::run_in(self.namespace.as_ref(), || self.bind_here(fd))
+        Namespace::run_in(self.namespace.as_ref(), || {
+            self.bind_over(Netlink::default(), fd)
+        })
     }
 
-    fn bind_here(&self, dmabuf: BorrowedFd<'_>) -> Result<RxBinding, BindError> {
+    pub(crate) fn bind_over(
+        &self,
+        mut netlink: Netlink,
+        dmabuf: BorrowedFd<'_>,
+    ) -> Result<RxBinding, BindError> {
         let interface = self.interface;
         if self.queues.is_empty() {
             return Err(BindError::NoQueues {
@@ -206,7 +212,6 @@ impl RxBinder {
         }
         drop(attributes);
 
-        let mut netlink = Netlink::default();
         let subject = Subject {
             operation: "netdev bind-rx",
             interface,

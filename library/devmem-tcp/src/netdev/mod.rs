@@ -47,6 +47,7 @@ impl QueueKind {
 /// A queue of a running interface (`queue-get`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Queue {
     /// Direction; each has its own ids.
     pub kind: QueueKind,
@@ -67,6 +68,7 @@ pub struct Queue {
 /// A NAPI instance of an interface (`napi-get`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Napi {
     /// Its id, as [`Queue::napi_id`] names it.
     pub id: u32,
@@ -129,6 +131,7 @@ pub struct NapiChange {
 /// A page pool (`page-pool-get`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct PagePool {
     /// Its id, unique in the system.
     pub id: u64,

@@ -101,9 +101,10 @@ fn outcome(message: &[u8], flags: u16) -> Option<Answer<'_>> {
         let repeated = match u16_at(message, 4)? {
             NLMSG_DONE => 0,
             _ if flags & NLM_F_CAPPED != 0 => HEADER,
-            _ => (u32_at(message, HEADER + 4)? as usize).next_multiple_of(4),
+            _ => (u32_at(message, HEADER + 4)? as usize).checked_next_multiple_of(4)?,
         };
-        let attributes = NlmsgerrAttrs::new(message.get(HEADER + 4 + repeated..)?);
+        let start = repeated.checked_add(HEADER + 4)?;
+        let attributes = NlmsgerrAttrs::new(message.get(start..)?);
         refusal.extack = attributes
             .get_msg()
             .ok()

@@ -15,6 +15,8 @@ use crate::error::{Refusal, RequestError};
 use crate::interface::Interface;
 
 pub(crate) use self::message::HEADER;
+#[cfg(test)]
+pub(crate) use self::message::{Answer, answers};
 
 /// Id of the family that knows the ids of all others (`GENL_ID_CTRL`).
 const CONTROLLER: u16 = 16;
@@ -253,15 +255,18 @@ fn explain(subject: Subject, refusal: Refusal, lacks: bool) -> RequestError {
     }
 }
 
-/// The kernel that has an operation.
+/// The kernel that has an operation. What is not named here, all that have device memory TCP have.
 fn requirement(operation: &str) -> &'static str {
     match operation {
+        "netdev napi-set" => "Linux 6.13 or newer",
         "netdev bind-tx" => "Linux 6.16 or newer",
         "ethtool rss-set" | "ethtool rss-create-act" | "ethtool rss-delete-act" => {
             "Linux 6.17 or newer with CONFIG_ETHTOOL_NETLINK"
         }
-        netdev if netdev.starts_with("netdev ") => "Linux 6.12 or newer",
-        _ => "Linux 5.6 or newer with CONFIG_ETHTOOL_NETLINK",
+        ethtool if ethtool.starts_with("ethtool ") => {
+            "Linux 6.12 or newer with CONFIG_ETHTOOL_NETLINK"
+        }
+        _ => "Linux 6.12 or newer",
     }
 }
 
@@ -326,6 +331,25 @@ mod tests {
             too_old.to_string().contains("Linux 6.16"),
             "unclear message: {too_old}"
         );
+    }
+
+    #[test]
+    fn an_operation_that_the_kernel_lacks_names_the_first_kernel_that_has_it() {
+        for (operation, kernel) in [
+            ("netdev bind-rx", "6.12"),
+            ("netdev queue-get", "6.12"),
+            ("netdev napi-set", "6.13"),
+            ("netdev bind-tx", "6.16"),
+            ("ethtool rss-set", "6.17"),
+            ("ethtool rss-create-act", "6.17"),
+            ("ethtool rss-delete-act", "6.17"),
+            ("ethtool rss-get", "6.12"),
+        ] {
+            let said = requirement(operation);
+            assert!(said.contains(kernel), "{operation}: {said}");
+            let by_option = said.contains("CONFIG_ETHTOOL_NETLINK");
+            assert_eq!(by_option, operation.starts_with("ethtool"), "{said}");
+        }
     }
 
     #[test]

@@ -22,14 +22,19 @@
 //! SIGKILL only the binding goes.)
 //!
 //! 1. Headers are split, of all packets (`ethtool -G <interface> tcp-data-split on hds-thresh 0`).
-//! 2. The memory is bound. If another process has the queue, it ends here, before anything is taken from it.
+//! 2. The memory is bound. If another process has the queue, bound or steered to, it ends here, before anything is
+//!    taken from it.
 //! 3. The queues are taken out of the indirection table (`ethtool -X`), so that nothing else reaches them.
 //! 4. Of several queues an RSS context is made, if the NIC has contexts, which spreads flows over them by their hash.
 //!    (It was never run on a NIC that has: see [`crate::ethtool::Ethtool::create_rss_context`].)
-//! 5. Rules for the flows are inserted (`ethtool -N`): to the context, or else to the queues in turn.
+//! 5. Rules for the flows are inserted (`ethtool -N`): to the context, or else to the queues in turn, those of a
+//!    port to the same one.
 //!
-//! Other processes may do the same with other queues: each undoes its own changes only.
+//! Other processes may do the same with other queues: each undoes its own changes only. The split of headers stays
+//! while any queue is bound, and flow rules stay on while there are any, and the undoing says so: who ends later found
+//! it so, and leaves it so.
 
+mod claim;
 mod nic;
 mod steps;
 mod table;
@@ -40,9 +45,10 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 
+use self::claim::Claim;
 use self::nic::{Kernel, Nic};
 use self::steps::Steps;
-use crate::error::{BindError, RequestError, SteeringError};
+use crate::error::{BindError, Refusal, RequestError, SteeringError};
 use crate::ethtool::{FlowAction, FlowRule, FlowType};
 use crate::interface::Interface;
 use crate::netdev::RxBinding;
@@ -54,7 +60,8 @@ pub struct Plan {
     interface: Interface,
     queues: Vec<u32>,
     rx_page_size: Option<u32>,
-    flows: Vec<FlowRule>,
+    /// Rules of which those of one entry go to the same queue.
+    flows: Vec<Vec<FlowRule>>,
     everything: bool,
 }
 
@@ -84,7 +91,7 @@ impl Plan {
 
     /// Adds a flow; which queue its action names doesn't matter.
     pub fn flow(mut self, rule: FlowRule) -> Self {
-        self.flows.push(rule);
+        self.flows.push(vec![rule]);
         self
     }
 
@@ -96,31 +103,33 @@ impl Plan {
     /// Adds what is sent to the port of a TCP listener: over the version of IP that its address is of, or
     /// over both, as the unspecified address of IPv6 has it. A device may have rules for IPv4 alone.
     pub fn tcp_listener(self, at: SocketAddr) -> Self {
-        match at.ip() {
+        match at.ip().to_canonical() {
             IpAddr::V4(_) => self.tcp_port_over(&[FlowType::Tcp4], at.port()),
             IpAddr::V6(ip) if ip.is_unspecified() => self.tcp_port(at.port()),
             IpAddr::V6(_) => self.tcp_port_over(&[FlowType::Tcp6], at.port()),
         }
     }
 
-    fn tcp_port_over(self, flows: &[FlowType], port: u16) -> Self {
-        flows.iter().fold(self, |plan, &flow| {
-            plan.flow(FlowRule {
-                destination_port: Some((port, u16::MAX).into()),
-                ..FlowRule::all(flow, 0)
-            })
-        })
+    fn tcp_port_over(mut self, flows: &[FlowType], port: u16) -> Self {
+        let rule = |&flow| FlowRule {
+            destination_port: Some((port, u16::MAX).into()),
+            ..FlowRule::all(flow, 0)
+        };
+        self.flows.push(flows.iter().map(rule).collect());
+        self
     }
 
     /// Adds what a peer sends on one TCP connection: for a client, or a device with exact filters only.
+    /// (What an IPv6 socket receives over IPv4 has IPv4-mapped addresses; the rule is for IPv4 then.)
     pub fn tcp_connection(self, local: SocketAddr, peer: SocketAddr) -> Self {
-        let (flow, all) = match local.ip() {
+        let [at, from] = [local, peer].map(|end| end.ip().to_canonical());
+        let (flow, all) = match at {
             IpAddr::V4(_) => (FlowType::Tcp4, IpAddr::from([0xff; 4])),
             IpAddr::V6(_) => (FlowType::Tcp6, IpAddr::from([0xff; 16])),
         };
         self.flow(FlowRule {
-            source: Some((peer.ip(), all).into()),
-            destination: Some((local.ip(), all).into()),
+            source: Some((from, all).into()),
+            destination: Some((at, all).into()),
             source_port: Some((peer.port(), u16::MAX).into()),
             destination_port: Some((local.port(), u16::MAX).into()),
             ..FlowRule::all(flow, 0)
@@ -140,7 +149,7 @@ impl Plan {
     ///
     /// The precondition that does not hold; all is as it was before.
     pub fn apply(&self, dmabuf: impl AsFd) -> Result<Steering, SteeringError> {
-        self.set_up(|| {
+        self.set_up(|_| {
             let mut binder = RxBinding::to(self.interface).queues(self.queues.iter().copied());
             if let Some(bytes) = self.rx_page_size {
                 binder = binder.rx_page_size(bytes);
@@ -153,20 +162,36 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// The precondition that does not hold; all is as it was before.
+    /// The precondition that does not hold, as [`BindError::QueueAlreadyBound`]; all is as it was before.
     pub fn apply_unbound(&self) -> Result<Steering, SteeringError> {
-        self.set_up(|| Ok(None))
+        self.set_up(|nic| self.unbound(nic).map(|()| None))
+    }
+
+    /// Refuses queues that have a memory provider, as a binding would.
+    fn unbound(&self, nic: &mut impl Nic) -> Result<(), BindError> {
+        let mut queues = nic.bound();
+        queues.retain(|queue| self.queues.contains(queue));
+        if queues.is_empty() {
+            return Ok(());
+        }
+        Err(BindError::QueueAlreadyBound {
+            interface: self.interface.label(),
+            queues,
+            refusal: Refusal::from_errno(libc::EEXIST),
+        })
     }
 
     fn set_up(
         &self,
-        bind: impl FnOnce() -> Result<Option<RxBinding>, BindError>,
+        bind: impl FnOnce(&mut Kernel) -> Result<Option<RxBinding>, BindError>,
     ) -> Result<Steering, SteeringError> {
+        let claim = Claim::of(self.interface, &self.queues)?;
         let (steps, steered, binding) = carry_out(self, Kernel::new(self.interface), bind)?;
         Ok(Steering {
             binding,
             steps,
             steered,
+            _claim: claim,
         })
     }
 }
@@ -177,7 +202,8 @@ impl Plan {
 pub enum Steered {
     /// All that is hashed does, by the indirection table ([`Plan::everything`]).
     Everything,
-    /// By rules, which are given to the queues in turn: all flows of a rule reach the same one.
+    /// By rules, which are given to the queues in turn: all flows of a rule reach the same one, and so do those of
+    /// a port over both versions of IP.
     Rules,
     /// By rules to the RSS context of this number, which spreads the flows of each over the queues.
     Context(u32),
@@ -198,7 +224,7 @@ impl fmt::Display for Steered {
 fn carry_out<N: Nic, B>(
     plan: &Plan,
     nic: N,
-    bind: impl FnOnce() -> Result<B, BindError>,
+    bind: impl FnOnce(&mut N) -> Result<B, BindError>,
 ) -> Result<(Steps<N>, Steered, B), SteeringError> {
     let interface = || plan.interface.label();
     if !plan.everything && plan.flows.is_empty() {
@@ -206,10 +232,11 @@ fn carry_out<N: Nic, B>(
             interface: interface(),
         });
     }
-    let mut steps = Steps::new(nic);
+    let mut steps = Steps::new(plan.interface, nic);
     steps.split()?;
-    let bound = bind()?;
+    let bound = bind(steps.nic())?;
     let queues = &plan.queues;
+    steps.own(queues);
     if !steps.distribute(|now| match plan.everything {
         true => Some(table::only(now, queues)),
         false => table::without(now, queues),
@@ -226,7 +253,10 @@ fn carry_out<N: Nic, B>(
             .context(queues)?
             .map_or(Steered::Rules, Steered::Context),
     };
-    for (flow, &queue) in plan.flows.iter().zip(queues.iter().cycle()) {
+    let in_turn = plan.flows.iter().zip(queues.iter().cycle());
+    for (flow, &queue) in
+        in_turn.flat_map(|(flows, queue)| flows.iter().map(move |flow| (flow, queue)))
+    {
         let action = match steered {
             Steered::Context(context) => FlowAction::RssContext(context),
             _ => FlowAction::Queue(queue),
@@ -251,6 +281,8 @@ pub struct Steering {
     binding: Option<RxBinding>,
     steps: Steps<Kernel>,
     steered: Steered,
+    // Dropped last: nobody else steers to the queues before all is undone.
+    _claim: Claim,
 }
 
 impl Steering {
@@ -266,9 +298,13 @@ impl Steering {
         self.steered
     }
 
-    /// Undoes everything; returns what could not be.
+    /// Undoes everything; returns what could not be, as [`SteeringError::SplitInUse`] or
+    /// [`SteeringError::RulesInUse`].
+    ///
+    /// After [`Plan::apply_unbound`] it waits for the queues to be returned, two seconds at most: end first what
+    /// has bound them.
     #[must_use = "what could not be undone stays so"]
-    pub fn undo(mut self) -> Vec<RequestError> {
+    pub fn undo(mut self) -> Vec<SteeringError> {
         drop(self.binding.take());
         self.steps.undo()
     }

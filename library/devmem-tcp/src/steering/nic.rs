@@ -2,16 +2,21 @@
 
 //! What steering changes of an interface.
 
+use std::time::Duration;
+
+use super::table;
 use crate::error::RequestError;
 use crate::ethtool::{
-    Ethtool, FlowRule, Indirection, RingChange, Rings, RssChange, RulePlace, TcpDataSplit,
-    delete_flow_rule, flow_rules, insert_flow_rule,
+    Ethtool, FlowRule, FlowRules, Indirection, RingChange, Rings, RssChange, RulePlace,
+    TcpDataSplit, delete_flow_rule, flow_rules, insert_flow_rule,
 };
 use crate::interface::Interface;
-use crate::netdev::Netdev;
+use crate::netdev::{Netdev, QueueKind};
 
 /// The feature that lets a device have flow rules, as in `ethtool -k`.
 const NTUPLE: &str = "rx-ntuple-filter";
+/// How long to wait before looking again at a queue.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// What steering changes, so that a test can stand in for the kernel.
 pub(super) trait Nic {
@@ -31,11 +36,16 @@ pub(super) trait Nic {
     /// Whether flow rules can be turned on, and are not.
     fn rules_are_off(&mut self) -> Result<bool, RequestError>;
     fn turn_rules(&mut self, on: bool) -> Result<(), RequestError>;
+    fn rules(&mut self) -> Result<FlowRules, RequestError>;
     /// Inserts a rule; returns its place.
-    fn insert(&mut self, rule: &FlowRule) -> Result<u32, RequestError>;
+    fn insert(&mut self, place: RulePlace, rule: &FlowRule) -> Result<u32, RequestError>;
     fn delete(&mut self, place: u32) -> Result<(), RequestError>;
-    /// Whether any queue has a memory provider, which needs headers to be split.
-    fn is_bound(&mut self) -> bool;
+    /// The queues that have a memory provider, which needs headers to be split.
+    fn bound(&mut self) -> Vec<u32>;
+    /// Waits a moment for them to change.
+    fn pause(&mut self) {
+        std::thread::sleep(PAUSE);
+    }
 }
 
 /// An interface.
@@ -49,6 +59,20 @@ impl Kernel {
     pub(super) fn new(interface: Interface) -> Self {
         let ethtool = Ethtool::new();
         Self { interface, ethtool }
+    }
+
+    fn set(&mut self, table: Indirection) -> Result<(), RequestError> {
+        let change = RssChange {
+            indirection: Some(table),
+            ..RssChange::default()
+        };
+        self.ethtool.set_rss(self.interface, &change)
+    }
+
+    /// How many queues receive; 0 if the driver doesn't say.
+    fn rx_queues(&mut self) -> u32 {
+        let channels = self.ethtool.channels(self.interface);
+        channels.map_or(0, |channels| channels.rx + channels.combined)
     }
 }
 
@@ -75,11 +99,15 @@ impl Nic for Kernel {
     }
 
     fn set_table(&mut self, table: Vec<u32>) -> Result<(), RequestError> {
-        let change = RssChange {
-            indirection: Some(Indirection::Queues(table)),
-            ..RssChange::default()
-        };
-        self.ethtool.set_rss(self.interface, &change)
+        // The kernel's own is not set as a user's would be: then there could be no fewer queues, and none that is
+        // added would get flows (net/ethtool/common.c).
+        if table::spreads_over(&table, self.rx_queues()) {
+            self.set(Indirection::Default)?;
+            if self.table()? == table {
+                return Ok(());
+            }
+        }
+        self.set(Indirection::Queues(table))
     }
 
     fn create_context(&mut self, table: Vec<u32>) -> Result<u32, RequestError> {
@@ -100,27 +128,23 @@ impl Nic for Kernel {
         self.ethtool.set_features(self.interface, &[(NTUPLE, on)])
     }
 
-    fn insert(&mut self, rule: &FlowRule) -> Result<u32, RequestError> {
-        match insert_flow_rule(self.interface, RulePlace::Any, rule) {
-            // Drivers without RX_CLS_LOC_SPECIAL want a place.
-            Err(RequestError::Refused { .. }) => {
-                let rules = flow_rules(self.interface)?;
-                let taken = |place: &u32| rules.rules.iter().any(|(at, _)| at == place);
-                let place = (0..rules.places).find(|place| !taken(place)).unwrap_or(0);
-                insert_flow_rule(self.interface, RulePlace::At(place), rule)
-            }
-            inserted => inserted,
-        }
+    fn rules(&mut self) -> Result<FlowRules, RequestError> {
+        flow_rules(self.interface)
+    }
+
+    fn insert(&mut self, place: RulePlace, rule: &FlowRule) -> Result<u32, RequestError> {
+        insert_flow_rule(self.interface, place, rule)
     }
 
     fn delete(&mut self, place: u32) -> Result<(), RequestError> {
         delete_flow_rule(self.interface, place)
     }
 
-    fn is_bound(&mut self) -> bool {
+    fn bound(&mut self) -> Vec<u32> {
         let queues = Netdev::new().queues(self.interface).unwrap_or_default();
-        queues
-            .iter()
-            .any(|queue| queue.dmabuf.is_some() || queue.io_uring)
+        let bound = queues.iter().filter(|queue| {
+            queue.kind == QueueKind::Rx && (queue.dmabuf.is_some() || queue.io_uring)
+        });
+        bound.map(|queue| queue.id).collect()
     }
 }

@@ -27,6 +27,14 @@ pub(super) fn only(table: &[u32], queues: &[u32]) -> Vec<u32> {
     table.iter().zip(turn).map(|(_, &queue)| queue).collect()
 }
 
+/// Whether the table has all of so many queues in turn, as the kernel makes it (`ethtool_rxfh_indir_default()`).
+pub(super) fn spreads_over(table: &[u32], queues: u32) -> bool {
+    queues != 0
+        && (0..)
+            .zip(table)
+            .all(|(index, &queue)| queue == index % queues)
+}
+
 /// Undoes a change from `before` to `after` in a table that others may have changed since: entries that
 /// are as we left them become what they were, the others stay.
 pub(super) fn undone(now: &[u32], before: &[u32], after: &[u32]) -> Vec<u32> {
@@ -86,5 +94,13 @@ mod tests {
     fn a_table_of_one_queue_cannot_lose_it() {
         assert_eq!(without(&[0, 0, 0], &[0]), None);
         assert_eq!(only(&[0, 1, 2, 3, 0], &[2, 3]), [2, 3, 2, 3, 2]);
+    }
+
+    #[test]
+    fn the_kernels_own_table_has_each_queue_in_turn() {
+        assert!(spreads_over(&[0, 1, 2, 0, 1, 2, 0, 1], 3));
+        for (table, queues) in [(vec![0, 1, 0, 1], 3), (vec![0, 1, 1], 2), (vec![0], 0)] {
+            assert!(!spreads_over(&table, queues), "{table:?}, {queues}");
+        }
     }
 }

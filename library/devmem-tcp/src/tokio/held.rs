@@ -113,6 +113,7 @@ mod tests {
             len,
             token: 0,
             dmabuf_id: 0,
+            socket: 0,
         })
     }
 

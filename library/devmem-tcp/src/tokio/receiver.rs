@@ -32,6 +32,7 @@ pub struct Receiver<S> {
 #[derive(Debug)]
 pub struct Recycler<S> {
     socket: Arc<S>,
+    cookie: u64,
     held: Arc<Held>,
     recycler: rx::Recycler,
 }
@@ -67,14 +68,16 @@ impl<S: AsFd> Receiver<S> {
         let edges = Edges::of(&socket, EventFlags::IN | EventFlags::RDHUP)
             .map_err(|error| SystemCall::new("poll a connection", error))?;
         let socket = Arc::new(socket);
+        let receiver = rx::Receiver::with_capacity(Arc::clone(&socket), capacity);
         Ok(Self {
             edges,
-            receiver: rx::Receiver::with_capacity(Arc::clone(&socket), capacity),
             recycler: Recycler {
                 socket,
+                cookie: receiver.cookie(),
                 held: Arc::new(Held::new(limit)),
                 recycler: rx::Recycler::new(),
             },
+            receiver,
             ended: false,
         })
     }
@@ -174,18 +177,24 @@ impl<S: AsFd> Recycler<S> {
     ///
     /// # Errors
     ///
-    /// As [`rx::Recycler::recycle`]; all of `fragments` count as held then, as they may well be.
+    /// As [`rx::Recycler::recycle`]. All of `fragments` count as held then, as they may well be, unless it is that
+    /// some are of another connection.
     pub fn recycle(
         &mut self,
         fragments: impl IntoIterator<Item = Fragment>,
     ) -> Result<(), ReceiveError> {
         let mut bytes = 0;
         let fragments = fragments.into_iter().inspect(|fragment| {
-            bytes += self.held.weights(std::slice::from_ref(fragment));
+            if fragment.token_of(self.cookie).is_some() {
+                bytes += self.held.weights(std::slice::from_ref(fragment));
+            }
         });
-        self.recycler.recycle(&*self.socket, fragments)?;
-        self.held.remove(bytes);
-        Ok(())
+        let socket = self.socket.as_fd();
+        let recycled = self.recycler.recycle_to(socket, self.cookie, fragments);
+        if let Ok(()) | Err(ReceiveError::FragmentsElsewhere { .. }) = recycled {
+            self.held.remove(bytes);
+        }
+        recycled
     }
 }
 
@@ -193,6 +202,7 @@ impl<S> Clone for Recycler<S> {
     fn clone(&self) -> Self {
         Self {
             socket: Arc::clone(&self.socket),
+            cookie: self.cookie,
             held: Arc::clone(&self.held),
             recycler: rx::Recycler::new(),
         }

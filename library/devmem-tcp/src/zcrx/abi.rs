@@ -261,8 +261,6 @@ fn control(ring: BorrowedFd<'_>, id: u32, operation: u32, word: u64) -> io::Resu
 
 /// What the running kernel can do. A kernel that cannot be asked can do nothing of it.
 pub(super) fn features(ring: BorrowedFd<'_>) -> Features {
-    const RX_PAGE_SIZE: u32 = 1 << 0;
-    const EVENT: u32 = 1 << 1;
     let mut answer = QueryZcrx::default();
     let mut header = QueryHeader {
         data: address(&mut answer),
@@ -276,11 +274,18 @@ pub(super) fn features(ring: BorrowedFd<'_>) -> Features {
     if asked.is_err() || header.result != 0 {
         return Features::default();
     }
+    decode(&answer)
+}
+
+fn decode(answer: &QueryZcrx) -> Features {
+    const RX_PAGE_SIZE: u32 = 1 << 0;
+    const EVENT: u32 = 1 << 1;
     Features {
         rx_buf_len: answer.features & RX_PAGE_SIZE != 0,
         events: answer.features & EVENT != 0,
         no_device: answer.register_flags & u64::from(REG_NODEV) != 0,
         // The number of operations (`__ZCRX_CTRL_LAST`), which have numbers from 0 on.
+        flush: answer.control_operations > CTRL_FLUSH_RQ,
         add_area: answer.control_operations > CTRL_ADD_AREA,
     }
 }
@@ -334,5 +339,59 @@ mod tests {
         assert_eq!(size_of::<Control>(), 72);
         assert_eq!(size_of::<QueryHeader>(), 40);
         assert_eq!(size_of::<QueryZcrx>(), 40);
+    }
+
+    #[test]
+    fn each_feature_is_what_the_kernel_says_of_it_and_of_nothing_else() {
+        // Flags of registrations, how many operations there are, and features.
+        let decoded = |register_flags, control_operations, features| {
+            decode(&QueryZcrx {
+                register_flags,
+                control_operations,
+                features,
+                ..Default::default()
+            })
+        };
+        let none = Features::default();
+        let flush = Features {
+            flush: true,
+            ..none
+        };
+        let table = [
+            ((1, 0, 0), none),
+            (
+                (2, 0, 0),
+                Features {
+                    no_device: true,
+                    ..none
+                },
+            ),
+            ((0, 1, 0), flush),
+            ((0, 3, 0), flush),
+            (
+                (0, 4, 0),
+                Features {
+                    add_area: true,
+                    ..flush
+                },
+            ),
+            (
+                (0, 0, 1),
+                Features {
+                    rx_buf_len: true,
+                    ..none
+                },
+            ),
+            (
+                (0, 0, 2),
+                Features {
+                    events: true,
+                    ..none
+                },
+            ),
+        ];
+        for ((flags, operations, features), expected) in table {
+            assert_eq!(decoded(flags, operations, features), expected);
+        }
     }
 }

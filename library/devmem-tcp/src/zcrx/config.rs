@@ -55,7 +55,7 @@ impl Config {
     }
 
     /// Has the kernel post a completion with this user data when one of `notifications` happens, once
-    /// until [`Queue::arm`](super::Queue::arm). On a kernel without `ZCRX_FEATURE_EVENT` none comes.
+    /// until [`Queue::arm`](super::Queue::arm). A kernel without them ([`super::Features::events`]) is too old.
     #[must_use]
     pub fn notify(
         mut self,

@@ -38,6 +38,7 @@ pub enum Event {
 
 /// Why nothing more comes of a connection.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum End {
     /// The peer closed its direction.
     Closed,

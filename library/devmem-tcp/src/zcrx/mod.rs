@@ -64,7 +64,7 @@
 //! ring.submit_and_wait(1)?;
 //! for completion in ring.completion() {
 //!     if completion.user_data() == 7 {
-//!         if let Outcome::Fragment(fragment) = queue.outcome(&completion) {
+//!         if let Outcome::Fragment(fragment) = queue.outcome(completion) {
 //!             refill.recycle([fragment])?;
 //!         }
 //!     }
@@ -122,6 +122,8 @@ pub use self::queue::{Outcome, Queue};
 pub use self::receiver::{InterfaceQueue, Receiver};
 pub use self::refill::{Copied, Refill};
 pub use crate::user_memory::UserMemory;
+/// The crate whose rings and entries [`Queue`] takes.
+pub use ::io_uring;
 
 /// What is tried, for error messages.
 const OPERATION: &str = "io_uring zero-copy receive";

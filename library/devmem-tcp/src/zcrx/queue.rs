@@ -13,9 +13,9 @@ use super::abi::{self, Events, Offsets};
 use super::area::Area;
 use super::config::{Config, Notification};
 use super::features::Features;
-use super::fragment::Fragment;
+use super::fragment::{Fragment, Identity};
 use super::refill::{Copied, MAX_ENTRIES, Refill, Region};
-use super::refusal::{self, Asked};
+use super::refusal::{self, Asked, Running};
 use super::{NODEV, OPERATION};
 use crate::error::{BindError, Refusal, RequestError, ZcrxError};
 
@@ -25,6 +25,7 @@ use crate::error::{BindError, Refusal, RequestError, ZcrxError};
 #[derive(Debug)]
 pub struct Queue {
     id: u32,
+    identity: Identity,
     rx_buf_len: u32,
     offsets: Offsets,
     region: Region,
@@ -35,6 +36,7 @@ pub struct Queue {
 
 /// What a completion of a receive says.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Outcome {
     /// Payload arrived, behind what arrived on the connection before.
     Fragment(Fragment),
@@ -67,11 +69,8 @@ impl Queue {
         let (len, dmabuf) = (target.len(), target.is_dmabuf());
         let fd = descriptor(ring);
         let features = abi::features(fd);
+        require(lacking(features, config))?;
         let has_device = config.queue.is_some();
-        if !has_device && !features.no_device {
-            return Err(too_old(NODEV, "Linux 7.1 or newer"));
-        }
-
         let buffers = len / config.rx_buf_len.unwrap_or(0).max(page_size() as u32) as usize;
         let entries = config
             .refill_entries
@@ -98,11 +97,13 @@ impl Queue {
                 dmabuf,
             };
             let errno = error.raw_os_error().unwrap_or_default();
-            refusal::name(Refusal::from_errno(errno), asked, offered(ring))
+            refusal::name(Refusal::from_errno(errno), asked, running(ring, features))
         })?;
-        let refill = Refill::new(region.clone(), registration.offsets);
+        let identity = Identity::new();
+        let refill = Refill::new(region.clone(), registration.offsets, identity);
         let queue = Self {
             id: registration.id,
+            identity,
             rx_buf_len: registration.rx_buf_len,
             offsets: registration.offsets,
             region,
@@ -124,9 +125,7 @@ impl Queue {
         ring: &IoUring<S, cqueue::Entry32>,
         area: Area<'_>,
     ) -> Result<u32, BindError> {
-        if !self.features.add_area {
-            return Err(too_old("areas to add to a queue", "Linux 7.3 or newer"));
-        }
+        require(lacking_area(self.features))?;
         let target = area.target()?;
         abi::add_area(descriptor(ring), self.id, target)
             .map_err(|error| RequestError::io("ZCRX_CTRL_ADD_AREA", error))?;
@@ -154,14 +153,32 @@ impl Queue {
             .user_data(user_data)
     }
 
-    /// What a completion of a receive says. It must be one of a request of [`Queue::receive`], decoded
-    /// once.
+    /// What a completion of a receive says. It must be one of a request of [`Queue::receive`]. Its fragment is one
+    /// piece of memory, so that it is taken, not looked at:
+    ///
+    /// ```compile_fail,E0382
+    /// # use devmem_tcp::zcrx::{Queue, io_uring::cqueue::Entry32};
+    /// # fn example(queue: Queue, one: Entry32) {
+    /// let outcomes = [queue.outcome(one), queue.outcome(one)];
+    /// # }
+    /// ```
+    ///
+    /// ```
+    /// # use devmem_tcp::zcrx::{Queue, io_uring::cqueue::Entry32};
+    /// # fn example(queue: Queue, one: Entry32, other: Entry32) {
+    /// let outcomes = [queue.outcome(one), queue.outcome(other)];
+    /// # }
+    /// ```
     #[must_use]
-    pub fn outcome(&self, completion: &cqueue::Entry32) -> Outcome {
+    pub fn outcome(&self, completion: cqueue::Entry32) -> Outcome {
         match completion.result() {
             len @ 1.. => {
                 let offset = completion.big_cqe()[0];
-                Outcome::Fragment(Fragment::from_completion(offset, len.unsigned_abs()))
+                Outcome::Fragment(Fragment::from_completion(
+                    offset,
+                    len.unsigned_abs(),
+                    self.identity,
+                ))
             }
             0 => Outcome::Closed,
             error => match -error {
@@ -182,28 +199,27 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// [`ZcrxError::SystemCall`] if it has not come.
+    /// [`ZcrxError::SystemCall`] if it has not come, [`ZcrxError::KernelTooOld`] where none comes.
     pub fn arm<S: squeue::EntryMarker>(
         &self,
         ring: &IoUring<S, cqueue::Entry32>,
         notification: Notification,
     ) -> Result<(), ZcrxError> {
         abi::arm(descriptor(ring), self.id, notification.to_wire())
-            .map_err(|error| ZcrxError::io("ZCRX_CTRL_ARM_EVENT", error))
+            .map_err(|error| lacks(error, self.features.events, NOTIFICATIONS, WITH_EVENTS))
     }
 
-    /// Makes the kernel take everything out of the refill ring, for when it is full. It takes
-    /// Linux 6.19.
+    /// Makes the kernel take everything out of the refill ring, for when it is full.
     ///
     /// # Errors
     ///
-    /// [`ZcrxError::SystemCall`] if the kernel cannot.
+    /// [`ZcrxError::KernelTooOld`] before Linux 6.19: the NIC's driver looks into the ring as it needs buffers.
     pub fn flush<S: squeue::EntryMarker>(
         &self,
         ring: &IoUring<S, cqueue::Entry32>,
     ) -> Result<(), ZcrxError> {
         abi::flush(descriptor(ring), self.id)
-            .map_err(|error| ZcrxError::io("ZCRX_CTRL_FLUSH_RQ", error))
+            .map_err(|error| lacks(error, self.features.flush, FLUSH, "Linux 6.19 or newer"))
     }
 
     /// What arrived in host memory and the kernel copied into the area, as far as it counts that: what is
@@ -225,13 +241,57 @@ impl Queue {
     }
 }
 
-fn too_old(missing: &str, requirement: &'static str) -> BindError {
-    RequestError::KernelTooOld {
+const FLUSH: &str = "ZCRX_CTRL_FLUSH_RQ";
+const NOTIFICATIONS: &str = "notifications of io_uring zero-copy receive";
+const WITH_EVENTS: &str = "ZCRX_FEATURE_EVENT, as Linux 7.3 has it";
+
+/// What an errno of `IORING_REGISTER_ZCRX_CTRL` means, for an operation that the kernel says that it has (`known`), or
+/// doesn't say.
+fn lacks(
+    error: io::Error,
+    known: bool,
+    operation: &'static str,
+    requirement: &'static str,
+) -> ZcrxError {
+    match error.raw_os_error() {
+        // It knows none of them, or not this one.
+        Some(errno @ (libc::EINVAL | libc::EOPNOTSUPP)) if !known => ZcrxError::KernelTooOld {
+            missing: operation,
+            requirement,
+            refusal: Refusal::from_errno(errno),
+        },
+        _ => ZcrxError::io(operation, error),
+    }
+}
+
+/// What the running kernel lacks, and the kernel that has it.
+type Lack = (&'static str, &'static str);
+
+/// What a registration asks for that the kernel doesn't say that it has. An older one would refuse it with an errno
+/// that says nothing, or not see that it is asked for.
+fn lacking(features: Features, config: &Config) -> Option<Lack> {
+    if config.queue.is_none() && !features.no_device {
+        return Some((NODEV, "Linux 7.1 or newer"));
+    }
+    (config.notifications.is_some() && !features.events).then_some((NOTIFICATIONS, WITH_EVENTS))
+}
+
+/// The same of an area to add.
+fn lacking_area(features: Features) -> Option<Lack> {
+    (!features.add_area).then_some(("areas to add to a queue", "Linux 7.3 or newer"))
+}
+
+/// The error for what is lacking.
+fn require(lack: Option<Lack>) -> Result<(), BindError> {
+    let Some((missing, requirement)) = lack else {
+        return Ok(());
+    };
+    Err(RequestError::KernelTooOld {
         missing: missing.to_owned(),
         requirement,
         refusal: Refusal::from_errno(libc::EOPNOTSUPP),
     }
-    .into()
+    .into())
 }
 
 pub(super) fn descriptor<S: squeue::EntryMarker>(
@@ -246,14 +306,30 @@ pub(super) fn offered<S: squeue::EntryMarker>(ring: &IoUring<S, cqueue::Entry32>
     let mut probe = Probe::new();
     let known = ring.submitter().register_probe(&mut probe).is_ok()
         && probe.is_supported(opcode::RecvZc::CODE);
-    // A kernel without CONFIG_IO_URING_ZCRX knows the operation all the same. With it, the answer
-    // is that there is no queue of this number.
     let flushed = abi::flush(descriptor(ring), u32::MAX);
-    let configured = flushed.map_or_else(
-        |error| error.raw_os_error() != Some(libc::EOPNOTSUPP),
-        |()| true,
-    );
-    known && configured
+    known && is_configured(flushed.err().and_then(|error| error.raw_os_error()))
+}
+
+/// Whether the kernel that knows the operation has it, by the errno of a request to a queue that doesn't exist. One
+/// without `CONFIG_IO_URING_ZCRX` knows the operation all the same.
+fn is_configured(errno: Option<i32>) -> bool {
+    errno != Some(libc::EOPNOTSUPP)
+}
+
+/// What the running kernel has, after a refusal.
+fn running<S: squeue::EntryMarker>(
+    ring: &IoUring<S, cqueue::Entry32>,
+    features: Features,
+) -> Running {
+    let mut probe = Probe::new();
+    // No kernel says whether it takes areas of dma-bufs. They came with the operation that makes pipes.
+    let dmabuf = ring.submitter().register_probe(&mut probe).is_ok()
+        && probe.is_supported(opcode::Pipe::CODE);
+    Running {
+        receive: offered(ring),
+        dmabuf,
+        rx_buf_len: features.rx_buf_len,
+    }
 }
 
 /// What an errno of a receive means.
@@ -281,5 +357,89 @@ mod tests {
             ZcrxError::SegmentElsewhere { .. }
         ));
         assert_eq!(meaning(libc::ECONNRESET).errno(), Some(libc::ECONNRESET));
+    }
+
+    #[test]
+    fn what_a_kernel_does_not_say_that_it_has_is_an_error_before_the_call_which_names_the_one_that_has_it()
+     {
+        let with = |no_device, events, add_area| Features {
+            no_device,
+            events,
+            add_area,
+            ..Features::default()
+        };
+        let lo = Config::new(crate::interface::Interface::from_index(1), 0);
+        let notified = |config: Config| config.notify([Notification::Copied], 1);
+        let nodev = Config::without_device();
+        let table = [
+            (with(false, false, false), lo.clone(), None),
+            (with(false, false, false), nodev.clone(), Some("Linux 7.1")),
+            (with(true, false, false), nodev.clone(), None),
+            (
+                with(true, false, false),
+                notified(lo.clone()),
+                Some("Linux 7.3"),
+            ),
+            (with(false, true, false), notified(lo), None),
+            // The older one of what is lacking.
+            (
+                with(false, false, true),
+                notified(nodev.clone()),
+                Some("Linux 7.1"),
+            ),
+            (
+                with(true, false, true),
+                notified(nodev.clone()),
+                Some("Linux 7.3"),
+            ),
+            (with(true, true, true), notified(nodev), None),
+        ];
+        let names = |checked: Result<(), BindError>, kernel: Option<&str>| match kernel {
+            None => checked.is_ok(),
+            Some(kernel) => checked.is_err_and(|error| {
+                assert_eq!(error.errno(), Some(libc::EOPNOTSUPP));
+                error.to_string().contains(kernel)
+            }),
+        };
+        for (features, config, kernel) in table {
+            let checked = require(lacking(features, &config));
+            assert!(names(checked, kernel), "{features:?}, {config:?}");
+        }
+        for (add_area, kernel) in [(false, Some("Linux 7.3")), (true, None)] {
+            let checked = require(lacking_area(with(true, true, add_area)));
+            assert!(names(checked, kernel), "{add_area}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_without_the_option_is_told_from_one_that_has_no_queue_of_a_number() {
+        // Without an answer that it has none, as before Linux 6.19, it is taken to have it.
+        for (errno, configured) in [
+            (Some(libc::EOPNOTSUPP), false),
+            (Some(libc::ENXIO), true),
+            (Some(libc::EINVAL), true),
+            (None, true),
+        ] {
+            assert_eq!(is_configured(errno), configured, "{errno:?}");
+        }
+    }
+
+    #[test]
+    fn an_operation_that_the_kernel_lacks_takes_a_newer_one_and_other_refusals_do_not() {
+        // Whether the kernel says that it has it, its errno, and whether it is too old.
+        for (known, errno, too_old) in [
+            (false, libc::EINVAL, true),
+            (false, libc::EOPNOTSUPP, true),
+            (false, libc::ENXIO, false),
+            // A notification that has not come.
+            (true, libc::EINVAL, false),
+        ] {
+            let error = io::Error::from_raw_os_error(errno);
+            let error = lacks(error, known, FLUSH, "Linux 6.19 or newer");
+            assert_eq!(error.errno(), Some(errno));
+            let said = error.to_string();
+            assert_eq!(said.contains("Linux 6.19"), too_old, "{said}");
+            assert!(said.contains(FLUSH), "{said}");
+        }
     }
 }

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::time::Duration;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
@@ -13,7 +13,7 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 use super::area::Area;
 use super::config::{Config, Notification};
 use super::event::{Connection, End, Event};
-use super::queue::{Outcome, Queue};
+use super::queue::{Outcome, Queue, descriptor};
 use super::refill::{Copied, Refill};
 use super::starved::Starved;
 use crate::error::{BindError, RequestError, ZcrxError};
@@ -210,8 +210,8 @@ impl Receiver {
         }
     }
 
-    /// Waits for events and puts them into `events`, whose former contents are gone. After `timeout`
-    /// there are none.
+    /// Waits for events and puts them into `events`, whose former contents are gone. After `timeout`, whatever
+    /// else woke the thread, there are none.
     ///
     /// # Errors
     ///
@@ -222,10 +222,24 @@ impl Receiver {
         events: &mut Vec<Event>,
     ) -> Result<(), ZcrxError> {
         events.clear();
+        // Where there are events already, the clock is not looked at.
+        let mut end = None;
         loop {
             self.feed(events)?;
             self.take(events)?;
-            if !events.is_empty() || (!self.arm_waker()? && !self.enter(1, timeout)?) {
+            if !events.is_empty() {
+                return Ok(());
+            }
+            if self.arm_waker()? {
+                continue;
+            }
+            let left = timeout.map(|timeout| {
+                let now = Instant::now();
+                // A time that no clock reaches is as good as the longest.
+                let end = *end.get_or_insert_with(|| now.checked_add(timeout));
+                end.map_or(timeout, |end| end.saturating_duration_since(now))
+            });
+            if !self.enter(1, left)? {
                 return Ok(());
             }
         }
@@ -308,13 +322,14 @@ impl Receiver {
                 continue;
             }
             let connection = Connection(number);
-            let end = match self.queue.outcome(&completion) {
+            let more = cqueue::more(completion.flags());
+            let end = match self.queue.outcome(completion) {
                 Outcome::Fragment(fragment) => {
                     events.push(Event::Fragment {
                         connection,
                         fragment,
                     });
-                    if !cqueue::more(completion.flags()) {
+                    if !more {
                         again.push(number);
                     }
                     continue;
@@ -363,5 +378,12 @@ impl Receiver {
     #[must_use]
     pub fn copied(&self) -> Option<Copied> {
         self.queue.copied()
+    }
+}
+
+/// The ring: readable when there are completions, for an event loop.
+impl AsFd for Receiver {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        descriptor(&self.ring.0)
     }
 }

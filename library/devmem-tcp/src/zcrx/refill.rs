@@ -12,7 +12,7 @@ use vm_memory::volatile_memory::VolatileMemory;
 use vm_memory::{Bytes, MmapRegion};
 
 use super::abi::Offsets;
-use super::fragment::Fragment;
+use super::fragment::{Fragment, Identity};
 use super::starved::Waker;
 use crate::error::{BindError, RequestError, ZcrxError};
 
@@ -27,6 +27,7 @@ pub(super) const MAX_ENTRIES: u32 = 32768;
 #[derive(Debug)]
 pub struct Refill {
     region: Region,
+    queue: Identity,
     /// Where the consumer's and the producer's position and the entries are in the region.
     head: usize,
     tail: usize,
@@ -41,8 +42,9 @@ pub struct Refill {
 }
 
 impl Refill {
-    pub(super) fn new(region: Region, offsets: Offsets) -> Self {
+    pub(super) fn new(region: Region, offsets: Offsets, queue: Identity) -> Self {
         Self {
+            queue,
             head: offsets.head as usize,
             tail: offsets.tail as usize,
             entries: offsets.entries as usize,
@@ -65,7 +67,8 @@ impl Refill {
     ///
     /// # Errors
     ///
-    /// [`ZcrxError::BrokenRefillRing`] if the kernel's offsets lead out of the ring.
+    /// [`ZcrxError::FragmentsElsewhere`] if some came from another queue, [`ZcrxError::BrokenRefillRing`] if the
+    /// kernel's offsets lead out of the ring.
     pub fn recycle(
         &mut self,
         fragments: impl IntoIterator<Item = Fragment>,
@@ -74,11 +77,7 @@ impl Refill {
         let broken = |_| ZcrxError::BrokenRefillRing;
         let head: u32 = memory.load(self.head, Ordering::Acquire).map_err(broken)?;
         let mut room = (self.mask + 1).saturating_sub(self.position.wrapping_sub(head));
-        let mut fragments = fragments.into_iter().map(Fragment::into_entry);
-        while room > 0 {
-            let Some((offset, len)) = self.waiting.pop_front().or_else(|| fragments.next()) else {
-                break;
-            };
+        let mut put = |(offset, len): (u64, u32)| -> Result<(), ZcrxError> {
             let entry = self.entries + (self.position & self.mask) as usize * ENTRY;
             // `off`, `len` and the padding, which must be zero, of `struct io_uring_zcrx_rqe`.
             // The kernel reads them after the tail, so that they need not be atomic, which costs more.
@@ -86,16 +85,36 @@ impl Refill {
             memory.get_ref(entry + 8).map_err(broken)?.store(len);
             memory.get_ref(entry + 12).map_err(broken)?.store(0u32);
             self.position = self.position.wrapping_add(1);
+            Ok(())
+        };
+        while room > 0 {
+            let Some(entry) = self.waiting.pop_front() else {
+                break;
+            };
+            put(entry)?;
             room -= 1;
         }
-        self.waiting.extend(fragments);
+        let mut foreign = 0;
+        for fragment in fragments {
+            if !fragment.is_of(self.queue) {
+                foreign += 1;
+            } else if room > 0 {
+                put(fragment.into_entry())?;
+                room -= 1;
+            } else {
+                self.waiting.push_back(fragment.into_entry());
+            }
+        }
         memory
             .store(self.position, self.tail, Ordering::Release)
             .map_err(broken)?;
         if let Some(waker) = &self.waker {
             waker.wake();
         }
-        Ok(())
+        match foreign {
+            0 => Ok(()),
+            count => Err(ZcrxError::FragmentsElsewhere { count }),
+        }
     }
 
     /// How many recycled fragments the ring had no room for.
@@ -154,7 +173,8 @@ impl Region {
     }
 }
 
-/// What the kernel copied into an area (`struct zcrx_stats`).
+/// What the kernel copied into an area (`struct zcrx_stats`): of skbs' fragments only, as it does not count bytes in
+/// their linear part (`io_zcrx_recv_skb` in io_uring/zcrx.c).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Copied {
     /// Fragments that were copied.
@@ -172,11 +192,12 @@ mod tests {
     fn refill(entries: u32) -> Refill {
         let mut offsets = Offsets::default();
         (offsets.head, offsets.tail, offsets.entries) = (0, 64, 128);
-        Refill::new(Region::create(entries).expect("memory"), offsets)
+        let region = Region::create(entries).expect("memory");
+        Refill::new(region, offsets, Identity::new())
     }
 
-    fn fragments(count: u64) -> Vec<Fragment> {
-        let fragment = |n| Fragment::from_completion(TOKEN | (n * 4096), 100);
+    fn fragments(refill: &Refill, count: u64) -> Vec<Fragment> {
+        let fragment = |n| Fragment::from_completion(TOKEN | (n * 4096), 100, refill.queue);
         (0..count).map(fragment).collect()
     }
 
@@ -202,7 +223,8 @@ mod tests {
     fn fragments_arrive_in_order_with_their_areas_number_across_the_rings_end() {
         let mut refill = refill(8);
         for round in 0..5 {
-            refill.recycle(fragments(5)).expect("inside");
+            let own = fragments(&refill, 5);
+            refill.recycle(own).expect("inside");
             let expected: Vec<_> = (0..5).map(|n| (TOKEN | (n * 4096), 100)).collect();
             assert_eq!(consume(&refill), expected, "round {round}");
         }
@@ -211,9 +233,11 @@ mod tests {
     #[test]
     fn what_a_full_ring_has_no_room_for_waits_and_goes_first() {
         let mut refill = refill(4);
-        refill.recycle(fragments(6)).expect("inside");
+        let own = fragments(&refill, 6);
+        refill.recycle(own).expect("inside");
         assert_eq!(refill.waiting(), 2);
-        refill.recycle(fragments(1)).expect("inside");
+        let own = fragments(&refill, 1);
+        refill.recycle(own).expect("inside");
         assert_eq!(refill.waiting(), 3);
         assert_eq!(consume(&refill).len(), 4);
         refill.recycle([]).expect("inside");
@@ -226,6 +250,19 @@ mod tests {
     }
 
     #[test]
+    fn a_fragment_of_another_queue_is_refused_and_those_beside_it_are_recycled() {
+        let (mut refill, other) = (refill(4), refill(4));
+        let mut mixed = fragments(&refill, 6);
+        mixed.insert(1, fragments(&other, 1).remove(0));
+        let error = refill.recycle(mixed).expect_err("one is not ours");
+        assert!(
+            matches!(error, ZcrxError::FragmentsElsewhere { count: 1 }),
+            "{error:?}"
+        );
+        assert_eq!((consume(&refill).len(), refill.waiting()), (4, 2));
+    }
+
+    #[test]
     fn positions_wrap_around_at_32_bits() {
         let mut refill = refill(4);
         refill.position = u32::MAX - 1;
@@ -234,7 +271,8 @@ mod tests {
         slice
             .store(u32::MAX - 1, 0, Ordering::Release)
             .expect("head");
-        refill.recycle(fragments(3)).expect("inside");
+        let own = fragments(&refill, 3);
+        refill.recycle(own).expect("inside");
         assert_eq!(consume(&refill).len(), 3);
         assert_eq!(refill.position, 1);
     }

@@ -20,19 +20,47 @@ pub(super) struct Asked {
     pub(super) dmabuf: bool,
 }
 
+/// What the running kernel has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Running {
+    /// Zero-copy receive at all.
+    pub(super) receive: bool,
+    /// Areas of dma-bufs.
+    pub(super) dmabuf: bool,
+    /// Buffers larger than a page.
+    pub(super) rx_buf_len: bool,
+}
+
 /// Names the precondition behind the errno of a registration.
-///
-/// `offered` says whether the running kernel has zero-copy receive at all.
-pub(super) fn name(refusal: Refusal, asked: Asked, offered: bool) -> BindError {
+pub(super) fn name(refusal: Refusal, asked: Asked, running: Running) -> BindError {
     let interface = || match asked.queue {
         Some((interface, _)) => interface.label(),
         None => "no device".to_owned(),
     };
     let rx_page_size = asked.rx_buf_len.unwrap_or_default();
-    if !offered {
+    // What a kernel doesn't know it refuses so, before it looks at anything else.
+    let unknown = refusal.errno == libc::EINVAL;
+    let lacks = [
+        (
+            !running.receive,
+            OPERATION,
+            "Linux 6.15 or newer with CONFIG_IO_URING_ZCRX",
+        ),
+        (
+            unknown && asked.dmabuf && !running.dmabuf,
+            "io_uring zero-copy receive into a dma-buf",
+            "Linux 6.16 or newer",
+        ),
+        (
+            unknown && asked.rx_buf_len.is_some() && !running.rx_buf_len,
+            "buffers of other sizes for io_uring zero-copy receive",
+            "ZCRX_FEATURE_RX_PAGE_SIZE, as Linux 7.3 has it",
+        ),
+    ];
+    if let Some((_, missing, requirement)) = lacks.into_iter().find(|(lacks, ..)| *lacks) {
         return RequestError::KernelTooOld {
-            missing: OPERATION.to_owned(),
-            requirement: "Linux 6.15 or newer with CONFIG_IO_URING_ZCRX",
+            missing: missing.to_owned(),
+            requirement,
             refusal,
         }
         .into();
@@ -109,8 +137,14 @@ mod tests {
         dmabuf: false,
     };
 
-    fn variant(errno: i32, asked: Asked, offered: bool) -> String {
-        let error = name(Refusal::from_errno(errno), asked, offered);
+    const ALL: Running = Running {
+        receive: true,
+        dmabuf: true,
+        rx_buf_len: true,
+    };
+
+    fn variant(errno: i32, asked: Asked, running: Running) -> String {
+        let error = name(Refusal::from_errno(errno), asked, running);
         assert_eq!(error.errno(), Some(errno), "the errno is lost: {error:?}");
         let debug = format!("{error:?}");
         debug
@@ -131,25 +165,40 @@ mod tests {
             dmabuf: true,
             ..ASKED
         };
+        let none = Running {
+            receive: false,
+            ..ALL
+        };
+        let first = Running {
+            dmabuf: false,
+            rx_buf_len: false,
+            ..ALL
+        };
         let table = [
-            (libc::EINVAL, ASKED, false, "KernelTooOld"),
-            (libc::EPERM, ASKED, true, "NotPrivileged"),
-            (libc::ENODEV, ASKED, true, "NoSuchInterface"),
-            (libc::ERANGE, large, true, "BuffersTooLarge"),
-            (libc::EINVAL, large, true, "PageSizeUnsupported"),
-            (libc::EOPNOTSUPP, large, true, "PageSizeUnsupported"),
-            (libc::EOPNOTSUPP, ASKED, true, "Unsupported"),
-            (libc::EIO, dmabuf, true, "DmaBufNotMapped"),
-            (libc::EXDEV, dmabuf, true, "NoPeerToPeer"),
-            (libc::ENOMEM, ASKED, true, "AreaNotLocked"),
-            (libc::ENOMEM, dmabuf, true, "Refused"),
-            (libc::EINVAL, ASKED, true, "Refused"),
+            (libc::EINVAL, ASKED, none, "KernelTooOld"),
+            (libc::EINVAL, large, first, "KernelTooOld"),
+            (libc::EINVAL, dmabuf, first, "KernelTooOld"),
+            (libc::EINVAL, ASKED, first, "Refused"),
+            (libc::EPERM, large, first, "NotPrivileged"),
+            (libc::ERANGE, large, first, "BuffersTooLarge"),
+            (libc::EIO, dmabuf, first, "DmaBufNotMapped"),
+            (libc::EPERM, ASKED, ALL, "NotPrivileged"),
+            (libc::ENODEV, ASKED, ALL, "NoSuchInterface"),
+            (libc::ERANGE, large, ALL, "BuffersTooLarge"),
+            (libc::EINVAL, large, ALL, "PageSizeUnsupported"),
+            (libc::EOPNOTSUPP, large, ALL, "PageSizeUnsupported"),
+            (libc::EOPNOTSUPP, ASKED, ALL, "Unsupported"),
+            (libc::EIO, dmabuf, ALL, "DmaBufNotMapped"),
+            (libc::EXDEV, dmabuf, ALL, "NoPeerToPeer"),
+            (libc::ENOMEM, ASKED, ALL, "AreaNotLocked"),
+            (libc::ENOMEM, dmabuf, ALL, "Refused"),
+            (libc::EINVAL, ASKED, ALL, "Refused"),
         ];
-        for (errno, asked, offered, expected) in table {
+        for (errno, asked, running, expected) in table {
             assert_eq!(
-                variant(errno, asked, offered),
+                variant(errno, asked, running),
                 expected,
-                "for errno {errno} and {asked:?}"
+                "for errno {errno}, {asked:?} and {running:?}"
             );
         }
     }

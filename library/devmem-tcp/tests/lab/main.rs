@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! io_uring's zero-copy receive with a NIC, and without. These tests run in nobounce's lab, one at a time:
+//! io_uring's zero-copy receive with a NIC, and without, device memory that is held, steering, and bindings in other
+//! namespaces. These tests run in nobounce's lab, one at a time:
 //! `nobounce exec -- PROGRAM --ignored --test-threads 1`.
 
 mod connections;
+mod held;
 mod memory;
+mod namespaces;
 mod no_device;
 mod notifications;
 mod own_ring;
 mod payload;
+mod steering;
 
 use std::env;
 use std::net::{IpAddr, TcpListener, TcpStream};

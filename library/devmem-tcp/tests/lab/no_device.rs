@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Without a device, over the loopback interface.
+//! Without a device, over the loopback interface and a veth.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
+use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
+use std::time::{Duration, Instant};
 
+use devmem_tcp::namespace::Namespace;
 use devmem_tcp::zcrx::{Area, Config, End, Event, InterfaceQueue, UserMemory};
 use rustix::thread::{Pid, gettid};
 
@@ -20,6 +23,21 @@ fn connect() -> (TcpStream, TcpStream) {
     (listener.accept().expect("accept").0, theirs)
 }
 
+/// Our end of a connection over a veth, and the other one.
+fn connect_over_veth() -> (TcpStream, TcpStream) {
+    const SCRIPT: &str = "ip netns add far && ip link add near0 type veth peer name far0 netns far && \
+        ip address add 198.51.100.1/24 dev near0 && ip -n far address add 198.51.100.2/24 dev far0 && \
+        ip link set near0 up && ip -n far link set far0 up";
+    let made = Command::new("sh").args(["-ec", SCRIPT]).status();
+    assert!(made.expect("sh").success(), "{SCRIPT}");
+    let listener = listen(Ipv4Addr::new(198, 51, 100, 1).into());
+    let address = listener.local_addr().expect("an address");
+    let far = Namespace::named("far").expect("a namespace");
+    let theirs = far.run(|| TcpStream::connect(address));
+    let theirs = theirs.expect("the namespace").expect("connect");
+    (listener.accept().expect("accept").0, theirs)
+}
+
 fn queue(memory: &UserMemory) -> InterfaceQueue {
     InterfaceQueue::register(&Config::without_device(), Area::User(memory)).expect("no device")
 }
@@ -27,10 +45,13 @@ fn queue(memory: &UserMemory) -> InterfaceQueue {
 #[test]
 #[ignore = "needs the lab"]
 fn whoever_recycles_receives_all_however_small_the_memory() {
-    for len in [16 * MIB, 64 << 10] {
+    for (len, (ours, theirs)) in [
+        (16 * MIB, connect()),
+        (64 << 10, connect()),
+        (64 << 10, connect_over_veth()),
+    ] {
         let memory = UserMemory::create(len).expect("memory");
         let (mut receiver, mut refill) = queue(&memory).start().expect("start");
-        let (ours, theirs) = connect();
         let sender = send(theirs, 7, 8 * MIB);
         let connection = receiver.receive_from(&ours).expect("receive");
         let mut streams = [(connection, Stream::new(7))];
@@ -135,4 +156,40 @@ fn of_two_connections_that_found_no_memory_one_is_cancelled_and_the_other_goes_o
         "{ends:?}"
     );
     assert_eq!(connections[1].1.bytes, 256 << 10);
+}
+
+#[test]
+#[ignore = "needs the lab"]
+fn a_wait_ends_at_its_time_however_often_a_signal_wakes_it() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: the handler does nothing.
+    unsafe { libc::signal(libc::SIGUSR1, nothing as *const () as libc::sighandler_t) };
+    let memory = UserMemory::create(64 << 10).expect("memory");
+    let (mut receiver, _refill) = queue(&memory).start().expect("start");
+    // SAFETY: it only names this thread.
+    let waiting = unsafe { libc::pthread_self() };
+    let (ended, end) = mpsc::channel::<()>();
+    // Not for ever, so that a wait that each of them begins anew does end.
+    let signals = thread::spawn(move || {
+        for _ in 0..100 {
+            match end.recv_timeout(Duration::from_millis(20)) {
+                // SAFETY: that thread is there: it joins this one.
+                Err(mpsc::RecvTimeoutError::Timeout) => unsafe {
+                    libc::pthread_kill(waiting, libc::SIGUSR1);
+                },
+                _ => break,
+            }
+        }
+    });
+    let (start, mut events) = (Instant::now(), Vec::new());
+    let timeout = Duration::from_millis(200);
+    receiver.wait(Some(timeout), &mut events).expect("events");
+    let took = start.elapsed();
+    drop(ended);
+    signals.join().expect("signals");
+    assert!(events.is_empty(), "{events:?}");
+    assert!(
+        (timeout..Duration::from_secs(1)).contains(&took),
+        "{took:?}"
+    );
 }

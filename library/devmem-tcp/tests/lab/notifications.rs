@@ -101,7 +101,9 @@ fn bytes_that_come_in_elsewhere_are_counted_and_told_once_until_that_is_armed() 
         }
         assert_eq!((stream.bytes, told), (4 * MIB as u64, 1));
         let copied = receiver.copied().expect("it is counted");
-        assert_eq!(copied.bytes, round * 4 * MIB as u64);
+        // Bytes in an skb's linear part are not counted, such as those that TCP has collapsed into one.
+        let [before, all] = [round - 1, round].map(|rounds| rounds * 4 * MIB as u64);
+        assert!((before + 1..=all).contains(&copied.bytes), "{copied:?}");
         assert!(copied.count > 0);
         receiver.arm(Notification::Copied).expect("it came");
         sender.join().expect("send");

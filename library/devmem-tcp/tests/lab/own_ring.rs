@@ -66,19 +66,22 @@ fn a_queue_in_a_ring_of_ones_own_bears_other_requests_and_a_full_completion_queu
                     assert_eq!(completion.result(), -libc::ETIME);
                     timeouts += 1;
                 }
-                RECEIVE => match queue.outcome(&completion) {
-                    Outcome::Fragment(fragment) => {
-                        stream.take(&fragment, &memory);
-                        refill.recycle([fragment]).expect("recycle");
-                        assert!(cqueue::more(completion.flags()));
+                RECEIVE => {
+                    let more = cqueue::more(completion.flags());
+                    match queue.outcome(completion) {
+                        Outcome::Fragment(fragment) => {
+                            stream.take(&fragment, &memory);
+                            refill.recycle([fragment]).expect("recycle");
+                            assert!(more);
+                        }
+                        Outcome::Again => {
+                            again += 1;
+                            requests.push(receive.clone());
+                        }
+                        Outcome::Closed => closed = true,
+                        other => panic!("{other:?}"),
                     }
-                    Outcome::Again => {
-                        again += 1;
-                        requests.push(receive.clone());
-                    }
-                    Outcome::Closed => closed = true,
-                    other => panic!("{other:?}"),
-                },
+                }
                 other => panic!("a completion of {other}"),
             }
         }

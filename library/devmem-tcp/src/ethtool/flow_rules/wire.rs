@@ -150,7 +150,7 @@ fn address_len(flow: FlowType) -> usize {
 }
 
 /// The rule in a `struct ethtool_rxnfc`; none of a kind that [`FlowRule`] does not have.
-pub(super) fn parse(answer: &[u8]) -> Option<FlowRule> {
+pub(crate) fn parse(answer: &[u8]) -> Option<FlowRule> {
     let flow_type = u32_at(answer, FLOW_TYPE)?;
     let (flow, _) = *FlowType::NUMBERS
         .iter()

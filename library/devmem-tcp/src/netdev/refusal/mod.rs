@@ -16,6 +16,9 @@ use crate::interface::Interface;
 use cause::{Cause, absent_queue, bound_queues, cause_by_evidence, cause_in_words};
 use pointer::{points_at_page_size, queue_pointed_at};
 
+/// What lib/nlattr.c says of an attribute that the kernel does not know.
+const UNKNOWN_ATTRIBUTE: &str = "Unknown attribute type";
+
 /// What was asked for.
 pub(super) struct BindRx<'a> {
     pub(super) interface: Interface,
@@ -70,6 +73,14 @@ pub(super) fn bind_rx(
         };
     }
     if points_at_page_size(&refusal, asked) {
+        if refusal.extack.as_deref() == Some(UNKNOWN_ATTRIBUTE) {
+            return RequestError::KernelTooOld {
+                missing: "rx-page-size of netdev bind-rx".to_owned(),
+                requirement: "NETDEV_A_DMABUF_RX_PAGE_SIZE, as Linux 7.3 has it",
+                refusal,
+            }
+            .into();
+        }
         let cause = Cause::PageSizeUnsupported;
         return explain(cause, interface, refusal, asked, &Evidence::default());
     }

@@ -234,6 +234,16 @@ fn a_page_size_that_the_kernel_points_at_is_named() {
 }
 
 #[test]
+fn a_kernel_that_does_not_know_page_sizes_is_too_old() {
+    let unknown = refusal(libc::EINVAL, Some(UNKNOWN_ATTRIBUTE), Some(FIRST - 8));
+    let error = name(unknown, &[1], ready()).to_string();
+    assert!(
+        error.contains("no rx-page-size") && error.contains("7.3"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_device_without_queue_management_is_named_with_and_without_a_pointer() {
     for pointer in [Some(HEADER + 4), None] {
         let error = name(refusal(libc::EOPNOTSUPP, None, pointer), &[1], ready());

@@ -147,8 +147,18 @@ fn what_the_kernel_does_not_take_back_counts_as_held() {
             len: 1,
             token: 3,
             dmabuf_id: 1,
+            socket: receiver.recycler.cookie,
         });
         receiver.recycle([never_given]).expect_err("not its own");
+        assert_eq!(receiver.held(), 4096);
+        let elsewhere = Fragment::from_raw(rx::RawFragment {
+            offset: 0,
+            len: 1,
+            token: 3,
+            dmabuf_id: 1,
+            socket: receiver.recycler.cookie + 1,
+        });
+        receiver.recycle([elsewhere]).expect_err("not its own");
         assert_eq!(receiver.held(), 4096);
     });
 }
