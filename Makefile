@@ -51,15 +51,20 @@ help:
 
 doc clean: first = cargo build --package xtask
 
-run test kselftest bench bench-check check doc clean:
+run kselftest bench check doc clean:
 	$(xtask) $@
+
+# With MINUTES_LEFT=, what that is too little time for is skipped: `test --help`, `bench-check --help`.
+left = $(if $(MINUTES_LEFT),--minutes-left $(MINUTES_LEFT))
+
+test bench-check:
+	$(xtask) $@ $(left)
 
 test-debug:
 	$(xtask) test --debug
 
-# With MINUTES_LEFT=, skipped where the debug kernel isn't built and that is too little time.
 test-debug-part:
-	$(xtask) test --debug --part $(if $(MINUTES_LEFT),--minutes-left $(MINUTES_LEFT))
+	$(xtask) test --debug --part $(left)
 
 install:
 	$(have-cargo)

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
-use rustix::fs::statvfs;
 
 use crate::lock::{self, Lock};
+use crate::space;
 
 /// `$XDG_CACHE_HOME/nobounce`, or `~/.cache/nobounce`.
 pub struct Cache {
@@ -172,18 +172,8 @@ impl Cache {
     ///
     /// When less is free; says what for, how much, and the way out.
     pub fn require_space(&self, need: u64, what: &str) -> Result<()> {
-        let fs = statvfs(&self.dir)?;
-        let free = fs.f_bavail.saturating_mul(fs.f_frsize);
-        if free < need {
-            bail!(
-                "{what} needs {:.1} GB in {}, where {:.1} GB are free; free some space or set \
-                 XDG_CACHE_HOME to a larger disk",
-                gigabytes(need),
-                self.dir.display(),
-                gigabytes(free)
-            );
-        }
-        Ok(())
+        let way_out = "free some space or set XDG_CACHE_HOME to a larger disk";
+        space::require(&self.dir, need, what, way_out)
     }
 
     /// Removes the whole cache, when no other run uses it.
@@ -195,11 +185,6 @@ impl Cache {
         let _alone = Lock::hold(&self.path("lock"), "the cache")?;
         remove_dir(&self.dir)
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a figure for a message")]
-fn gigabytes(bytes: u64) -> f64 {
-    bytes as f64 / 1e9
 }
 
 fn folder(xdg: Option<std::ffi::OsString>, home: Option<std::ffi::OsString>) -> Result<PathBuf> {

@@ -44,14 +44,15 @@ impl Manager {
         }
     }
 
-    /// What a user types before the packages' names.
-    pub fn install(self) -> &'static str {
-        match self {
+    /// What a user types to install these packages.
+    pub fn install(self, packages: &str) -> String {
+        let install = match self {
             Self::Apt => "apt-get install --no-install-recommends",
             Self::Dnf => "dnf install",
             Self::Pacman => "pacman -S --needed",
             Self::Zypper => "zypper install",
-        }
+        };
+        format!("sudo {install} {packages}")
     }
 
     /// That of a distribution, by a word of its `ID` or `ID_LIKE`.

@@ -5,6 +5,7 @@
 
 pub mod apt;
 pub mod bindgen;
+mod built_in;
 pub mod cache;
 pub mod cmd;
 pub mod distribution;
@@ -17,6 +18,7 @@ pub mod pahole;
 pub mod parallel;
 pub mod program;
 pub mod project;
+pub mod space;
 pub mod tools;
 pub mod ui;
 pub mod unpacked;

@@ -3,6 +3,7 @@
 //! Locks between runs. Each is a file that says who holds it; the kernel releases it when its holder
 //! ends, however that may be.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
@@ -25,12 +26,12 @@ impl Lock {
     pub fn hold(path: &Path, what: &str) -> Result<Self> {
         let mut file = open(path)?;
         lock(&mut file, path, what, Exclusive)?;
-        let args: Vec<String> = std::env::args().skip(1).collect();
+        let args: Vec<_> = std::env::args_os().skip(1).collect();
         let holder = format!(
             "{}(`{} {}` in {})",
             this_process(),
             program::name(),
-            args.join(" "),
+            args.join(OsStr::new(" ")).to_string_lossy(),
             std::env::current_dir().unwrap_or_default().display()
         );
         file.set_len(0)

@@ -6,15 +6,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::built_in::CHECKOUT;
 use crate::cache::Cache;
 use crate::cmd::{self, Cmd};
 use crate::hash;
 use crate::kernel::args::KernelArgs;
 use crate::lock::Lock;
 use crate::program;
-
-/// The folder of this package when it was built.
-const BUILT_IN: &str = env!("CARGO_MANIFEST_DIR");
 
 /// What every step is given: the checkout, the cache, and which kernel to use.
 pub struct Project {
@@ -115,15 +113,20 @@ fn target(root: &Path, cache: &Cache) -> PathBuf {
 
 /// The checkout: the one that cargo runs this in, which may have been moved or copied with what was
 /// built in it; without cargo, the one that this was built in.
-fn root() -> Result<PathBuf> {
+///
+/// # Errors
+///
+/// When there is none any more.
+pub fn root() -> Result<PathBuf> {
     let running = program::folder_of_cargo();
-    let folders = running.as_deref().into_iter().chain([Path::new(BUILT_IN)]);
-    let mut parents = folders.filter_map(Path::parent);
-    parents
+    let running = running.as_deref().and_then(Path::parent);
+    let mut roots = running.into_iter().chain([Path::new(CHECKOUT)]);
+    roots
         .find(|root| root.join("Kbuild").is_file())
-        .map(Path::to_path_buf)
+        // Without a slash at its end.
+        .map(|root| root.components().collect())
         .with_context(|| {
-            format!("there is no checkout in {BUILT_IN}/.. any more: run `make install` in another")
+            format!("there is no checkout in {CHECKOUT} any more: run `make install` in another")
         })
 }
 

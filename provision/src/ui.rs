@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the user sees while a step runs: a bar on a terminal, a line every ten
-//! seconds elsewhere, and one closing line with the time that the step took.
+//! What the user sees while a step runs: a bar on a terminal; elsewhere a line after a second, and
+//! then every ten; and one closing line with the time that the step took.
 
-use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
 use std::io::IsTerminal;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How often a step speaks when its output isn't a terminal.
+/// A step that takes longer says what it does, even where output is another's.
+const LONG: Duration = Duration::from_secs(1);
+/// How often it speaks from then on when its output isn't a terminal.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
-/// A step that took less says nothing where output is another's.
-const LONG: Duration = Duration::from_secs(2);
 static QUIET: AtomicBool = AtomicBool::new(false);
 /// The steps that run now: some are done at the same time.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
@@ -27,14 +29,14 @@ pub struct Step {
     name: &'static str,
     started: Instant,
     bar: ProgressBar,
-    plain: bool,
-    last_spoke: Cell<Instant>,
-    detail: RefCell<String>,
-    total: Cell<Option<u64>>,
+    /// How the bar's position is said.
+    count: Arc<Mutex<Option<String>>>,
+    /// Dropping it ends the thread that speaks.
+    speaking: Option<Sender<Infallible>>,
 }
 
 impl Step {
-    /// Starts a step; `doing` describes it on the terminal.
+    /// Starts a step; `doing` says what it does.
     pub fn begin(name: &'static str, doing: &str) -> Self {
         let plain = !std::io::stderr().is_terminal();
         let bar = if plain {
@@ -48,44 +50,56 @@ impl Step {
         if !plain {
             bar.enable_steady_tick(Duration::from_millis(120));
         }
+        let started = Instant::now();
+        let count = Arc::default();
+        let speaking = plain.then(|| {
+            let (speaking, ended) = mpsc::channel();
+            let (bar, count) = (bar.clone(), Arc::clone(&count));
+            thread::spawn(move || speak(name, started, &bar, &count, &ended));
+            speaking
+        });
         Self {
             name,
-            started: Instant::now(),
+            started,
             bar,
-            plain,
-            last_spoke: Cell::new(Instant::now()),
-            detail: RefCell::new(doing.to_owned()),
-            total: Cell::new(None),
+            count,
+            speaking,
         }
     }
 
     /// Turns the spinner into a bar of `total` objects (an estimate), of which
     /// an earlier run made `before`.
     pub fn expect_objects(&self, total: u64, before: u64) {
-        self.total.set(Some(total));
+        self.expect("{pos} of ~{len} objects", total, before);
+    }
+
+    /// Turns the spinner into a bar of `total` of something, counted by [`Self::reach`] as `count` says.
+    pub fn expect(&self, count: &str, total: u64, before: u64) {
         self.bar.set_position(before);
         self.bar.set_length(total);
-        self.bar.set_style(
-            style("{spinner} {prefix:12} {elapsed} [{bar:30}] {pos}/~{len} {wide_msg}")
-                .progress_chars("=> "),
-        );
+        let bar = "{spinner} {prefix:12} {elapsed} [{bar:30}]";
+        let style = style(&format!("{bar} {count}, {{wide_msg}}"));
+        self.bar.set_style(style.progress_chars("=> "));
+        *lock(&self.count) = Some(count.to_owned());
+    }
+
+    /// Says how many there are now, and what is to be known of them.
+    pub fn reach(&self, position: u64, detail: &str) {
+        self.bar.set_position(position);
+        self.detail(detail);
     }
 
     /// Says what is being done now.
     pub fn detail(&self, detail: &str) {
-        if self.plain {
-            self.detail.replace(detail.to_owned());
-            self.speak();
-        } else {
-            self.bar.set_message(detail.to_owned());
-        }
+        self.bar.set_message(detail.to_owned());
     }
 
     /// Counts one more object, named `detail`.
     pub fn object(&self, detail: &str) {
         self.bar.inc(1);
-        if self.total.get().is_some_and(|t| self.bar.position() > t) {
-            self.bar.set_length(self.bar.position());
+        let objects = self.objects();
+        if self.bar.length().is_some_and(|total| objects > total) {
+            self.bar.set_length(objects);
         }
         self.detail(detail);
     }
@@ -96,7 +110,8 @@ impl Step {
     }
 
     /// Ends the step: prints its name, what came of it and how long it took.
-    pub fn done(self, outcome: &str) {
+    pub fn done(mut self, outcome: &str) {
+        self.speaking.take();
         self.bar.finish_and_clear();
         if QUIET.load(Ordering::Relaxed) && self.started.elapsed() < LONG {
             return;
@@ -107,22 +122,33 @@ impl Step {
             duration(self.started.elapsed())
         ));
     }
+}
 
-    fn speak(&self) {
-        if self.last_spoke.get().elapsed() < PLAIN_INTERVAL {
-            return;
-        }
-        self.last_spoke.set(Instant::now());
-        let count = match self.total.get() {
-            Some(total) => format!("{} of ~{total} objects, ", self.bar.position().min(total)),
+/// Says what a step does, until `ended` has no sender any more.
+fn speak(
+    name: &str,
+    started: Instant,
+    bar: &ProgressBar,
+    count: &Mutex<Option<String>>,
+    ended: &Receiver<Infallible>,
+) {
+    let mut patience = LONG;
+    while ended.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+        let count = match lock(count).as_deref() {
+            Some(count) => {
+                count
+                    .replace("{pos}", &bar.position().to_string())
+                    .replace("{len}", &bar.length().unwrap_or(0).to_string())
+                    + ", "
+            }
             None => String::new(),
         };
-        eprintln!(
-            "   {:NAME_WIDTH$} {}, {count}{}",
-            self.name,
-            duration(self.started.elapsed()),
-            self.detail.borrow()
-        );
+        say(&format!(
+            "   {name:NAME_WIDTH$} {}, {count}{}",
+            duration(started.elapsed()),
+            bar.message()
+        ));
+        patience = PLAIN_INTERVAL;
     }
 }
 
@@ -135,6 +161,10 @@ impl Drop for Step {
 /// From now on only steps that take long say what came of them: the output is a program's.
 pub fn quieten() {
     QUIET.store(true, Ordering::Relaxed);
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A line that belongs to no step.

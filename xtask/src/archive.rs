@@ -12,9 +12,11 @@ use vm::Images;
 use crate::cache;
 use crate::cmd::Cmd;
 use crate::guest;
+use crate::kernel;
 use crate::project::Project;
+use crate::test::{nic, store};
 use crate::tools;
-use crate::ui::Step;
+use crate::ui::{self, Step};
 
 /// Stands for the folder that the archive is unpacked into.
 const HERE: &str = "@HERE@";
@@ -29,15 +31,30 @@ const RUN: &str = "\
 set -e
 here=$(cd \"$(dirname \"$0\")\" && pwd)
 mkdir -p \"$here/logs\"
-sed \"s|@HERE@|$here|g\" \"$here/guest.json.in\" >\"$here/guest.json\"
+sed \"s|@HERE@|$here|g\" \"$here/guest.json.in\" >\"$here/guest.json.$$\"
+mv \"$here/guest.json.$$\" \"$here/guest.json\"
+profile=ci
+if [ -f \"$here/nic.toml\" ]; then
+    profile=nic
+    export NOBOUNCE_NIC_FILE=\"$here/nic.toml\"
+fi
+# Cases that want what the NIC or the kernel lacks. Several runs may be at work.
+if [ -d \"$here/skipped\" ]; then
+    export NOBOUNCE_SKIPPED=\"$here/skipped/$$\"
+    rm -f \"$NOBOUNCE_SKIPPED\"
+    echo \"skipped cases, which count as passed, are named in $NOBOUNCE_SKIPPED\" >&2
+fi
 cd \"$here/workspace\"
-NOBOUNCE_GUEST=$here/guest.json exec \"$here/cargo-nextest\" nextest run --profile ci \\
+NOBOUNCE_GUEST=$here/guest.json exec \"$here/cargo-nextest\" nextest run --profile $profile \\
     --archive-file \"$here/tests.tar.zst\" --workspace-remap \"$here/workspace\" \"$@\"
 ";
 
-/// Where to write it.
+/// What is packed, and where to.
 #[derive(Args)]
 pub(crate) struct Options {
+    /// Pack the cases on the NIC that a file describes, as `test --nic` runs them
+    #[arg(long, value_name = "NIC")]
+    nic: Option<PathBuf>,
     /// The archive, a .tar.gz
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -49,7 +66,13 @@ pub(crate) struct Options {
 ///
 /// Those of the steps, and when a file can't be read or written.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<PathBuf> {
-    let images = guest::prepare_for_cases(project)?;
+    let mut images = guest::prepare_for_cases(project)?;
+    let nic = options.nic.as_deref();
+    let nic = nic.map(|file| nic::prepare(project, file, nic::ALL));
+    let nic = nic.transpose()?;
+    if let Some(nic) = &nic {
+        images = Images::load(&nic.manifest)?;
+    }
     let nextest = tools::nextest(project)?;
     let step = Step::begin("archive", "building the cases");
     let folder = project.out("archive");
@@ -74,8 +97,20 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<PathBuf> {
     for part in [".config", "harness/cases"] {
         fs::create_dir_all(workspace.join(part))?;
     }
-    for file in ["Cargo.toml", ".config/nextest.toml"] {
-        copy(&project.root.join(file), &workspace.join(file))?;
+    let manifest = "Cargo.toml";
+    copy(&project.root.join(manifest), &workspace.join(manifest))?;
+    let reports = Path::new("target/nextest");
+    let configuration = match &nic {
+        Some(nic) => {
+            copy(&nic.file, &top.join("nic.toml"))?;
+            nic.configuration(project, reports)?
+        }
+        None => store::configuration(project, reports, None)?,
+    };
+    fs::write(workspace.join(".config/nextest.toml"), configuration)?;
+    // Ours have all that a case wants: there none may be skipped.
+    if nic.is_some() || kernel::is_built(project)? {
+        fs::create_dir(top.join("skipped"))?;
     }
     let run = top.join("run");
     fs::write(&run, RUN)?;
@@ -109,6 +144,12 @@ fn take(project: &Project, images: Images, top: &Path) -> Result<Images> {
         let version = Path::new(program).strip_prefix(&ours).ok()?.iter().next()?;
         Some(ours.join(version))
     });
+    if tree.is_none() {
+        let program = qemu.argv.first().map_or("", String::as_str);
+        ui::note(&format!(
+            "{program} is not in the archive: the machine that runs it must have it"
+        ));
+    }
     if let Some(tree) = tree {
         Cmd::new("cp")
             .arg("--archive")

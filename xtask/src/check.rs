@@ -75,6 +75,8 @@ pub(crate) fn doc(project: &Project) -> Result<()> {
 /// That of the user-space crates, and of those kernel crates that know no kernel.
 fn doc_workspace(project: &Project) -> Result<()> {
     let step = Step::begin("doc", "rustdoc");
+    // What follows documents them once more, to the same place.
+    library::documentation(project, &step)?;
     project
         .cargo()
         .args([

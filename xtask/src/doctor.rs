@@ -14,7 +14,7 @@ use crate::{bindgen, packages, qemu, tools};
 
 /// A guest of the lab, and QEMU around it.
 const MEMORY_KIB: u64 = 2_600_000;
-/// Everything that is ever made: sources, kernels, a root file system.
+/// Everything that is ever made: sources, kernels, a root file system; and some room.
 const SPACE: u64 = 8_000_000_000;
 
 /// What was found.
@@ -100,6 +100,12 @@ fn recipes(distribution: &Distribution) -> Finding {
     Finding(State::Could, WHAT, text)
 }
 
+/// The command that installs a package, in parentheses.
+fn command(names: packages::Names, distribution: &Distribution, what_for: &str) -> String {
+    packages::command(&[names], distribution)
+        .map_or_else(String::new, |command| format!(" (`{command}`{what_for})"))
+}
+
 fn rust() -> Finding {
     match tools::rustc() {
         Ok(rustc) => Finding(State::Has, "Rust", rustc.text),
@@ -117,7 +123,12 @@ fn core_library(project: &Project, distribution: &Distribution) -> Finding {
             Finding(State::Gets, WHAT, text)
         }
         (Ok(None), None) => {
-            let text = format!("its source: {COMPONENT}, or name it by RUST_LIB_SRC=");
+            let own = command(
+                packages::RUST_SRC,
+                distribution,
+                " for the distribution's Rust",
+            );
+            let text = format!("its source: {COMPONENT}{own}, or name it by RUST_LIB_SRC=");
             Finding(State::Lacks, WHAT, text)
         }
         (Err(error), _) => Finding(State::Lacks, WHAT, format!("{error:#}")),
@@ -159,11 +170,11 @@ fn qemu(project: &Project, distribution: &Distribution) -> Finding {
             WHAT,
             "Debian's newest, into the cache".to_owned(),
         ),
-        Ok(None) => Finding(
-            State::Lacks,
-            WHAT,
-            "10.1 or newer with igb on PATH, or named by QEMU=".to_owned(),
-        ),
+        Ok(None) => {
+            let own = command(packages::QEMU, distribution, "");
+            let text = format!("10.1 or newer with igb on PATH{own}, or named by QEMU=");
+            Finding(State::Lacks, WHAT, text)
+        }
         Err(error) => Finding(State::Lacks, WHAT, format!("{error:#}")),
     }
 }

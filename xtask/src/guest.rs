@@ -11,7 +11,7 @@ use cases::Nic;
 use vm::{Images, QemuCommand};
 
 use crate::cache;
-use crate::kernel::{self, Flavour, Kernel, Use};
+use crate::kernel::{self, Kernel, Use};
 use crate::kselftest::image;
 use crate::project::Project;
 use crate::qemu;
@@ -39,7 +39,7 @@ const KASAN_PARAMETER: &str = "no5lvl";
 ///
 /// Those of the steps.
 pub(crate) fn prepare(project: &Project) -> Result<Images> {
-    let images = prepare_whole(project)?;
+    let images = prepare_images(project, Use::Guest)?;
     write_manifest(&manifest_path(project), &images)?;
     Ok(images)
 }
@@ -50,18 +50,26 @@ pub(crate) fn prepare(project: &Project) -> Result<Images> {
 ///
 /// Those of the steps.
 pub(crate) fn prepare_for_cases(project: &Project) -> Result<Images> {
-    let mut images = prepare_whole(project)?;
+    let mut images = prepare_images(project, Use::Guest)?;
     images.devices = Some(devices::build(project)?);
     write_manifest(&manifest_path(project), &images)?;
     Ok(images)
 }
 
-fn prepare_whole(project: &Project) -> Result<Images> {
-    let (kernel, mut images) = prepare_parts(project)?;
-    images.disk = match project.kernel.flavour() {
-        Flavour::Lab => Some(image::prepare(project, &kernel)?),
-        Flavour::Plain | Flavour::Debug | Flavour::Clang => None,
+/// As [`prepare_for_cases`], and writes a manifest with the disk that the kernel's own selftests run from, too. Other
+/// runs write the first one anew.
+///
+/// # Errors
+///
+/// Those of the steps.
+pub(crate) fn prepare_for_selftests(project: &Project) -> Result<Images> {
+    let images = prepare_for_cases(project)?;
+    let kernel = kernel::prepare(project, Use::Guest)?;
+    let images = Images {
+        disk: Some(image::prepare(project, &kernel)?),
+        ..images
     };
+    write_manifest(&selftests_manifest_path(project), &images)?;
     Ok(images)
 }
 
@@ -71,16 +79,16 @@ fn prepare_whole(project: &Project) -> Result<Images> {
 ///
 /// Those of the steps.
 pub(crate) fn prepare_lab(project: &Project) -> Result<Images> {
-    Ok(prepare_parts(project)?.1)
+    prepare_images(project, Use::Programs)
 }
 
-fn prepare_parts(project: &Project) -> Result<(Kernel, Images)> {
+fn prepare_images(project: &Project, wanted: Use) -> Result<Images> {
     let missing = packages::to_install()?;
     // What is fetched leaves the processors idle, and so does the kernel's build now and then.
     let (kernel, (agent, qemu, counter)) = parallel::both(
         || {
             packages::install(project, &missing)?;
-            kernel::prepare(project, Use::Guest)
+            kernel::prepare(project, wanted)
         },
         || {
             parallel::give_way();
@@ -93,11 +101,10 @@ fn prepare_parts(project: &Project) -> Result<(Kernel, Images)> {
     let ours = module::build(project, &kernel)?;
     let initramfs = project.out("initramfs.cpio");
     pack(&initramfs, &agent, &kernel, &ours)?;
-    let images = Images {
+    Ok(Images {
         counter: Some(counter),
         ..images(project, &kernel, &ours, initramfs, qemu)?
-    };
-    Ok((kernel, images))
+    })
 }
 
 /// Builds the modules of a NIC under test, packs an initramfs that has them too, and writes a
@@ -142,6 +149,11 @@ pub(crate) fn write_manifest(path: &Path, images: &Images) -> Result<()> {
 /// Where the manifest is, for `NOBOUNCE_GUEST`.
 pub(crate) fn manifest_path(project: &Project) -> PathBuf {
     project.out("guest.json")
+}
+
+/// Where that of the kernel's own selftests is, for `NOBOUNCE_LAB`.
+pub(crate) fn selftests_manifest_path(project: &Project) -> PathBuf {
+    project.out("selftests.json")
 }
 
 /// Builds the agent as a static program.

@@ -9,8 +9,17 @@ use crate::project::Project;
 use crate::ui::Step;
 
 const CRATE: &str = "devmem-tcp";
-/// Its features, each of which must build alone.
-const FEATURES: &[&str] = &["", "serde", "tokio", "zcrx"];
+const TOOL: &str = "devmem-tcp-cli";
+/// The tool, and what it is made of.
+const PACKAGES: [&str; 4] = ["devmem-tcp-payload", CRATE, "ivshmem-mem", TOOL];
+/// Features that must build alone, and what must build without any.
+const FEATURES: &[(&str, &str)] = &[
+    (CRATE, ""),
+    (CRATE, "serde"),
+    (CRATE, "tokio"),
+    (CRATE, "zcrx"),
+    (TOOL, ""),
+];
 
 /// The examples of its documentation compile, and those that may run do.
 pub(crate) fn examples(project: &Project) -> Result<()> {
@@ -23,17 +32,17 @@ pub(crate) fn examples(project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// Each feature builds alone, all of them with the oldest Rust, and the package from its own archive,
+/// Each feature builds alone, all packages with the oldest Rust; and they build from their own archives,
 /// outside of the workspace.
 pub(crate) fn package(project: &Project) -> Result<()> {
     let step = Step::begin("package", "devmem-tcp by itself");
-    for feature in FEATURES {
+    for (package, feature) in FEATURES {
         project
             .cargo()
             .args([
                 "clippy",
                 "-p",
-                CRATE,
+                package,
                 "--no-default-features",
                 "--features",
                 feature,
@@ -42,20 +51,37 @@ pub(crate) fn package(project: &Project) -> Result<()> {
                 "warnings",
             ])
             .step(&step, &project.log("feature"))
-            .with_context(|| format!("the feature \"{feature}\" alone"))?;
+            .with_context(|| format!("{package} with the feature \"{feature}\" alone"))?;
     }
     let target = project.target.join("msrv");
     project
         .cargo()
-        .args(["check", "-p", CRATE, "--all-features", "--target-dir"])
+        .args(["check", "--all-features", "--target-dir"])
         .arg(&target)
+        .args(packages())
         .env("RUSTC", msrv::rustc(project)?)
         .step(&step, &project.log("msrv"))
         .context("with the oldest Rust that Cargo.toml promises")?;
     project
         .cargo()
-        .args(["package", "-p", CRATE, "--allow-dirty"])
+        .args(["package", "--allow-dirty"])
+        .args(packages())
         .step(&step, &project.log("package"))?;
-    step.done("its features build alone, and the package outside of the workspace");
+    step.done("its features build alone, and it and its tool outside of the workspace");
     Ok(())
+}
+
+/// Their documentation as users see it, without what is private.
+pub(crate) fn documentation(project: &Project, step: &Step) -> Result<()> {
+    project
+        .cargo()
+        .args(["doc", "--no-deps", "--all-features"])
+        .args(packages())
+        .env("RUSTDOCFLAGS", "-Dwarnings")
+        .step(step, &project.log("public-doc"))
+}
+
+/// cargo's words for them.
+fn packages() -> impl Iterator<Item = &'static str> {
+    PACKAGES.iter().flat_map(|name| ["-p", *name])
 }

@@ -32,12 +32,14 @@ mod setup;
 mod spdx;
 mod stamp;
 mod test;
+mod time_left;
 mod wire;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
@@ -45,12 +47,15 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use provision::{
     apt, bindgen, cache, cmd, distribution, hash, kernel, llvm, lock, packages, parallel, program,
-    project, tools, ui, unpacked, version,
+    project, space, tools, ui, unpacked, version,
 };
 
 use crate::kernel::{KernelArgs, Use};
 use crate::model::Model;
 use crate::project::Project;
+
+/// The exit status for arguments that aren't understood, as clap's.
+const USAGE: i32 = 2;
 
 /// Builds, boots, tests and checks nobounce.
 ///
@@ -75,8 +80,8 @@ Environment:
   QEMU                 the qemu-system-x86_64 to use (10.1 or newer, with igb)
   RUST_LIB_SRC         the `library` folder of Rust's source, for the kernel build
   LIBCLANG_PATH        the folder of the libclang that your own bindgen uses (17 or newer)
-  NOBOUNCE_LAB         for exec and shell: the manifest that `guest --lab` prints, instead of making anything
-  XDG_CACHE_HOME       where the cache folder goes (about 6 GB)
+  NOBOUNCE_LAB         for exec and shell: the manifest that `guest` prints, instead of making anything
+  XDG_CACHE_HOME       where the cache folder goes (about 5 GB)
   RUST_LOG             what the harness logs, such as `vm=debug`";
 
 #[derive(Subcommand)]
@@ -103,9 +108,9 @@ enum Command {
     /// or a --kdir that has a .config, that kernel is checked instead: its
     /// options, its version, its rustc. Prints the build folder.
     Kernel,
-    /// Build rigb.ko, ivshmem_mem.ko, rwire.ko and rtest.ko against that kernel
+    /// Build rigb.ko, rwire.ko, rtest.ko, ivshmem_mem.ko and copy_engine.ko against that kernel
     ///
-    /// Prints the modules' files; ivshmem_mem.ko is built where the kernel has
+    /// Prints the modules' files; the last two are built where the kernel has
     /// peer-to-peer DMA.
     Module,
     /// Find QEMU 10.1 or newer with igb, or unpack Debian's newest into the cache
@@ -155,14 +160,14 @@ enum Command {
     /// Unpacked, its program `run` takes options of cargo-nextest, such as --partition hash:1/4. It
     /// needs nothing but this file there. Prints the file.
     Archive(archive::Options),
-    /// Measure what the processor does for a byte, by driver and way
+    /// Measure what the processor does for a byte, by driver and way, on the lean kernel
     Bench(bench::Options),
     /// Measure a part of it, and fail when a figure is worse than the committed one
-    BenchCheck,
+    BenchCheck(bench::CheckOptions),
     /// Run the kernel's own driver selftests in guests, against Documentation/selftests.md
     ///
-    /// The kernel is one of its own, with what the tests use; they are built from
-    /// its source and run unmodified in a root file system of Debian's packages.
+    /// They are built from the source of the guest's kernel, and run unmodified in a
+    /// root file system of Debian's packages.
     /// Each boots a guest with two NICs. Fails when a sub-case doesn't pass that
     /// passed when the table was written.
     Kselftest(kselftest::Options),
@@ -200,7 +205,16 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let matches = Cli::command().bin_name(program::name()).get_matches();
+    let parsed = Cli::command().bin_name(program::name()).try_get_matches();
+    let matches = parsed.unwrap_or_else(|error| {
+        // clap doesn't say which.
+        let argument = std::env::args_os().find(|argument| argument.to_str().is_none());
+        if let (ErrorKind::InvalidUtf8, Some(argument)) = (error.kind(), argument) {
+            eprintln!("error: the argument {argument:?} is not valid UTF-8");
+            std::process::exit(USAGE);
+        }
+        error.exit()
+    });
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // What a program of the user's doesn't return.
     let failure = match cli.command {
@@ -245,11 +259,11 @@ fn run(cli: Cli) -> Result<u8> {
             return Ok(0);
         }
         Command::Exec(options) => {
-            let images = lab::images(args, options.model())?;
+            let images = lab::images(args.for_programs()?, options.model())?;
             return lab::exec(images, options);
         }
         Command::Shell(options) => {
-            let images = lab::images(args, options.model())?;
+            let images = lab::images(args.for_programs()?, options.model())?;
             return lab::shell(images, options);
         }
         Command::Enter(options) => return lab::enter(options),
@@ -259,11 +273,10 @@ fn run(cli: Cli) -> Result<u8> {
         }
         _ => {}
     }
-    if let Command::Kselftest(_) = cli.command {
-        args.lab = true;
-        if args.debug {
-            bail!("the selftests have a kernel of their own: leave --debug out");
-        }
+    match &cli.command {
+        Command::Kselftest(_) => args = args.for_programs()?,
+        Command::Bench(_) | Command::BenchCheck(_) => args = kernel::for_figures(args)?,
+        _ => {}
     }
     let project = &Project::open(args)?;
     if let Command::Doctor = cli.command {
@@ -314,7 +327,7 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Test(options) => test::run(project, lock, &options)?,
         Command::Archive(options) => made(&archive::run(project, &options)?),
         Command::Bench(options) => bench::run(project, lock, &options)?,
-        Command::BenchCheck => bench::compare(project, lock)?,
+        Command::BenchCheck(options) => bench::compare(project, lock, &options)?,
         Command::Kselftest(options) => kselftest::run(project, lock, &options)?,
         Command::Mutate(options) => mutate::run(project, lock, &options)?,
         Command::Fuzz(options) => fuzz::run(project, lock, &options)?,

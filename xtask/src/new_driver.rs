@@ -71,7 +71,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
         nic.display(),
         project
             .target
-            .join("nobounce/lab/module")
+            .join("nobounce/module")
             .join(format!("{name}.ko"))
             .display(),
     );

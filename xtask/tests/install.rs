@@ -2,8 +2,10 @@
 
 //! The program where it is installed, away from its checkout.
 
+mod checkout;
+
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Runs it from `/`, as a user's shell would.
@@ -11,7 +13,7 @@ fn nobounce(home: &Path, args: &[&str]) -> Output {
     let program = home.join("bin/nobounce");
     if !program.exists() {
         fs::create_dir_all(home.join("bin")).unwrap();
-        fs::copy(env!("CARGO_BIN_EXE_nobounce"), &program).unwrap();
+        fs::copy(checkout::nobounce(), &program).unwrap();
     }
     Command::new(program)
         .args(args)
@@ -101,4 +103,72 @@ fn what_it_builds_goes_to_the_cache_and_not_into_the_checkout() {
         assert!(output.status.success(), "{said}");
         assert!(said.contains(&*place.to_string_lossy()), "{said}");
     }
+}
+
+/// All files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let below = entries.map(|path| match path.is_dir() {
+        true => files(&path),
+        false => vec![path],
+    });
+    below.flatten().collect()
+}
+
+#[test]
+fn make_installs_what_a_user_needs_below_a_prefix_and_removes_all_of_it() {
+    let prefix = tempfile::tempdir().unwrap();
+    let make = |goal: &str| {
+        let output = Command::new("make")
+            .arg(goal)
+            .arg(format!("PREFIX={}", prefix.path().display()))
+            .current_dir(checkout::root())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+    };
+    make("install");
+    for command in ["nobounce", "devmem-tcp"] {
+        let program = prefix.path().join("bin").join(command);
+        let output = Command::new(program).arg("--help").output().unwrap();
+        assert!(text(&output).contains("Usage: "), "{}", text(&output));
+        for file in [
+            format!("share/man/man1/{command}.1"),
+            format!("share/bash-completion/completions/{command}"),
+            format!("share/zsh/site-functions/_{command}"),
+            format!("share/fish/vendor_completions.d/{command}.fish"),
+        ] {
+            let size = fs::metadata(prefix.path().join(&file)).map(|file| file.len());
+            assert!(size.is_ok_and(|size| size > 0), "{file}");
+        }
+    }
+    let header = fs::read_to_string(prefix.path().join("include/nobounce.h")).unwrap();
+    assert!(header.contains("nobounce_window_start"));
+    make("uninstall");
+    assert_eq!(files(prefix.path()), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn cargo_installs_the_tool_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["install", "--locked", "--offline", "--no-track"])
+        .args(["--path", "library/devmem-tcp-cli", "--target-dir", "target"])
+        .arg("--root")
+        .arg(home.path())
+        .current_dir(checkout::root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let help = Command::new(home.path().join("bin/devmem-tcp"))
+        .arg("--help")
+        .output()
+        .unwrap();
+    assert!(
+        text(&help).contains("Usage: devmem-tcp <COMMAND>"),
+        "{}",
+        text(&help)
+    );
 }

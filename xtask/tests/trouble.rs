@@ -3,6 +3,9 @@
 //! What the commands say when something is missing or wrong: the thing, the way out, and a status
 //! that scripts can see. Each runs with a cache of its own, and with stand-ins for other programs.
 
+mod checkout;
+
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -49,12 +52,12 @@ impl Trouble {
         kernel.display().to_string()
     }
 
-    fn command(&self, program: &str, args: &[&str]) -> Command {
+    fn command(&self, program: impl AsRef<OsStr>, args: &[&str]) -> Command {
         let path = std::env::var("PATH").unwrap();
         let mut command = Command::new(program);
         command
             .args(args)
-            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap())
+            .current_dir(checkout::root())
             .env("XDG_CACHE_HOME", self.dir.path().join("cache"))
             .env("LIBCLANG_PATH", self.dir.path())
             .env("PATH", format!("{}/bin:{path}", self.dir.path().display()))
@@ -66,7 +69,7 @@ impl Trouble {
     }
 
     fn xtask(&self, args: &[&str]) -> Command {
-        self.command(env!("CARGO_BIN_EXE_nobounce"), args)
+        self.command(checkout::nobounce(), args)
     }
 }
 
@@ -139,21 +142,9 @@ fn wrong_arguments_are_named() {
 fn the_help_has_every_step() {
     let output = Trouble::new().xtask(&["--help"]).output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
-    for step in [
-        "setup",
-        "source",
-        "kernel",
-        "module",
-        "qemu",
-        "agent",
-        "initramfs",
-        "guest",
-        "run",
-        "test",
-        "check",
-        "doc",
-        "clean",
-    ] {
+    let steps = "setup source kernel module qemu agent initramfs guest run test check doc clean \
+                 doctor exec shell enter ls archive new-driver fuzz";
+    for step in steps.split_whitespace() {
         let line = format!("\n  {step} ");
         assert!(help.contains(&line), "{step} is not in: {help}");
     }
@@ -177,23 +168,33 @@ fn the_doctor_says_what_must_be_mended_and_changes_nothing() {
 
 #[test]
 fn where_there_is_no_apt_the_managers_line_and_the_container_are_named() {
-    for (manager, line) in [
-        ("dnf", "sudo dnf install gcc "),
-        ("pacman", "sudo pacman -S --needed gcc "),
-        ("zypper", "sudo zypper install gcc "),
+    for (manager, install, qemu) in [
+        ("dnf", "sudo dnf install", "qemu-system-x86-core"),
+        ("pacman", "sudo pacman -S --needed", "qemu-system-x86"),
+        ("zypper", "sudo zypper install", "qemu-x86"),
     ] {
-        let trouble = Trouble::new().program(manager, "echo it was run >&2; exit 1");
+        let trouble = Trouble::new()
+            .program(manager, "echo it was run >&2; exit 1")
+            .program("rustc", "echo rustc 1.90.0");
         let alone = |args| {
             let mut command = trouble.xtask(args);
             command.env("PATH", trouble.dir.path().join("bin"));
             command
         };
+        let line = &format!("{install} gcc ");
         let wanted = [line, " flex bison ", "podman build -t nobounce ."];
         fails_saying(alone(&["setup"]), &wanted);
 
         let output = alone(&["doctor"]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
-        assert!(said.contains(line), "{said}");
+        let lines = [
+            line,
+            &format!("(`{install} {qemu}`)"),
+            &format!("(`{install} rust-src` for the distribution's Rust)"),
+        ];
+        for line in lines {
+            assert!(said.contains(line), "`{line}` is not in: {said}");
+        }
         for what in ["core library", "QEMU", "kernel"] {
             let lacks = format!("LACKS  {what} ");
             assert!(said.contains(&lacks), "{what}: {said}");
@@ -202,7 +203,12 @@ fn where_there_is_no_apt_the_managers_line_and_the_container_are_named() {
 
         fails_saying(
             alone(&["source"]),
-            &["isn't Debian", "KDIR=", "podman build -t nobounce ."],
+            &[
+                "isn't Debian",
+                "KDIR=",
+                &format!("{install} {qemu} rust-src"),
+                "podman build -t nobounce .",
+            ],
         );
     }
     // Nobody has to read of containers on Debian.
@@ -341,6 +347,17 @@ fn a_network_or_disk_that_fails_is_named_with_the_log_and_the_way_out() {
         let source = trouble.dir.path().join("cache/nobounce/source");
         assert!(!source.exists(), "a source that is not there");
     }
+}
+
+#[test]
+fn what_takes_over_a_second_says_what_it_does_where_there_is_no_terminal() {
+    let trouble = apt("E: no; $(sleep 2)");
+    let output = trouble.xtask(&["source"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let spoken = said
+        .lines()
+        .filter(|line| line.starts_with("   ") && line.contains(" s, reading the package lists"));
+    assert_eq!(spoken.count(), 1, "{said}");
 }
 
 #[test]

@@ -6,10 +6,14 @@ mod host;
 mod mount_at;
 
 use std::{
-    fs, io,
+    fs::{self, Permissions},
+    io,
     os::{
         fd::AsRawFd,
-        unix::{fs::symlink, process::CommandExt},
+        unix::{
+            fs::{PermissionsExt, symlink},
+            process::CommandExt,
+        },
     },
     path::Path,
     process::Command,
@@ -67,6 +71,9 @@ pub(crate) fn set_up(request: &MountRoot) -> Result<()> {
             }
         }
     }
+    for node in &request.for_users {
+        give_to_users(Path::new(node))?;
+    }
     // Shells use this for `<(...)`.
     let descriptors = root.join("dev/fd");
     symlink("/proc/self/fd", &descriptors)
@@ -85,6 +92,16 @@ fn mount_all(root: &Path, table: &[(&str, &str)]) -> Result<()> {
         mount_at(kind, &target, kind, MountFlags::empty(), None)?;
     }
     Ok(())
+}
+
+/// Has all users read and write a device, as udev's rules do. There is one devtmpfs, wherever it is mounted.
+fn give_to_users(node: &Path) -> Result<()> {
+    match fs::set_permissions(node, Permissions::from_mode(0o666)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("giving {} to all users", node.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Gives the peer's namespace a name, as `ip netns add` does.

@@ -20,6 +20,7 @@ mod nic;
 mod options;
 mod power;
 mod queues;
+mod recipes;
 mod rss;
 mod settings;
 mod skip;
@@ -40,7 +41,7 @@ pub use error::{CaseError, Refusal, Result, assert_refused};
 pub use exchange::{EXPERIMENTAL, ethernet};
 pub use frame::Frame;
 pub use kernel_fault::KernelFault;
-pub use nic::{Ability, NIC_ENV, Nic};
+pub use nic::{Ability, NIC_ENV, Nic, RingSizes};
 pub use options::{ACCELERATOR_MIB, Driver, Options};
 pub use skip::SKIPPED_ENV;
 pub use station::{Family, Station};
@@ -48,3 +49,26 @@ pub use surprise::PulledOut;
 pub use testbed::{PATIENCE_MS, PORTS, Testbed};
 pub use transfer::{Received, Sent, Stream, finish};
 pub use zcrx::{ReceivedByRing, assert_whole};
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    /// Documentation/models.md says of each file on which model its cases run.
+    #[test]
+    fn the_documentation_names_each_file_of_cases() {
+        let text = include_str!("../../../Documentation/models.md");
+        let start = text.find("## Which model `make test` takes").unwrap();
+        let end = text.find("## Next to QEMU's model").unwrap();
+        let section = &text[start..end];
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+        for file in fs::read_dir(tests).unwrap() {
+            let path = file.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            let [row, word] = [format!("\n| `{name}`"), format!("`{name}` ")];
+            let is_apart = ["engine", "rtest", "rwire", "snapshots"].contains(&name);
+            let is_named = section.contains(&row) || is_apart && section.contains(&word);
+            assert!(is_named, "{name}");
+        }
+    }
+}

@@ -46,7 +46,7 @@ pub enum Ability {
     LoopbackWithoutLink,
     /// The device filters by address, and exactly by 16 of them.
     MacFilter,
-    /// The largest MTU is 9216, and what is longer than the MTU is not delivered.
+    /// No MTU is larger than [`Nic::max_mtu`], and what is longer than the MTU is not delivered.
     MtuLimit,
     /// Rules that steer flows to queues: `ethtool -N`.
     Ntuple,
@@ -60,7 +60,7 @@ pub enum Ability {
     PeersThroughIommu,
     /// QEMU traces accesses to its registers, as it does for its own devices.
     RegisterTrace,
-    /// `ethtool -G rx`, `tx`
+    /// `ethtool -G rx`, `tx`: [`Nic::rings`].
     RingSizes,
     /// A table that steers by hash: `ethtool -X`.
     Rss,
@@ -121,6 +121,8 @@ pub(crate) struct Needs {
     pub(crate) abilities: BTreeSet<Ability>,
     pub(crate) counters: Vec<&'static str>,
     pub(crate) registers: Vec<&'static str>,
+    /// Payload buffers, in bytes.
+    pub(crate) rx_page_size: u32,
     /// What is steered by its hash.
     pub(crate) hashes: BTreeSet<Flow>,
     /// Queues that are bound beside queue 1.
@@ -148,6 +150,18 @@ impl Needs {
     }
 }
 
+/// How many descriptors a ring may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RingSizes {
+    /// No fewer than these.
+    pub min: u32,
+    /// No more.
+    pub max: u32,
+    /// A multiple of this.
+    pub multiple: u32,
+}
+
 /// A NIC under test, and its driver.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -170,6 +184,11 @@ pub struct Nic {
     pub bus: NicBus,
     /// The largest MTU.
     pub max_mtu: u32,
+    /// The sizes of its rings.
+    pub rings: Option<RingSizes>,
+    /// The largest buffers for payload, in bytes; without it, a page.
+    #[serde(default = "page")]
+    pub max_rx_page_size: u32,
     /// What its hash covers.
     #[serde(default)]
     hashes: BTreeSet<Flow>,
@@ -181,6 +200,11 @@ pub struct Nic {
     counters: BTreeMap<String, String>,
     #[serde(default)]
     registers: BTreeMap<String, u32>,
+}
+
+/// The size of a page.
+fn page() -> u32 {
+    4096
 }
 
 impl Nic {
@@ -208,6 +232,11 @@ impl Nic {
         }
         if nic.can(Ability::Unplug) && nic.bus != NicBus::Port {
             return Err(CaseError::new("`unplug` takes `bus = \"port\"`"));
+        }
+        if nic.can(Ability::RingSizes) != nic.rings.is_some() {
+            return Err(CaseError::new(
+                "`ring-sizes` takes a table `rings`, and only that",
+            ));
         }
         Ok(nic)
     }
@@ -247,6 +276,12 @@ impl Nic {
             return Some(format!(
                 "{} has no MTU of {}, but of {} at most",
                 self.name, needs.mtu, self.max_mtu
+            ));
+        }
+        if needs.rx_page_size > self.max_rx_page_size {
+            return Some(format!(
+                "{} has no payload buffers of {} bytes, but of {} at most",
+                self.name, needs.rx_page_size, self.max_rx_page_size
             ));
         }
         if needs.link && self.device.as_deref() != Some(OUR_NIC) {
@@ -324,6 +359,13 @@ mod tests {
         );
         assert!(lacks(needs(1500, Ability::Rss, "rx_split")).contains("rx_split"));
 
+        let pages = |rx_page_size| Needs {
+            rx_page_size,
+            ..Needs::default()
+        };
+        assert_eq!(lacks(pages(4096)), "");
+        assert!(lacks(pages(16384)).contains("of 4096 at most"));
+
         let flows = |flow| Needs {
             hashes: [flow].into(),
             ..Needs::default()
@@ -370,7 +412,13 @@ mod tests {
 
     #[test]
     fn the_drivers_of_the_tree_are_described() {
-        for driver in [Driver::Rigb, Driver::RigbModel, Driver::Igb, Driver::Rwire] {
+        for driver in [
+            Driver::Rigb,
+            Driver::RigbModel,
+            Driver::Igb,
+            Driver::IgbModel,
+            Driver::Rwire,
+        ] {
             assert_eq!(driver.nic().name, driver.name());
         }
     }

@@ -24,6 +24,8 @@ pub enum Driver {
     RigbModel,
     /// The kernel's, in C.
     Igb,
+    /// The kernel's, in C, on our model of its NIC.
+    IgbModel,
     /// Ours, without the machine's NICs: a pair of software NICs.
     Rwire,
 }
@@ -40,6 +42,7 @@ impl Driver {
             Self::Rigb => include_str!("../../nics/rigb.toml"),
             Self::RigbModel => include_str!("../../nics/rigb-model.toml"),
             Self::Igb => include_str!("../../nics/igb.toml"),
+            Self::IgbModel => include_str!("../../nics/igb-model.toml"),
             Self::Rwire => include_str!("../../nics/rwire.toml"),
         };
         Nic::parse(text).expect("the description of a driver of the tree is right")
@@ -52,6 +55,7 @@ impl Driver {
             Self::Rigb => "rigb",
             Self::RigbModel => "rigb-model",
             Self::Igb => "igb",
+            Self::IgbModel => "igb-model",
             Self::Rwire => "rwire",
         }
     }
@@ -62,6 +66,11 @@ const COUNTED_PATIENCE: Duration = Duration::from_secs(600);
 
 /// Memory of the accelerator, in MiB.
 pub const ACCELERATOR_MIB: u64 = 64;
+
+/// The largest MTU where there is an IOMMU. For the last byte of a page, QEMU's virtio-iommu (11.1) looks up a range of
+/// two bytes, and may find the mapping of the next page. If the ten packets that TCP may send at first fill the first
+/// window of 65535 bytes, the payload of the next one begins with such a byte.
+const MTU_WITH_IOMMU: u32 = 6000;
 
 /// What a testbed is made of.
 #[derive(Debug, Clone)]
@@ -119,6 +128,13 @@ impl Options {
     #[must_use]
     pub fn needs_mtu(mut self, mtu: u32) -> Self {
         self.needs.mtu = self.needs.mtu.max(mtu);
+        self
+    }
+
+    /// As [`Self::needs`], for payload buffers of so many bytes.
+    #[must_use]
+    pub fn needs_rx_page_size(mut self, bytes: u32) -> Self {
+        self.needs.rx_page_size = bytes;
         self
     }
 
@@ -348,6 +364,11 @@ impl Options {
         if self.two_wires {
             peer.wire = FAR_WIRE;
         }
+        let mtu = if machine.has_iommu() {
+            self.mtu.min(MTU_WITH_IOMMU)
+        } else {
+            self.mtu
+        };
         let guest = machine.boot(images, name)?;
         let bed = Testbed {
             unfinished: None,
@@ -357,7 +378,7 @@ impl Options {
             local: Station::LOCAL,
             peer,
             end: self.end,
-            mtu: self.mtu,
+            mtu,
             ports: AtomicU16::default(),
         };
         if self.bare {

@@ -71,7 +71,9 @@ fn payload_goes_into_and_out_of_an_accelerator_through_an_iommu() -> Result {
 #[test]
 fn a_jumbo_frame_is_received_in_one_buffer_of_the_accelerator() -> Result {
     let bytes = 16 * MIB;
-    let bed = Testbed::accelerator(Topology::Switch, "accelerator-16k")?;
+    let options = Testbed::devmem_options().accelerator(Topology::Switch);
+    let options = options.needs_rx_page_size(16 << 10);
+    let bed = options.boot_steered("accelerator-16k")?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4).in_accelerator();
     let stream = stream.in_buffers_of(16 << 10);
     let received = stream.receive_devmem(&bed, 1, bytes, 32 * MIB, |_| ())?;

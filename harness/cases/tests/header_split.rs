@@ -151,6 +151,11 @@ fn ring_sizes_change_under_traffic_and_wrong_ones_are_refused() -> Result {
     let bed = Testbed::options()
         .needs([Ability::HeaderSplit, Ability::RingSizes])
         .boot("ring-sizes")?;
+    let Some(limits) = bed.nic().rings else {
+        unreachable!("it is said where there is this ability");
+    };
+    let (min, max, step) = (limits.min, limits.max, limits.multiple);
+    let middle = (min + max) / 4 / step * step;
     let stream = bed.stream(bed.peer, bed.local, Family::V6);
     let mut sink = stream.sink(&bed)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
@@ -167,18 +172,25 @@ fn ring_sizes_change_under_traffic_and_wrong_ones_are_refused() -> Result {
         })
     };
 
-    for (rx, tx) in [(64, 64), (4096, 4096), (72, 128), (1024, 512)] {
+    let last = (2 * middle, middle);
+    for (rx, tx) in [(min, min), (max, max), (min + step, 2 * min), last] {
         set(rx, tx)?;
         let now = rings(&bed, bed.local)?;
         assert_eq!((now.rx, now.tx), (Some(rx), Some(tx)));
         wanted = sink.wait_bytes(wanted + MIB)?;
     }
-    for (rx, tx) in [(63, 512), (1024, 56), (1001, 512), (8192, 512)] {
+    let small = (min - 1, min - step);
+    for (rx, tx) in [
+        (small.0, middle),
+        (middle, small.1),
+        (middle + 1, middle),
+        (2 * max, middle),
+    ] {
         let refused = set(rx, tx).err().and_then(|error| error.errno());
         assert_eq!(refused, Some(22), "EINVAL for rings of {rx} and {tx}");
     }
     let now = rings(&bed, bed.local)?;
-    assert_eq!((now.rx, now.tx), (Some(1024), Some(512)));
+    assert_eq!((now.rx, now.tx), (Some(last.0), Some(last.1)));
     sink.wait_bytes(wanted + MIB)?;
 
     finish(source, sink)?;

@@ -110,3 +110,20 @@ fn payload_comes_and_goes_without_a_read_of_a_register() -> Result {
     bed.finish()?;
     Ok(())
 }
+
+/// QEMU by itself waits for five seconds, gives the guest ones then, and is out of step with the device for good.
+#[test]
+fn a_device_that_had_to_wait_for_a_processor_answers_with_what_is_in_its_registers() -> Result {
+    let bed = Testbed::options().boot("stalled")?;
+    // What is sent meanwhile stays in its ring for longer than the core allows.
+    bed.guest.allow_log(&["NETDEV WATCHDOG"]);
+    // In this time the driver looks at the clock several times.
+    bed.guest.stall_devices(5 * PERIOD);
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let sink = stream.sink(&bed)?;
+    stream.source(&bed, Some(MIB), &[64 << 10], 0)?.join()?;
+    let received = sink.join()?;
+    assert_eq!((received.bytes, received.mismatch), (MIB, None));
+    bed.finish()?;
+    Ok(())
+}

@@ -20,6 +20,8 @@ fn guests_of_every_kind_go_on_from_where_one_had_booted() -> Result {
             assert!(times.next().is_some(), "{kind}: all of them booted");
             let bed = options.clone().boot(&format!("snapshot-{kind}"))?;
             let (resumed, kvm) = (bed.guest.resumed(), bed.guest.hypervisor() == "kvm");
+            let unkept = bed.guest.unkept().map(ToString::to_string);
+            assert_eq!(unkept, None, "{kind}: there is no snapshot of it");
             bed.finish()?;
             if resumed || kvm {
                 break;

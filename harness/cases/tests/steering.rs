@@ -54,6 +54,12 @@ fn a_flow_goes_to_the_queue_of_its_rule_and_where_its_hash_says_without_one() ->
     let (port, other) = (bed.port(), bed.port());
     for queue in [3, 1] {
         let place = steer(&bed, port, queue)?;
+        if queue == 1 {
+            // The device is reset, and told of its rules again.
+            bed.set_interface(bed.local, false)?;
+            bed.set_interface(bed.local, true)?;
+            bed.wait_carrier(true)?;
+        }
         for (port, wanted) in [(port, queue as usize), (other, 0)] {
             let frames = frames_to(&bed, port)?;
             assert!(

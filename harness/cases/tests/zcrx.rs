@@ -181,6 +181,7 @@ fn a_jumbo_frame_is_one_fragment_of_a_buffer_that_holds_it() -> Result {
     let bytes = 16 * MIB;
     let bed = Testbed::zcrx_options()
         .needs_kernel(["DMABUF_HEAPS_SYSTEM", "HUGETLBFS"])
+        .needs_rx_page_size(64 << 10)
         .boot_steered("zcrx-large")?;
     // An area's pages are freed in the background, some time after its ring.
     bed.reserve_huge_pages(4 * bytes)?;

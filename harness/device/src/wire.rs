@@ -29,6 +29,8 @@ use crate::{
 
 /// Longer than any frame that QEMU sends.
 const LONGEST: usize = 4096 + 65536;
+/// A frame on a wire has at least so many bytes, besides its check sequence (IEEE 802.3, 3.2.8).
+const SHORTEST: usize = 60;
 /// Most frames that come at once: a device does nothing else meanwhile.
 const BURST: usize = 32;
 /// How long a frame waits for the other end of a socket. QEMU takes none while its guest is stopped.
@@ -334,7 +336,10 @@ fn listen(socket: &UnixDatagram, port: &Weak<Port>, end: &End) {
             debug!("the device is gone");
             return;
         }
-        end.send(frame.to_vec());
+        let mut frame = frame.to_vec();
+        // QEMU's NICs leave that to the receiver (net_peer_needs_padding() in net/net.c).
+        frame.resize(frame.len().max(SHORTEST), 0);
+        end.send(frame);
         end.deliver();
     }
 }

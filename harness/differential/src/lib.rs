@@ -4,7 +4,8 @@
 //! protocol, without a guest. What they did is compared, descriptor by descriptor and byte by byte.
 //!
 //! [`Subject`] is a NIC with memory and a wire. [`receive`] and [`transmit`] have what is done with one and
-//! what is seen of it, [`known`] the differences that are known and what decides each.
+//! what is seen of it, [`ring`] the same of rings that no driver may set up, and [`known`] the differences that
+//! are known and what decides each.
 
 mod error;
 mod frame;
@@ -15,6 +16,7 @@ mod ours;
 pub mod place;
 mod qtest;
 pub mod receive;
+pub mod ring;
 mod subject;
 pub mod transmit;
 

@@ -26,7 +26,10 @@ pub const COUNTERS: [(&str, Reg); 11] = [
 ];
 
 /// A millisecond: more than any queue waits with what it has to write.
-const LATER: u64 = 1_000_000;
+pub(crate) const LATER: u64 = 1_000_000;
+
+/// How many descriptors the rings have.
+const SIZES: [u32; place::QUEUES as usize] = [place::DESCRIPTORS as u32; place::QUEUES as usize];
 
 /// How reception is set up.
 #[derive(Debug, Clone)]
@@ -93,6 +96,16 @@ pub struct Received {
     pub messages: u32,
 }
 
+impl Received {
+    /// How many bytes each buffer has.
+    #[must_use]
+    pub fn layout(&self) -> Vec<[usize; 2]> {
+        let all = self.descriptors.iter();
+        all.map(|(_, part)| [part.header.len(), part.payload.len()])
+            .collect()
+    }
+}
+
 /// Resets the NIC, sets it up and posts buffers.
 ///
 /// # Errors
@@ -135,7 +148,7 @@ pub fn set_up(subject: &mut dyn Subject, settings: &Settings) -> Result<()> {
         let buffers = settings.buffers[usize::from(queue)];
         subject.write(regs::rdt(queue), buffers.into())?;
     }
-    see(subject, &mut [0; place::QUEUES as usize]).map(drop)
+    see(subject, &mut [0; place::QUEUES as usize], &SIZES).map(drop)
 }
 
 /// Has a frame come; `heads` is how far the queues were before it.
@@ -148,12 +161,26 @@ pub fn receive(
     frame: &[u8],
     heads: &mut [u32; place::QUEUES as usize],
 ) -> Result<Received> {
-    subject.send(frame)?;
-    subject.elapse(LATER)?;
-    see(subject, heads)
+    receive_on(subject, frame, heads, &SIZES)
 }
 
-fn see(subject: &mut dyn Subject, heads: &mut [u32; place::QUEUES as usize]) -> Result<Received> {
+/// As [`receive`], on rings with so many descriptors.
+pub(crate) fn receive_on(
+    subject: &mut dyn Subject,
+    frame: &[u8],
+    heads: &mut [u32; place::QUEUES as usize],
+    sizes: &[u32; place::QUEUES as usize],
+) -> Result<Received> {
+    subject.send(frame)?;
+    subject.elapse(LATER)?;
+    see(subject, heads, sizes)
+}
+
+fn see(
+    subject: &mut dyn Subject,
+    heads: &mut [u32; place::QUEUES as usize],
+    sizes: &[u32; place::QUEUES as usize],
+) -> Result<Received> {
     let mut seen = Received {
         descriptors: Vec::new(),
         used: [0; place::QUEUES as usize],
@@ -169,11 +196,12 @@ fn see(subject: &mut dyn Subject, heads: &mut [u32; place::QUEUES as usize]) -> 
         let at = usize::from(queue);
         seen.dropped[at] = subject.read(regs::rqdpc(queue))?;
         let head = subject.read(regs::rdh(queue))?;
-        seen.used[at] = head.wrapping_sub(heads[at]);
-        for n in heads[at]..head {
-            // CAST: A ring has few descriptors.
-            let described = descriptor(subject, queue, n as u16)?;
+        while heads[at] != head && heads[at] < sizes[at] && seen.used[at] < sizes[at] {
+            // CAST: An index has 16 bits.
+            let described = descriptor(subject, queue, heads[at] as u16)?;
             seen.descriptors.push((queue, described));
+            seen.used[at] += 1;
+            heads[at] = (heads[at] + 1) % sizes[at];
         }
         heads[at] = head;
     }

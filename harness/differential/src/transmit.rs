@@ -23,7 +23,7 @@ pub const COUNTERS: [(&str, Reg); 6] = [
     ("MPTC", regs::MPTC),
 ];
 /// The queue that is used.
-const QUEUE: u16 = 1;
+pub(crate) const QUEUE: u16 = 1;
 
 /// A packet in memory, with what its descriptors say.
 #[derive(Debug, Clone)]
@@ -118,6 +118,11 @@ pub fn transmit(subject: &mut dyn Subject, packet: &Packet) -> Result<Sent> {
     subject.write_memory(place::OUTGOING, &packet.bytes.0)?;
     // CAST: They are few.
     let tail = (head + places.len() as u32) % u32::from(place::DESCRIPTORS);
+    advance(subject, tail, &places)
+}
+
+/// Writes the tail, and sees what becomes of the descriptors in these places.
+pub(crate) fn advance(subject: &mut dyn Subject, tail: u32, places: &[u64]) -> Result<Sent> {
     subject.write(regs::tdt(QUEUE), tail)?;
     let frames = subject.take()?.into_iter().map(Hex).collect();
     let mut counters = [0; COUNTERS.len()];
@@ -125,8 +130,8 @@ pub fn transmit(subject: &mut dyn Subject, packet: &Packet) -> Result<Sent> {
         *value = subject.read(reg)?;
     }
     let done = places
-        .into_iter()
-        .map(|address| raw(subject, address).map(|[_, high]| tx::is_done(high)))
+        .iter()
+        .map(|address| raw(subject, *address).map(|[_, high]| tx::is_done(high)))
         .collect::<Result<_>>()?;
     Ok(Sent {
         frames,

@@ -130,6 +130,7 @@ fn try_run(
         },
         directory: ROOT.to_owned(),
         peer: PEER.to_owned(),
+        for_users: Vec::new(),
     })?;
     add_route(&bed)?;
     let mut output = Vec::new();

@@ -20,7 +20,7 @@ pub struct Outcome {
     pub result: Verdict,
     /// Why it did not pass, in the test's own words.
     pub reason: String,
-    /// `rigb` or `igb`.
+    /// What [`cases::Driver::name`] says.
     pub driver: String,
 }
 
@@ -79,16 +79,18 @@ pub fn replace(old: Vec<Outcome>, new: &[Outcome]) -> Vec<Outcome> {
     all
 }
 
-/// Fails when something of a required test that passed did not pass now, or failed now that did not
-/// fail then: what the kernel complained about is a sub-case that is there only when it fails. Tests
-/// that did not run are not judged, nor those that are not required: of them some depend on how fast
-/// the machine is.
+/// Fails when something of a test that is required of its driver passed and did not pass now, or failed
+/// now and did not fail then: what the kernel complained about is a sub-case that is there only when it
+/// fails. Tests that did not run are not judged, nor those that are not required: of them some depend on
+/// how fast the machine is.
 ///
 /// # Errors
 ///
 /// [`Error::Lost`] names every such sub-case.
 pub fn compare(old: &[Outcome], new: &[Outcome]) -> Result<()> {
-    let required = |outcome: &&Outcome| named(&outcome.test).is_ok_and(|test| test.required);
+    let required = |outcome: &&Outcome| {
+        named(&outcome.test).is_ok_and(|test| test.is_required(&outcome.case, &outcome.driver))
+    };
     let mut lost = Vec::new();
     for now in new.iter().filter(required) {
         let then = old.iter().find(|then| then.same_case(now));
@@ -171,6 +173,39 @@ mod tests {
         assert!(error.contains("ping.offload"), "{error}");
         assert!(!error.contains("ping.xdp"), "it failed before: {error}");
         assert!(!error.contains("ping.new"), "it was left out: {error}");
+    }
+
+    #[test]
+    fn a_test_is_judged_with_the_drivers_that_have_to_pass_it() {
+        for (test, driver, judged) in [
+            ("devmem", "rigb-model", true),
+            ("devmem", "rigb", false),
+            ("csum", "igb-model", true),
+            ("csum", "igb", false),
+        ] {
+            let old = [outcome(test, "one", Verdict::Pass, driver)];
+            for (case, result) in [
+                ("one", Verdict::Fail),
+                ("(kernel log)", Verdict::Fail),
+                ("(whole)", Verdict::Fail),
+            ] {
+                let new = [outcome(test, case, result, driver)];
+                assert_eq!(
+                    compare(&old, &new).is_err(),
+                    judged,
+                    "{test} {case} {driver}"
+                );
+            }
+        }
+        let slow = |result| {
+            [outcome(
+                "rss_ctx",
+                "test_hitless_key_update",
+                result,
+                "rigb-model",
+            )]
+        };
+        compare(&slow(Verdict::Pass), &slow(Verdict::Fail)).unwrap();
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub struct MountRoot {
     pub directory: String,
     /// The name under which `ip netns` finds [`Ns::Peer`] in it.
     pub peer: String,
+    /// Device nodes that all users may open, if they are there.
+    pub for_users: Vec<String>,
 }
 
 /// A root file system.

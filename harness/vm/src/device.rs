@@ -34,8 +34,9 @@ use crate::{
 pub const OUR_NIC: &str = "nobounce";
 /// The engine in QEMU.
 const ENGINE: &str = "engine";
-/// How long the process may take for an answer: it takes it no time.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the process may take for an answer, to us or to QEMU, which else gives the guest ones for it: it takes it no
+/// time, but may have to wait for a processor.
+const PATIENCE: Duration = Duration::from_secs(300);
 /// How a line begins that says what a driver did (harness/device/src/nic.rs).
 const VIOLATION: &str = "violation: ";
 
@@ -188,12 +189,18 @@ impl Devices {
             "id": id,
             "bus": bus,
             "socket": { "type": "unix", "path": self.sockets.of(id) },
+            "x-msg-timeout": PATIENCE.as_millis(),
         });
         match rom {
             Some(image) => device["romfile"] = json!(image),
             None => device["rombar"] = json!(0),
         }
         device.to_string()
+    }
+
+    /// Keeps the process from running for so long.
+    pub(crate) fn stall(&self, time: Duration) {
+        self.process.stall(time);
     }
 
     /// Makes a NIC lie as a plan says, if there is one. Returns how often it told each lie until now.

@@ -195,6 +195,12 @@ impl Machine {
         self.kernel_parameter("iommu.strict=1")
     }
 
+    /// Whether there is an IOMMU.
+    #[must_use]
+    pub fn has_iommu(&self) -> bool {
+        self.iommu
+    }
+
     /// Bytes of each frame that the captures keep.
     #[must_use]
     pub fn snap_length(mut self, bytes: u32) -> Self {

@@ -72,6 +72,14 @@ impl Process {
         *status
     }
 
+    /// Keeps it from running for so long.
+    pub(crate) fn stall(&self, time: Duration) {
+        // Both fail when it has ended.
+        let _ = pidfd_send_signal(&self.pidfd, Signal::STOP);
+        thread::sleep(time);
+        let _ = pidfd_send_signal(&self.pidfd, Signal::CONT);
+    }
+
     /// Kills it and waits for its end.
     pub(crate) fn kill(&self) {
         if self.wait(Duration::ZERO).is_none() {

@@ -75,6 +75,13 @@ fn the_kernel_says_why_it_refuses() {
         })
         .unwrap_err();
     assert_eq!(errno(missing), Some(19));
+    // Before there is an address, a kernel with routing rules takes any for one to broadcast to.
+    let lo = SetUp {
+        ns: Ns::Local,
+        interface: "lo".to_owned(),
+        up: true,
+    };
+    guest.call(lo).unwrap();
     let listen = address("192.0.2.1:5000");
     let no_address = guest
         .start(TcpSink {

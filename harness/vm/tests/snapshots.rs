@@ -50,6 +50,7 @@ fn a_guest_goes_on_from_where_an_equal_one_had_booted() {
     };
     let first = machine.boot(&images, "snapshot").unwrap();
     assert!(!first.resumed());
+    assert!(first.unkept().is_none(), "{:?}", first.unkept());
     let boot = boot_of(&first);
     // The first goes on, and changes nothing that others find.
     bring_up(&first, 1500);
@@ -98,6 +99,7 @@ fn an_unequal_machine_boots() {
     for resumed in [false, true] {
         for (number, machine) in kinds.iter().enumerate() {
             let guest = machine.boot(&images, "snapshot-other").unwrap();
+            assert!(guest.unkept().is_none(), "{:?}", guest.unkept());
             assert_eq!(guest.resumed(), resumed, "machine {number}");
             guest.finish().unwrap();
         }
@@ -111,11 +113,9 @@ fn a_damaged_snapshot_keeps_nobody_from_booting() {
         let Some((machine, images)) = resumable(dir.path()) else {
             return;
         };
-        machine
-            .boot(&images, "snapshot-damaged")
-            .unwrap()
-            .finish()
-            .unwrap();
+        let kept = machine.boot(&images, "snapshot-damaged").unwrap();
+        assert!(kept.unkept().is_none(), "{:?}", kept.unkept());
+        kept.finish().unwrap();
         let mut damaged = 0;
         for snapshot in fs::read_dir(dir.path()).unwrap() {
             let path = snapshot.unwrap().path().join(file);

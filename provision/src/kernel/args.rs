@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::{Result, bail};
 use clap::Args;
 
 use super::flavour::Flavour;
@@ -26,15 +27,15 @@ pub struct KernelArgs {
     /// for it is in target/nobounce/debug
     #[arg(long, global = true)]
     pub debug: bool,
-    /// Take the lab's kernel: the same source, with what the kernel's own driver
-    /// selftests and users' programs use (qemu/kernel/lab.config); what is made
-    /// for it is in target/nobounce/lab
+    /// Take the lean kernel, as `bench` does: the same source, without what only
+    /// the kernel's own driver selftests and users' programs use
+    /// (qemu/kernel/lab.config); what is made for it is in target/nobounce/lean
     #[arg(long, global = true, conflicts_with = "debug")]
-    pub lab: bool,
-    /// Take the same kernel built by clang, with the kernel's C helpers inlined
+    pub lean: bool,
+    /// Take the lean kernel built by clang, with the kernel's C helpers inlined
     /// into Rust (qemu/kernel/clang.config); what is made for it is in
     /// target/nobounce/clang
-    #[arg(long, global = true, conflicts_with_all = ["debug", "lab"])]
+    #[arg(long, global = true, conflicts_with_all = ["debug", "lean"])]
     pub clang: bool,
     /// One of several kernels, which has a folder of its own in target/nobounce.
     #[arg(skip)]
@@ -53,11 +54,25 @@ pub struct OfSeveral {
 impl KernelArgs {
     /// Which of the kernels that are built of one source.
     pub fn flavour(&self) -> Flavour {
-        match (self.debug, self.lab, self.clang) {
+        match (self.debug, self.lean, self.clang) {
             (true, ..) => Flavour::Debug,
-            (_, true, _) => Flavour::Lab,
+            (_, true, _) => Flavour::Lean,
             (.., true) => Flavour::Clang,
             _ => Flavour::Plain,
+        }
+    }
+
+    /// Checks that the kernel is one that programs and the kernel's own selftests run on.
+    ///
+    /// # Errors
+    ///
+    /// When a kernel is asked for that is built without what they use.
+    pub fn for_programs(self) -> Result<Self> {
+        match self.flavour().option() {
+            Some(option) => bail!(
+                "{option} builds a kernel without what programs use (qemu/kernel/lab.config): leave it out"
+            ),
+            None => Ok(self),
         }
     }
 

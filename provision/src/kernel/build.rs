@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::built::Kernel;
 use super::config::Config;
 use super::toolchain::Toolchain;
-use super::{progress, tree};
+use super::{leftovers, progress, tree};
 use crate::hash;
 use crate::lock::Lock;
 use crate::parallel;
@@ -24,7 +24,7 @@ use crate::ui::Step;
 /// Changes when the way of building does, so that old builds aren't taken.
 const RECIPE: &str = "1";
 /// How many lines make prints for a whole build, until one was counted here.
-const OBJECTS: u64 = 2100;
+const OBJECTS: u64 = 2600;
 
 /// What the stamp of a finished build says.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,6 +168,11 @@ pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Re
         fs::write(&counted, step.objects().to_string())?;
     }
     write_stamp(&folder, &version)?;
+    // make looks at a user's tree each time, and would build what is missing again.
+    if fixed.is_some() {
+        leftovers::remove(&folder)
+            .with_context(|| format!("can't remove objects in {}", folder.display()))?;
+    }
     let kernel = tree::describe(&folder, config, toolchain)?;
     step.done(&format!("Linux {} in {}", kernel.release, folder.display()));
     Ok(kernel)

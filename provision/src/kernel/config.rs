@@ -64,7 +64,7 @@ impl Config {
     pub(super) fn lacks(&self, wanted: Use) -> Vec<String> {
         NEEDED
             .iter()
-            .filter(|need| wanted == Use::Guest || need.module)
+            .filter(|need| need.wanted <= wanted)
             .filter(|need| match self.get(need.name) {
                 "y" => false,
                 "m" => need.built_in,
@@ -80,8 +80,8 @@ impl Config {
 
 struct Need {
     name: &'static str,
-    /// Whether building the module needs it already, not only the guest.
-    module: bool,
+    /// The least that needs it.
+    wanted: Use,
     /// Whether `m` isn't enough: needed before any module is loaded.
     built_in: bool,
     why: &'static str,
@@ -90,7 +90,7 @@ struct Need {
 const fn module(name: &'static str, why: &'static str) -> Need {
     Need {
         name,
-        module: true,
+        wanted: Use::Module,
         built_in: true,
         why,
     }
@@ -99,7 +99,16 @@ const fn module(name: &'static str, why: &'static str) -> Need {
 const fn guest(name: &'static str, why: &'static str) -> Need {
     Need {
         name,
-        module: false,
+        wanted: Use::Guest,
+        built_in: true,
+        why,
+    }
+}
+
+const fn programs(name: &'static str, why: &'static str) -> Need {
+    Need {
+        name,
+        wanted: Use::Programs,
         built_in: true,
         why,
     }
@@ -117,12 +126,12 @@ const NEEDED: &[Need] = &[
     module("INET", "devmem TCP"),
     module(
         "PAGE_POOL",
-        "no prompt: select it through a driver that uses page pools, such as NETDEVSIM",
+        "no prompt: select it through a driver that uses page pools, such as VIRTIO_NET",
     ),
     module(
         "NET_DEVMEM",
         "no prompt: on when DMA_SHARED_BUFFER and PAGE_POOL are; UDMABUF or \
-         DMABUF_HEAPS select the first, NETDEVSIM the last",
+         DMABUF_HEAPS select the first, VIRTIO_NET the last",
     ),
     guest("UDMABUF", "the guest's dma-bufs; needs MEMFD_CREATE"),
     guest("IPV6", "half of the cases"),
@@ -141,6 +150,9 @@ const NEEDED: &[Need] = &[
     guest("VIRTIO_PCI", "the control channel"),
     guest("VIRTIO_CONSOLE", "the control channel"),
     guest("PCIEPORTBUS", "each NIC sits behind a root port"),
+    programs("NET_9P_VIRTIO", "this machine's files are seen over 9p"),
+    programs("9P_FS", "this machine's files are seen over 9p"),
+    programs("OVERLAY_FS", "what a program changes goes to memory"),
 ];
 
 #[cfg(test)]
@@ -197,5 +209,9 @@ mod tests {
                 "{name} not in {lacks:?}"
             );
         }
+        let more = config.lacks(Use::Programs);
+        assert!(more.starts_with(&lacks), "{more:?}");
+        assert!(more.iter().any(|l| l.contains("OVERLAY_FS")), "{more:?}");
+        assert!(!lacks.iter().any(|l| l.contains("OVERLAY_FS")), "{lacks:?}");
     }
 }

@@ -5,13 +5,13 @@
 /// One of the kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flavour {
-    /// What the cases run on and figures are measured with.
+    /// What all runs on: the cases, the kernel's own driver selftests, users' programs.
     Plain,
+    /// Without what only programs use: what a byte costs is counted with it.
+    Lean,
     /// With whatever finds a driver's bugs, built by clang.
     Debug,
-    /// With what programs use: the kernel's own driver selftests, and users'.
-    Lab,
-    /// The plain one built by clang, with C helpers inlined into Rust: for the benchmark.
+    /// The lean one built by clang, with C helpers inlined into Rust: for the benchmark.
     Clang,
 }
 
@@ -19,9 +19,9 @@ impl Flavour {
     /// Its configuration, from the root of the checkout. What comes later wins.
     pub(super) fn fragments(self) -> &'static [&'static str] {
         match self {
-            Self::Plain => &["qemu/kernel/base.config"],
+            Self::Plain => &["qemu/kernel/base.config", "qemu/kernel/lab.config"],
+            Self::Lean => &["qemu/kernel/base.config"],
             Self::Debug => &["qemu/kernel/base.config", "qemu/kernel/debug.config"],
-            Self::Lab => &["qemu/kernel/base.config", "qemu/kernel/lab.config"],
             Self::Clang => &["qemu/kernel/base.config", "qemu/kernel/clang.config"],
         }
     }
@@ -29,9 +29,9 @@ impl Flavour {
     /// Bytes that a build folder takes. Types for BPF come from debug information, which is large.
     pub(super) fn space(self) -> u64 {
         match self {
-            Self::Plain | Self::Clang => 600_000_000,
+            Self::Plain => 2_800_000_000,
+            Self::Lean | Self::Clang => 600_000_000,
             Self::Debug => 1_500_000_000,
-            Self::Lab => 2_800_000_000,
         }
     }
 
@@ -39,8 +39,8 @@ impl Flavour {
     pub(super) fn counter(self) -> &'static str {
         match self {
             Self::Plain => "objects",
+            Self::Lean => "objects-lean",
             Self::Debug => "objects-debug",
-            Self::Lab => "objects-lab",
             Self::Clang => "objects-clang",
         }
     }
@@ -49,8 +49,8 @@ impl Flavour {
     pub(super) fn folder(self) -> &'static str {
         match self {
             Self::Plain => "",
+            Self::Lean => "lean",
             Self::Debug => "debug",
-            Self::Lab => "lab",
             Self::Clang => "clang",
         }
     }
@@ -59,8 +59,8 @@ impl Flavour {
     pub fn option(self) -> Option<&'static str> {
         match self {
             Self::Plain => None,
+            Self::Lean => Some("--lean"),
             Self::Debug => Some("--debug"),
-            Self::Lab => Some("--lab"),
             Self::Clang => Some("--clang"),
         }
     }

@@ -8,6 +8,7 @@ mod build;
 mod built;
 mod config;
 mod flavour;
+mod leftovers;
 mod progress;
 mod source;
 mod toolchain;
@@ -53,6 +54,19 @@ pub fn is_ready(project: &Project) -> Result<bool> {
             build::is_cached(project, &source.dir, &source.version)
         }
     }
+}
+
+/// Takes the lean kernel, for the benchmark, unless the user named another.
+///
+/// # Errors
+///
+/// When there is no kernel where the user says.
+pub fn for_figures(args: KernelArgs) -> Result<KernelArgs> {
+    let ours = !matches!(tree::find(&args)?, tree::Found::Built(_));
+    Ok(KernelArgs {
+        lean: args.lean || ours && args.flavour() == Flavour::Plain,
+        ..args
+    })
 }
 
 /// Fetches the source of a kernel of ours, and what it is built with.

@@ -26,9 +26,9 @@ impl Toolchain {
     /// What one of our own kernels is built with.
     pub(super) fn of_flavour(project: &Project, flavour: Flavour) -> Result<Self> {
         match flavour {
-            Flavour::Plain => Self::gcc(project),
+            Flavour::Plain => Self::gcc(project)?.with_pahole(project),
+            Flavour::Lean => Self::gcc(project),
             Flavour::Debug | Flavour::Clang => Self::clang(project),
-            Flavour::Lab => Self::gcc(project)?.with_pahole(project),
         }
     }
 

@@ -14,6 +14,7 @@ use crate::project::Project;
 use crate::ui::{self, Step};
 
 use needed::{NEEDED, NEEDED_BY_TESTS, Need};
+pub use needed::{Names, QEMU, RUST_SRC};
 
 /// What the machine lacks.
 pub struct Missing(Vec<&'static Need>);
@@ -59,11 +60,7 @@ impl Missing {
     /// The command that installs them.
     pub fn command(&self, distribution: &Distribution) -> Option<String> {
         let manager = distribution.manager?;
-        Some(format!(
-            "sudo {} {}",
-            manager.install(),
-            self.packages(manager).join(" ")
-        ))
+        Some(manager.install(&self.packages(manager).join(" ")))
     }
 
     fn what_to_install(&self, distribution: &Distribution) -> String {
@@ -79,6 +76,13 @@ impl Missing {
             ),
         }
     }
+}
+
+/// The command that installs what nobounce unpacks in the cache, but on Debian alone.
+pub fn command(names: &[Names], distribution: &Distribution) -> Option<String> {
+    let manager = distribution.manager?;
+    let names: Vec<_> = names.iter().map(|names| names[manager as usize]).collect();
+    Some(manager.install(&names.join(" ")))
 }
 
 /// Whether nobounce itself can install what is missing: on Debian, and as root.
@@ -238,6 +242,34 @@ mod tests {
         assert!(suse.contains(&"libopenssl-devel"), "{suse:?}");
     }
 
+    /// A distribution that isn't Debian.
+    fn other(manager: Option<Manager>) -> Distribution {
+        Distribution {
+            name: "Other".to_owned(),
+            manager,
+            debian: None,
+        }
+    }
+
+    #[test]
+    fn what_comes_from_debians_packages_elsewhere_is_a_package_of_the_distribution() {
+        let command = |manager| command(&[QEMU, RUST_SRC], &other(manager));
+        for (manager, line) in [
+            (
+                Manager::Dnf,
+                "sudo dnf install qemu-system-x86-core rust-src",
+            ),
+            (
+                Manager::Pacman,
+                "sudo pacman -S --needed qemu-system-x86 rust-src",
+            ),
+            (Manager::Zypper, "sudo zypper install qemu-x86 rust-src"),
+        ] {
+            assert_eq!(command(Some(manager)).as_deref(), Some(line));
+        }
+        assert_eq!(command(None), None);
+    }
+
     #[test]
     fn other_distributions_are_given_their_managers_line() {
         for (manager, line) in [
@@ -246,12 +278,7 @@ mod tests {
             (Some(Manager::Zypper), "sudo zypper install gcc glibc-devel"),
             (None, "no package manager that nobounce knows"),
         ] {
-            let distribution = Distribution {
-                name: "Other".to_owned(),
-                manager,
-                debian: None,
-            };
-            let text = nothing().way_out(&distribution);
+            let text = nothing().way_out(&other(manager));
             for part in [line, "bison"] {
                 assert!(text.contains(part), "no `{part}` in: {text}");
             }

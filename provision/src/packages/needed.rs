@@ -36,7 +36,17 @@ const fn need(probe: Probe, names: Names) -> Need {
 }
 
 /// A package's name for each of [`Manager::ALL`], or several.
-pub(super) type Names = [&'static str; Manager::ALL.len()];
+pub type Names = [&'static str; Manager::ALL.len()];
+
+/// QEMU's packages, where nobounce can't unpack Debian's.
+pub const QEMU: Names = [
+    "qemu-system-x86",
+    "qemu-system-x86-core",
+    "qemu-system-x86",
+    "qemu-x86",
+];
+/// Those of the core library's source, for the distribution's own Rust.
+pub const RUST_SRC: Names = ["rust-src"; 4];
 
 /// What a kernel build with Rust, a static guest binary and the recipes need.
 pub(super) const NEEDED: &[Need] = &[

@@ -48,11 +48,10 @@ pub(crate) fn summary(figures: &[Figure]) -> Option<String> {
 mod tests {
     use super::super::check;
     use super::*;
-    use std::path::Path;
 
     #[test]
     fn the_readme_says_what_the_committed_figures_are() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let root = crate::project::root().unwrap();
         let figures = check::read(&root.join("Documentation/performance.json")).unwrap();
         let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
         let summary = summary(&figures).unwrap();

@@ -140,7 +140,7 @@ const fn scenario(name: &'static str, driver: Driver, tx: Way, rx: Way) -> Scena
         flows: 1,
         token_batch: None,
         wire: None,
-        kernel: Flavour::Plain,
+        kernel: Flavour::Lean,
         breadth: Breadth::Side,
     }
 }
@@ -297,7 +297,7 @@ pub(crate) fn rows(extent: Extent, kernel: Flavour) -> Vec<Row> {
             rows.extend(scenarios.map(|&&scenario| Row::Transfer(Transfer { scenario, mtu, io })));
         }
     }
-    if extent != Extent::Quick && kernel == Flavour::Plain {
+    if extent != Extent::Quick && kernel == Flavour::Lean {
         rows.push(Row::Restart);
     }
     rows
@@ -306,7 +306,7 @@ pub(crate) fn rows(extent: Extent, kernel: Flavour) -> Vec<Row> {
 /// The kernel that a row is measured on, by its scenario's name.
 pub(crate) fn kernel_of(row: &str) -> Flavour {
     let found = SCENARIOS.iter().find(|scenario| scenario.name == row);
-    found.map_or(Flavour::Plain, |scenario| scenario.kernel)
+    found.map_or(Flavour::Lean, |scenario| scenario.kernel)
 }
 
 /// `64K`, `1M`.
@@ -331,14 +331,14 @@ mod tests {
             let name = Transfer { scenario, mtu, io }.name();
             assert!(rows.iter().any(|row| row.name() == name), "{name}");
         }
-        let rows = rows(Extent::Document, Flavour::Plain);
+        let rows = rows(Extent::Document, Flavour::Lean);
         // Three repeats of ten seconds each.
         assert!(rows.len() <= 50, "{} rows take long", rows.len());
     }
 
     #[test]
     fn a_usual_run_has_every_mtu_message_size_and_number_of_flows() {
-        let rows: Vec<_> = rows(Extent::Usual, Flavour::Plain)
+        let rows: Vec<_> = rows(Extent::Usual, Flavour::Lean)
             .iter()
             .map(Row::name)
             .collect();

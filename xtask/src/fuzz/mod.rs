@@ -4,24 +4,26 @@
 
 mod figures;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::{Context, Result, bail};
 use cases::Driver;
-use cases::hostile::{Device, Tally, Target, campaign};
+use cases::hostile::{Device, Tally, Target, campaign, corpus_line};
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
 use vm::Images;
 
 use self::figures::{Campaigns, Figures};
 use crate::project::{Locked, Project};
+use crate::ui::Step;
 use crate::{document, guest};
 
 /// The page with the figures, and they themselves.
 const PAGE: &str = "Documentation/reliability.md";
 const JSON: &str = "Documentation/reliability.json";
+/// Plans that are carried out again.
+const CORPUS: &str = "harness/cases/corpus/plans.txt";
 
 /// Guests at once, for each processor: a plan takes a third of a second of it, and three to come through.
 const GUESTS: usize = 10;
@@ -72,6 +74,9 @@ pub(crate) struct Options {
     /// devices and kernels
     #[arg(long)]
     document: bool,
+    /// Add plans that do harm alone to harness/cases/corpus/plans.txt, which `make test` carries out
+    #[arg(long)]
+    keep: bool,
 }
 
 /// Runs the campaign, and prints what became of the plans.
@@ -112,11 +117,11 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
         seconds: begun.elapsed().as_secs(),
         tally: tally.clone(),
     };
-    let bar = bar(options.plans);
+    let step = Step::begin("fuzz", "booting guests");
+    step.expect("{pos} of {len} plans", options.plans, 0);
     let mut kept = Instant::now();
     let progress = |tally: &Tally| {
-        bar.set_position(tally.plans);
-        bar.set_message(format!("{} harms", tally.harms()));
+        step.reach(tally.plans, &format!("{} harms", tally.harms()));
         if let Some(path) = options.json.as_ref().filter(|_| kept.elapsed() > KEEP) {
             // The end says why it can't be written.
             let _ = figures(tally).write(path);
@@ -129,12 +134,16 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
         images: Some(&images),
     };
     let tally = campaign(target, guests, seeds.collect(), progress);
-    bar.finish_and_clear();
+    let of_all = format!("{} of {} plans", tally.plans, tally.wanted);
+    step.done(&format!("{of_all}, {} harms", tally.harms()));
 
     let figures = figures(&tally);
     print!("{}", figures.text());
     if let Some(path) = &options.json {
         figures.write(path)?;
+    }
+    if options.keep {
+        keep(&project.root.join(CORPUS), device, &tally)?;
     }
     if let Some(why) = &tally.stopped {
         bail!(
@@ -154,9 +163,51 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     Ok(())
 }
 
-fn bar(plans: u64) -> ProgressBar {
-    let bar = ProgressBar::new(plans);
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} plans, {msg}, {eta} left");
-    // Without it, the bar has no count of harms.
-    style.map_or_else(|_| bar.clone(), |style| bar.clone().with_style(style))
+/// Adds to the corpus what did harm alone, and is not there yet.
+fn keep(corpus: &Path, device: Device, tally: &Tally) -> Result<()> {
+    let what = || corpus.display().to_string();
+    let mut text = fs::read_to_string(corpus).with_context(what)?;
+    for failure in &tally.failures {
+        if let [seed] = failure.seeds[..]
+            && !text
+                .lines()
+                .any(|line| line.starts_with(&format!("{device} {seed} ")))
+        {
+            text += &corpus_line(device, seed, &failure.harm);
+            text.push('\n');
+        }
+    }
+    fs::write(corpus, text).with_context(what)
+}
+
+#[cfg(test)]
+mod tests {
+    use cases::hostile::Failure;
+
+    use super::*;
+
+    #[test]
+    fn what_does_harm_alone_is_kept_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let corpus = dir.path().join("plans.txt");
+        fs::write(&corpus, "# Plans.\nnic 1 stuck,stuck it hung\n").unwrap();
+        let failure = |seeds: &[u64]| Failure {
+            seeds: seeds.to_vec(),
+            harm: "the guest\ndid not answer".to_owned(),
+            plan: None,
+        };
+        let tally = Tally {
+            failures: [&[1][..], &[2], &[3, 4]].map(failure).to_vec(),
+            ..Tally::default()
+        };
+        for _ in 0..2 {
+            keep(&corpus, Device::Nic, &tally).unwrap();
+        }
+        let text = fs::read_to_string(&corpus).unwrap();
+        let kept = corpus_line(Device::Nic, 2, "the guest did not answer");
+        assert_eq!(
+            text,
+            format!("# Plans.\nnic 1 stuck,stuck it hung\n{kept}\n")
+        );
+    }
 }

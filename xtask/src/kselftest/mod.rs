@@ -22,7 +22,7 @@ use crate::ui::Step;
 /// What to run and where to write it.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The driver of both NICs; rigb-model is rigb on our model of its NIC
+    /// The driver of both NICs; those of -model are on our model of the NIC
     #[arg(long, value_enum, default_value_t = DriverName::Rigb, conflicts_with = "document")]
     driver: DriverName,
     /// Run tests, too, that need what the emulated NIC does not have
@@ -48,6 +48,7 @@ enum DriverName {
     Rigb,
     RigbModel,
     Igb,
+    IgbModel,
 }
 
 impl From<DriverName> for Driver {
@@ -56,6 +57,7 @@ impl From<DriverName> for Driver {
             DriverName::Rigb => Self::Rigb,
             DriverName::RigbModel => Self::RigbModel,
             DriverName::Igb => Self::Igb,
+            DriverName::IgbModel => Self::IgbModel,
         }
     }
 }
@@ -66,14 +68,18 @@ impl From<DriverName> for Driver {
 ///
 /// Those of the preparation, and when a sub-case does not pass that is said to.
 pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<()> {
-    let tests = kselftest::choose(&options.tests, options.all || options.document)?;
+    let all = options.all || options.document;
+    let tests = kselftest::choose(&options.tests, all, options.driver.into())?;
     // Before its results make the tree a changed one.
     let commit = document::commit(project);
-    let images = guest::prepare_for_cases(project)?;
+    let images = guest::prepare_for_selftests(project)?;
     // The guests only read what is in the cache.
     drop(lock);
     let drivers = match options.document {
-        true => vec![Driver::Rigb, Driver::RigbModel, Driver::Igb],
+        true => DriverName::value_variants()
+            .iter()
+            .map(|&name| name.into())
+            .collect(),
         false => vec![options.driver.into()],
     };
     let mut outcomes = Vec::new();

@@ -5,7 +5,7 @@
 use kselftest::{Outcome, Verdict};
 
 /// Drivers, in the order of columns.
-const DRIVERS: [&str; 3] = ["rigb", "rigb-model", "igb"];
+const DRIVERS: [&str; 4] = ["rigb", "rigb-model", "igb", "igb-model"];
 /// Longest reason that is shown, in characters.
 const LONGEST: usize = 160;
 
@@ -133,9 +133,9 @@ mod tests {
             outcome("rigb", Verdict::Pass, ""),
             outcome("igb", Verdict::Fail, "Check failed"),
         ]);
-        assert!(text.contains("| irq | 1 pass | – | 1 fail |"), "{text}");
+        assert!(text.contains("| irq | 1 pass | – | 1 fail | – |"), "{text}");
         assert!(
-            text.contains("| `move\\|it` | pass | – | **fail** | igb: Check failed |"),
+            text.contains("| `move\\|it` | pass | – | **fail** | – | igb: Check failed |"),
             "{text}"
         );
     }
@@ -146,6 +146,9 @@ mod tests {
             outcome("rigb", Verdict::Skip, "no steering"),
             outcome("igb", Verdict::Skip, "no steering"),
         ]);
-        assert!(text.contains("| skip | – | skip | no steering |"), "{text}");
+        assert!(
+            text.contains("| skip | – | skip | – | no steering |"),
+            "{text}"
+        );
     }
 }

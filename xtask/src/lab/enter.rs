@@ -16,7 +16,7 @@ use super::exec::{print, shell_of_user};
 use super::setup::user;
 use super::terminal::Raw;
 use super::visitors::{self, Answer};
-use super::{environment, running, streams};
+use super::{environment, guests, running, streams};
 
 /// Which guest, and what to run in it.
 #[derive(Args)]
@@ -41,12 +41,11 @@ pub(crate) struct Options {
 /// When there is no such guest, or it ends.
 pub(crate) fn enter(options: &Options) -> Result<u8> {
     let socket = running::connect(options.name.as_deref())?;
-    let folder = std::env::current_dir().context("finding the working directory")?;
     let program = Program {
         ns: if options.peer { Ns::Peer } else { Ns::Local },
         // The guest's own process knows where.
         root: String::new(),
-        directory: folder.to_string_lossy().into_owned(),
+        directory: guests::working_directory()?,
         command: match options.command.as_slice() {
             [] => vec![shell_of_user()],
             command => command.to_vec(),

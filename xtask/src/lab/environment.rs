@@ -10,10 +10,8 @@ use cases::{Family, Station};
 use protocol::link::ListInterfaces;
 
 use super::guests::Lab;
-use super::setup::{PEER, QUEUE, Setup};
+use super::setup::{ACCELERATOR, PEER, QUEUE, Setup};
 
-/// The accelerator's memory, as its driver offers it.
-const ACCELERATOR: &str = "/dev/ivshmem_mem0";
 /// Where `ip`, `ethtool` and the like are, which need not be in a user's PATH.
 const SYSTEM: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
@@ -75,16 +73,27 @@ pub(super) fn summary(name: &str, setup: &Setup, lab: &Lab) -> String {
         return format!("{name}: the NICs have no driver; logs in {logs}");
     }
     format!(
-        "{name}: {} {} <-> {} {} in netns {PEER}{}, MTU 9000, header split, all TCP to queue {QUEUE}; \
+        "{name}: {} {} <-> {} {} in netns {PEER}{}, MTU {}, header split, {} to queue {QUEUE}; \
          control {} <-> {}; accelerator {ACCELERATOR}; logs in {logs}",
         bed.local.name(),
         bed.local.address(Family::V4),
         bed.peer.name(),
         bed.peer.address(Family::V4),
         lab.peer.as_ref().map_or("", |_| " of another guest"),
+        bed.mtu(),
+        steered(&setup.port),
         Station::CONTROL.address(Family::V4),
         Station::CONTROL_PEER.address(Family::V4),
     )
+}
+
+/// What comes to the queue that may be bound.
+fn steered(ports: &[u16]) -> String {
+    if ports.is_empty() {
+        return "all TCP".to_owned();
+    }
+    let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+    format!("TCP to port {}", ports.join(" and "))
 }
 
 /// A PATH that has the system's folders, too, after those that the user wants searched.

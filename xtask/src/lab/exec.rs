@@ -17,27 +17,31 @@ use protocol::{Command, Ns, Program, Tell};
 use signal_hook::consts::SIGPIPE;
 use vm::{Images, Wire};
 
-use super::guests::Lab;
+use super::guests::{self, Lab};
 use super::running::Running;
 use super::setup::{ROOT, Setup, user};
 use super::side::{Outcome, Side};
 use super::terminal::Raw;
 use super::{counted, environment, memory_check, streams, trace, visitors};
 use crate::model::Model;
+use crate::ui::Step;
 
 /// What to run, and where.
 #[derive(Args)]
 pub(crate) struct Options {
     #[command(flatten)]
     setup: Setup,
-    /// End the program after so many seconds, with exit status 124
-    #[arg(long, value_name = "SECONDS")]
+    /// End the program after so many seconds, with exit status 124. Not with --gdb: time goes on at a
+    /// breakpoint
+    #[arg(long, value_name = "SECONDS", conflicts_with = "gdb")]
     timeout: Option<u64>,
-    /// Run this (in a shell) at the other end of the wire; CMD starts as soon as
-    /// it listens on a TCP port
+    /// Run this (in /bin/sh) at the other end of the wire; CMD starts as soon as
+    /// it listens on a TCP port. Where it never does, have CMD start it, too:
+    /// `ip netns exec peer ...`
     #[arg(long, value_name = "CMD", conflicts_with = "bare")]
     peer: Option<String>,
-    /// CMD is the server: the peer starts as soon as CMD listens. CMD must end by itself
+    /// CMD is the server: the peer starts as soon as CMD listens. CMD must end by itself,
+    /// unless the peer fails
     #[arg(long, requires = "peer")]
     serve: bool,
     /// Send so many MiB to the TCP port that CMD listens on, out of the accelerator's
@@ -105,8 +109,12 @@ fn in_guest(
     command: &str,
     work: impl FnOnce(&Lab) -> Result<u8>,
 ) -> Result<u8> {
+    guests::working_directory()?;
     let running = Running::create(setup.name.as_deref(), command)?;
+    // gdb's user looks at what gdb says.
+    let booting = (!setup.gdb).then(|| Step::begin("lab", "booting a guest"));
     let lab = Lab::boot(setup, &images, &running)?;
+    drop(booting);
     let bed = &lab.bed;
     let status = visitors::with(&lab, setup, &running, || {
         eprintln!("{}", environment::summary(&running.name(), setup, &lab));
@@ -215,7 +223,13 @@ fn run_checked(
     let outcome = outcome?;
     complain(&outcome);
     match check? {
-        Some(check) => eprintln!("{}", check.report(bed)?),
+        Some(check) => {
+            let searching =
+                Step::begin("memory-check", "looking for the payload in the guest's RAM");
+            let report = check.report(bed)?;
+            drop(searching);
+            eprintln!("{report}");
+        }
         None => eprintln!("memory-check: the program ended before it listened on a TCP port"),
     }
     Ok(outcome.status())
@@ -229,13 +243,12 @@ fn complain(outcome: &Outcome) {
 
 /// A program that has what the user has here.
 fn program(lab: &Lab, setup: &Setup, command: &[String]) -> Result<Program> {
-    let folder = std::env::current_dir().context("finding the working directory")?;
     let mut environment = environment::of_user();
     environment::add_lab(&mut environment, setup, lab)?;
     Ok(Program {
         ns: Ns::Local,
         root: ROOT.to_owned(),
-        directory: folder.to_string_lossy().into_owned(),
+        directory: guests::working_directory()?,
         command: command.to_vec(),
         environment,
         user: user(setup.user)?,

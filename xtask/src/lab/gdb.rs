@@ -59,12 +59,16 @@ pub(super) fn attach(options: Options, images: &Images, running: &Running) -> Re
         "unix:{},server=on,wait=off",
         socket.to_string_lossy().replace(',', ",,")
     );
-    Ok(options.machine(|machine| {
+    Ok(wait(options.machine(|machine| {
         machine
             .qemu_argument("-gdb")
             .qemu_argument(&stub)
             .qemu_argument("-S")
             .kernel_parameter("nokaslr")
-            .call_timeout(AS_LONG_AS_IT_TAKES)
-    }))
+    })))
+}
+
+/// Has nothing end while the guest, or that at the other end of its wire, stands still.
+pub(super) fn wait(options: Options) -> Options {
+    options.machine(|machine| machine.call_timeout(AS_LONG_AS_IT_TAKES))
 }

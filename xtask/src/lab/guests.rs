@@ -2,21 +2,31 @@
 
 //! The lab's guests: what they are made of, and how they boot.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::{Context, Result, bail};
 use cases::Testbed;
 use protocol::Ns;
+use protocol::flow_rules::{FlowRule, FlowType, InsertFlowRule, RulePlace};
 use protocol::link::SetUp;
 use protocol::program::{MountRoot, RootSource, Share};
 use vm::{Cables, Export, Guest, Images, Machine, Topology};
 
 use super::gdb;
 use super::running::Running;
-use super::setup::{HOST, PEER, QUEUE, ROOT, Setup, WIRES};
+use super::setup::{ACCELERATOR, HOST, PEER, QUEUE, ROOT, Setup, WIRES};
 use crate::failure;
 use crate::model::Model;
+
+/// More than the longest frame with what TCP segmentation leaves to the NIC.
+const WHOLE_FRAMES: u32 = 1 << 18;
+
+/// What programs have device memory of: the accelerator's, and of the kernel's two exporters of ordinary memory.
+const DEVICE_MEMORY: [&str; 3] = [ACCELERATOR, "/dev/udmabuf", "/dev/dma_heap/system"];
+
+/// What the guest has of its own.
+const OWN: [&str; 4] = ["/dev", "/proc", "/run", "/sys"];
 
 /// The lab's guest, or both of them.
 pub(super) struct Lab {
@@ -45,7 +55,10 @@ impl Lab {
             return Ok(Self { bed, peer: None });
         }
         let [near, far] = Cables::lay(WIRES).context("laying cables")?;
-        let peers = self::options(setup)?.cables(far);
+        let mut peers = self::options(setup)?.cables(far);
+        if setup.gdb {
+            peers = gdb::wait(peers);
+        }
         thread::scope(|scope| {
             let peer = scope.spawn(|| boot(peers, setup, images, "lab-peer"));
             let bed = boot(options.cables(near), setup, images, "lab");
@@ -112,6 +125,12 @@ fn options(setup: &Setup) -> Result<cases::Options> {
     if setup.bare {
         options = options.bare();
     }
+    if setup.pcap.is_some() {
+        options = options.machine(|machine| machine.snap_length(WHOLE_FRAMES));
+    }
+    if !setup.port.is_empty() && setup.model != Model::Nobounce {
+        bail!("--port takes a NIC with flow rules: --model nobounce");
+    }
     if let Some(link) = setup.link {
         if setup.model != Model::Nobounce {
             bail!("--link takes our model of the NIC: --model nobounce");
@@ -131,13 +150,48 @@ fn shares(setup: &Setup) -> Result<Vec<(Share, PathBuf)>> {
         if !path.is_dir() {
             bail!("--rw {}: it is no folder", folder.display());
         }
+        if path == Path::new("/") {
+            bail!("--rw /: name the folders that are to be kept");
+        }
         let share = Share {
             tag: format!("rw{index}"),
-            path: path.to_string_lossy().into_owned(),
+            path: in_guest(&path).context("--rw")?,
         };
         shares.push((share, path));
     }
     Ok(shares)
+}
+
+/// The user's working directory, in which a program runs in the guest, too.
+///
+/// # Errors
+///
+/// When it was removed, and those of [`in_guest`].
+pub(super) fn working_directory() -> Result<String> {
+    let folder = std::env::current_dir().context("finding the working directory")?;
+    in_guest(&folder).context("the working directory")
+}
+
+/// What a folder is called in the guest.
+///
+/// # Errors
+///
+/// For what is the guest's own, which has nothing of the host's there, and a name that can't be passed on.
+fn in_guest(path: &Path) -> Result<String> {
+    if let Some(own) = OWN.iter().find(|own| path.starts_with(own)) {
+        bail!(
+            "{} is not in the guest, which has a {own} of its own: take a folder elsewhere",
+            path.display()
+        );
+    }
+    match path.to_str() {
+        Some(name) => Ok(name.to_owned()),
+        None => {
+            bail!(
+                "{path:?} is not valid UTF-8, and can't be passed to the guest: take a folder elsewhere"
+            )
+        }
+    }
 }
 
 /// Boots a guest and makes the host's files its programs'.
@@ -146,7 +200,7 @@ fn boot(options: cases::Options, setup: &Setup, images: &Images, name: &str) -> 
         .boot_images(images, name)
         .map_err(failure::of_case)?;
     if !setup.bare && bed.has(bed.local) {
-        bed.steer(bed.local, &[QUEUE]).map_err(failure::of_case)?;
+        steer(&bed, setup)?;
     }
     if !setup.bare {
         for ns in [Ns::Local, Ns::Peer] {
@@ -163,6 +217,32 @@ fn boot(options: cases::Options, setup: &Setup, images: &Images, name: &str) -> 
         },
         directory: ROOT.to_owned(),
         peer: PEER.to_owned(),
+        for_users: DEVICE_MEMORY.map(str::to_owned).into(),
     })?;
     Ok(bed)
+}
+
+/// Has TCP that the user wants come to the queue that may be bound.
+fn steer(bed: &Testbed, setup: &Setup) -> Result<()> {
+    if setup.port.is_empty() {
+        return bed.steer(bed.local, &[QUEUE]).map_err(failure::of_case);
+    }
+    let others: Vec<u32> = (0..setup.cpus).filter(|&queue| queue != QUEUE).collect();
+    bed.steer(bed.local, &others).map_err(failure::of_case)?;
+    for &port in &setup.port {
+        for flow in [FlowType::Tcp4, FlowType::Tcp6] {
+            bed.guest
+                .call(InsertFlowRule {
+                    ns: bed.local.ns,
+                    interface: bed.local.name(),
+                    place: RulePlace::Any,
+                    rule: FlowRule {
+                        destination_port: Some((port, u16::MAX).into()),
+                        ..FlowRule::all(flow, QUEUE)
+                    },
+                })
+                .with_context(|| format!("--port {port}"))?;
+        }
+    }
+    Ok(())
 }

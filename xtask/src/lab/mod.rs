@@ -53,10 +53,7 @@ pub(crate) fn images(kernel: KernelArgs, model: Model) -> Result<Images> {
         }
         return Ok(images);
     }
-    let project = Project::open(KernelArgs {
-        lab: !kernel.debug,
-        ..kernel
-    })?;
+    let project = Project::open(kernel)?;
     // Only while something is made: the guest only reads what is in the cache.
     let _lock = project.lock()?;
     let mut images = guest::prepare_lab(&project)?;

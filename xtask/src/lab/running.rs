@@ -4,6 +4,7 @@
 
 use std::env;
 use std::fs::{self, DirBuilder, File};
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -40,7 +41,11 @@ impl Running {
     ///
     /// When the name is taken, or nothing can be written where such folders are.
     pub(super) fn create(name: Option<&str>, command: &str) -> Result<Self> {
-        let base = base()?;
+        Self::create_in(&base()?, name, command)
+    }
+
+    fn create_in(base: &Path, name: Option<&str>, command: &str) -> Result<Self> {
+        let _alone = alone(base)?;
         if let Some(name) = name {
             if name.is_empty() || name.contains('/') || name.starts_with('.') {
                 bail!("a guest can't be called `{name}`");
@@ -63,13 +68,16 @@ impl Running {
     fn lock(folder: &Path) -> Result<Option<Self>> {
         loop {
             make(folder)?;
-            let Ok(file) = File::open(folder) else {
-                continue;
+            let file = match File::open(folder) {
+                // Its last guest may remove it at any moment.
+                Err(error) if error.kind() == ErrorKind::NotFound && !folder.is_symlink() => {
+                    continue;
+                }
+                opened => opened.with_context(|| cannot("open", folder))?,
             };
             if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
                 return Ok(None);
             }
-            // Its last guest may have removed it just now.
             let inode = |meta: fs::Metadata| (meta.dev(), meta.ino());
             let (mine, there) = (file.metadata().map(inode), fs::metadata(folder).map(inode));
             if mine.is_ok_and(|mine| there.is_ok_and(|there| mine == there)) {
@@ -120,11 +128,19 @@ impl Drop for Running {
     }
 }
 
+/// Who looks at other guests' folders or makes one does it alone: to see whether a guest has a folder,
+/// it is locked for a moment.
+fn alone(base: &Path) -> Result<File> {
+    let file = File::open(base).with_context(|| cannot("open", base))?;
+    flock(&file, FlockOperation::LockExclusive).with_context(|| cannot("lock", base))?;
+    Ok(file)
+}
+
 /// The names of the guests that run, in their order, each with a line about it.
-fn list() -> Result<Vec<(String, About)>> {
-    let base = base()?;
+fn list(base: &Path) -> Result<Vec<(String, About)>> {
+    let _alone = alone(base)?;
     let mut guests = Vec::new();
-    for entry in fs::read_dir(&base).with_context(|| cannot("read", &base))? {
+    for entry in fs::read_dir(base).with_context(|| cannot("read", base))? {
         let folder = entry?.path();
         // One that no guest has is removed.
         if !folder.is_dir() || Running::lock(&folder)?.is_some() {
@@ -141,7 +157,7 @@ fn list() -> Result<Vec<(String, About)>> {
 
 /// Prints the guests that run.
 pub(crate) fn print_list() -> Result<()> {
-    for (name, about) in list()? {
+    for (name, about) in list(&base()?)? {
         println!("{name}\t{}\t{}", about.pid, about.command);
     }
     Ok(())
@@ -149,7 +165,8 @@ pub(crate) fn print_list() -> Result<()> {
 
 /// Connects to a guest, which need not be named if only one runs.
 pub(super) fn connect(name: Option<&str>) -> Result<UnixStream> {
-    let name = match (name, list()?.as_slice()) {
+    let base = base()?;
+    let name = match (name, list(&base)?.as_slice()) {
         (Some(name), _) => name.to_owned(),
         (None, [(name, _)]) => name.clone(),
         (None, []) => bail!("no guest runs: start one with `nobounce shell` or `nobounce exec`"),
@@ -158,7 +175,7 @@ pub(super) fn connect(name: Option<&str>) -> Result<UnixStream> {
             bail!("several guests run, name one of them: {}", names.join(", "))
         }
     };
-    let door = base()?.join(&name).join(DOOR);
+    let door = base.join(&name).join(DOOR);
     UnixStream::connect(&door).with_context(|| {
         format!("no guest named {name} runs, or it is still booting: see `nobounce ls`")
     })
@@ -182,12 +199,13 @@ fn base() -> Result<PathBuf> {
     Ok(base)
 }
 
+/// Makes a folder unless it is there. (`DirBuilder`'s recursive mode looks again whether it is there,
+/// and fails if it was removed in between.)
 fn make(folder: &Path) -> Result<()> {
-    DirBuilder::new()
-        .mode(0o700)
-        .recursive(true)
-        .create(folder)
-        .with_context(|| cannot("make", folder))
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        made => made.with_context(|| cannot("make", folder)),
+    }
 }
 
 fn cannot(what: &str, path: &Path) -> String {
@@ -201,6 +219,9 @@ fn name_of(folder: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
     use super::*;
 
     #[test]
@@ -217,6 +238,40 @@ mod tests {
         drop(running);
         assert!(!folder.exists());
         assert!(Running::lock(&folder).unwrap().is_some());
+    }
+
+    #[test]
+    fn guests_begin_and_end_while_others_list_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path();
+        let (killed, about) = (base.join("killed"), r#"{"pid": 1, "command": "true"}"#);
+        let beginning = AtomicBool::new(true);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while beginning.load(Ordering::Relaxed) {
+                        // The other one may remove what it has left meanwhile.
+                        let _ = fs::create_dir(&killed);
+                        let _ = fs::write(killed.join(ABOUT), about);
+                        let listed = list(base).unwrap();
+                        assert!(listed.iter().all(|(name, _)| name == "guest"));
+                    }
+                });
+            }
+            let _end = End(&beginning);
+            for _ in 0..2000 {
+                Running::create_in(base, Some("guest"), "true").unwrap();
+            }
+        });
+    }
+
+    /// Has others end, even after a failure.
+    struct End<'a>(&'a AtomicBool);
+
+    impl Drop for End<'_> {
+        fn drop(&mut self) {
+            self.0.store(false, Ordering::Relaxed);
+        }
     }
 
     #[test]

@@ -16,10 +16,12 @@ pub(super) const ROOT: &str = "/lab";
 pub(super) const PEER: &str = "peer";
 /// The mount tag of the host's file system.
 pub(super) const HOST: &str = "host";
-/// The RX queue that all TCP is steered to.
+/// The RX queue that TCP is steered to.
 pub(super) const QUEUE: u32 = 1;
 /// The wire of the NIC, and the one for control.
 pub(super) const WIRES: u8 = 2;
+/// The accelerator's memory, as its driver offers it.
+pub(super) const ACCELERATOR: &str = "/dev/ivshmem_mem0";
 
 /// A guest, and what its programs are given of the host.
 #[derive(clap::Args)]
@@ -30,6 +32,10 @@ pub(crate) struct Setup {
     /// Make the NICs this model of the 82576
     #[arg(long, default_value = "qemu")]
     pub(super) model: Model,
+    /// Steer TCP to this port alone to the queue that may be bound, by flow rules, and all else to the
+    /// others, where ordinary connections stay possible. Our model of the NIC has rules; may be given again
+    #[arg(long, value_name = "PORT", conflicts_with = "bare")]
+    pub(super) port: Vec<u16>,
     /// What the wires do to frames, with our model: any of rate (bits per second), delay-us,
     /// loss-ppm, reorder-ppm, duplicate-ppm, corrupt-ppm (parts of a million) and seed
     #[arg(long, value_name = "NAME=N[,NAME=N]...")]
@@ -70,7 +76,8 @@ pub(crate) struct Setup {
     /// What `ls` and `enter` call this guest
     #[arg(long, value_name = "NAME")]
     pub(super) name: Option<String>,
-    /// Run programs as the user that you are, not as root
+    /// Run programs as the user that you are, not as root: they may have dma-bufs of the
+    /// accelerator and of udmabuf, but not bind a receive queue
     #[arg(long)]
     pub(super) user: bool,
 }

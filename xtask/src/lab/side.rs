@@ -6,8 +6,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use libc::{EACCES, ENOENT, ENOEXEC};
+use protocol::kernel::ReadFile;
 use protocol::program::{ProgramReport, Stream, WaitListening};
 use protocol::{Command, Event, Ns, Program};
 use vm::{Error, Guest, JobHandle};
@@ -23,10 +24,15 @@ const NOT_FOUND: u8 = 127;
 /// A signal ended it: this and the signal's number, as a shell says it.
 const SIGNAL: u8 = 128;
 
+// These are on the guest's clock, which stands still while the guest is at a breakpoint.
 /// How long a program may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(10);
 /// How long a server may take to end by itself when its client has ended.
 const LINGER: Duration = Duration::from_secs(2);
+/// The same for CMD, when a client that failed leaves it waiting.
+const LINGER_OF_CMD: Duration = Duration::from_secs(10);
+/// A server that takes longer to listen is said to be waited for.
+const LONG: Duration = Duration::from_secs(1);
 /// How often clocks are looked at.
 const TICK: Duration = Duration::from_millis(200);
 
@@ -37,7 +43,7 @@ pub(super) enum Outcome {
     Ended(ProgramReport),
     /// It took too long.
     TimedOut,
-    /// It was a server, and its client had ended.
+    /// It was a server that its client, which had ended, left waiting.
     NotNeeded,
     /// Its guest is about to end.
     GuestEnds,
@@ -100,6 +106,18 @@ enum Role {
     Server,
 }
 
+/// What is said while a server in `ns` does not listen, and the way out if it never does.
+fn waits_for(ns: Ns) -> String {
+    let server = match ns {
+        Ns::Local => "CMD",
+        Ns::Peer => "the peer",
+    };
+    format!(
+        "lab: waiting until {server} listens on a TCP port; if it listens on UDP or on nothing, have \
+         CMD start both, in one guest: `ip netns exec $NOBOUNCE_PEER_NETNS PEER & …`"
+    )
+}
+
 /// One end of the wire.
 pub(super) struct Side<'g> {
     pub(super) guest: &'g Guest,
@@ -107,6 +125,7 @@ pub(super) struct Side<'g> {
     timeout: Option<Duration>,
     closing: Option<&'g AtomicBool>,
     ended: AtomicBool,
+    failed: AtomicBool,
 }
 
 impl<'g> Side<'g> {
@@ -117,6 +136,7 @@ impl<'g> Side<'g> {
             timeout,
             closing: None,
             ended: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
         }
     }
 
@@ -150,6 +170,10 @@ impl<'g> Side<'g> {
         follow: impl FnOnce(JobHandle<'g, Program>) -> Result<Outcome>,
     ) -> Result<Outcome> {
         let outcome = self.start_and(other, program, follow);
+        let failed = outcome
+            .as_ref()
+            .map_or(true, |outcome| outcome.status() != 0);
+        self.failed.store(failed, Ordering::Release);
         self.ended.store(true, Ordering::Release);
         outcome
     }
@@ -182,6 +206,7 @@ impl<'g> Side<'g> {
     /// Waits until the server listens in `ns`, and returns its ports; none if it has ended before.
     pub(super) fn await_server(&self, server: &Self, ns: Ns) -> Result<Option<Vec<u16>>> {
         let (started, patience) = (Instant::now(), self.guest.call_timeout());
+        let mut said = false;
         loop {
             let looked = server.guest.call(WaitListening {
                 ns,
@@ -193,7 +218,13 @@ impl<'g> Side<'g> {
                 Err(Error::Refused { .. }) if server.ended.load(Ordering::Acquire) => {
                     return Ok(None);
                 }
-                Err(Error::Refused { .. }) if started.elapsed() < patience => {}
+                Err(Error::Refused { .. }) if started.elapsed() < patience => {
+                    if !said && started.elapsed() >= LONG {
+                        // In a raw terminal, the cursor is wherever a program left it.
+                        eprint!("{}\r\n", waits_for(ns));
+                        said = true;
+                    }
+                }
                 Err(Error::Refused { .. }) => bail!(
                     "the server listens on no TCP port after {} s",
                     patience.as_secs()
@@ -201,6 +232,18 @@ impl<'g> Side<'g> {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// How long the guest has been up, on its clock.
+    fn uptime(&self) -> Result<Duration> {
+        let text = self.guest.call(ReadFile {
+            ns: Ns::Local,
+            path: "/proc/uptime".to_owned(),
+        })?;
+        let seconds = text.split(' ').next().and_then(|word| word.parse().ok());
+        seconds
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+            .with_context(|| format!("/proc/uptime says {text:?}"))
     }
 
     /// Hands what the program prints to `print` until it ends.
@@ -212,18 +255,27 @@ impl<'g> Side<'g> {
     ) -> Result<Outcome> {
         let started = Instant::now();
         let mut not_needed_since = None;
-        let mut told: Option<(Instant, Outcome)> = None;
+        let mut told: Option<(Duration, Outcome)> = None;
         let is_set = |flag: &AtomicBool| flag.load(Ordering::Acquire);
         while !job.ended() {
             if let Some(Event::Output { stream, bytes }) = job.next_event(TICK)? {
                 print(stream, &bytes.0)?;
             }
-            if self.role == Role::Server && other.is_some_and(|o| is_set(&o.ended)) {
-                not_needed_since.get_or_insert_with(Instant::now);
-            }
+            let lonely = match (self.role, other) {
+                (Role::Server, Some(client)) if is_set(&client.ended) => Some(LINGER),
+                (Role::Alone, Some(client)) if is_set(&client.failed) => Some(LINGER_OF_CMD),
+                _ => None,
+            };
+            let not_needed = match lonely {
+                Some(patience) if told.is_none() => {
+                    let now = self.uptime()?;
+                    now >= *not_needed_since.get_or_insert(now) + patience
+                }
+                _ => false,
+            };
             let reason = if self.timeout.is_some_and(|limit| started.elapsed() >= limit) {
                 Some(Outcome::TimedOut)
-            } else if not_needed_since.is_some_and(|since| since.elapsed() >= LINGER) {
+            } else if not_needed {
                 Some(Outcome::NotNeeded)
             } else if self.closing.is_some_and(is_set) {
                 Some(Outcome::GuestEnds)
@@ -237,10 +289,10 @@ impl<'g> Side<'g> {
                         Outcome::GuestEnds => Command::Kill,
                         _ => Command::Stop,
                     };
-                    told = Some((Instant::now(), reason));
+                    told = Some((self.uptime()?, reason));
                     let _ = job.tell(command);
                 }
-                (Some((since, _)), _) if since.elapsed() >= GRACE => {
+                (Some((since, _)), _) if self.uptime()? >= *since + GRACE => {
                     let _ = job.tell(Command::Kill);
                 }
                 _ => {}

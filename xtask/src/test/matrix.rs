@@ -5,12 +5,14 @@
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 
 use anyhow::{Context, Result, bail};
 
 use super::skipped::{Counts, Skipped};
+use super::store::{self, Verb};
 use super::threads::{THREADS, threads};
-use super::{part, store};
+use super::{nic, part};
 use crate::kernel::{KernelArgs, OfSeveral};
 use crate::project::{Locked, Project};
 use crate::{guest, tools, ui};
@@ -25,17 +27,32 @@ struct Row {
     outcome: Result<(String, Counts)>,
 }
 
-/// Runs the cases, or those that `filters` choose, on each of `kernels`.
+/// What a guest of a kernel tests.
+struct Guest {
+    /// `uname -r`
+    release: String,
+    /// The NIC, if it is not rigb's as always.
+    nic: Option<nic::Prepared>,
+}
+
+/// Which cases run.
+pub(super) struct Wanted<'a> {
+    /// On each of these.
+    pub(super) kernels: &'a [String],
+    /// On the NIC that this file describes.
+    pub(super) nic: Option<PathBuf>,
+    /// What says to nextest which of them.
+    pub(super) chosen: Vec<String>,
+    /// There may be none, as in a part of few.
+    pub(super) may_be_none: bool,
+}
+
+/// Runs the cases.
 ///
 /// # Errors
 ///
-/// When a case fails, or a kernel lacks what the driver needs.
-pub(super) fn run(
-    project: &Project,
-    lock: Locked,
-    kernels: &[String],
-    filters: &[String],
-) -> Result<()> {
+/// When a case fails, none runs, or a kernel lacks what the driver needs.
+pub(super) fn run(project: &Project, lock: Locked, wanted: &Wanted<'_>) -> Result<()> {
     let given = &project.kernel;
     if given.kdir.is_some() || given.kbuild_output.is_some() {
         bail!("--kernel takes the place of KDIR and KBUILD_OUTPUT: unset them");
@@ -44,14 +61,14 @@ pub(super) fn run(
         bail!("{option} is a kernel of its own: it can't be used with --kernel");
     }
     let mut projects = Vec::new();
-    for (name, args) in named(kernels)? {
+    for (name, args) in named(wanted.kernels)? {
         projects.push((name, Project::open(args)?));
     }
     let nextest = tools::nextest(project)?;
     // All of them first: the tests only read what is in the cache.
     let mut prepared = Vec::new();
     for (name, project) in projects {
-        let made = guest::prepare_for_cases(&project);
+        let made = prepare(&project, wanted.nic.as_deref());
         if let Err(error) = &made {
             ui::note(&format!("{name} is not tested: {error:#}"));
         }
@@ -61,35 +78,62 @@ pub(super) fn run(
 
     let mut table = Vec::new();
     for (kernel, project, made) in prepared {
-        let outcome = made.and_then(|images| {
+        let outcome = made.and_then(|guest| {
             ui::note(&format!("the cases on {kernel}"));
-            let counts = on_kernel(&project, &nextest, &kernel, filters)?;
-            Ok((images.kernel_release, counts))
+            let counts = match guest.nic {
+                None => on_kernel(&project, &nextest, &kernel, &wanted.chosen)?,
+                Some(nic) => {
+                    let (skipped, command) = nic.run(&project, &nextest, &wanted.chosen)?;
+                    let status = command.shown_to_user()?;
+                    checked(status, nic.report(&project, &skipped)?)?
+                }
+            };
+            Ok((guest.release, counts))
         });
         table.push(Row { kernel, outcome });
     }
     println!("{}", Table(&table));
-    let bad = |row: &&Row| !matches!(&row.outcome, Ok((_, counts)) if counts.failed == 0);
+    let good = |counts: &Counts| counts.failed == 0 && (counts.ran() > 0 || wanted.may_be_none);
+    let bad = |row: &&Row| !matches!(&row.outcome, Ok((_, counts)) if good(counts));
     match table.iter().filter(bad).count() {
         0 => Ok(()),
         bad => bail!("{bad} of {} kernels did not pass", table.len()),
     }
 }
 
+/// Prepares a kernel's guest.
+fn prepare(project: &Project, nic: Option<&Path>) -> Result<Guest> {
+    let images = guest::prepare_for_cases(project)?;
+    let nic = nic.map(|file| nic::prepare(project, file, nic::ALL));
+    Ok(Guest {
+        release: images.kernel_release,
+        nic: nic.transpose()?,
+    })
+}
+
 /// Runs the cases on a kernel whose guest is prepared.
 fn on_kernel(project: &Project, nextest: &Path, name: &str, filters: &[String]) -> Result<Counts> {
-    let command = store::run(project, nextest, PROFILE)?
+    let command = store::nextest(project, nextest, Verb::Run, PROFILE)?
         .args(part::CASES)
         .args(filters)
         .env(vm::ENV, guest::manifest_path(project))
         .env(THREADS, threads());
     let (skipped, command) = Skipped::of(command, &project.out(""))?;
     let written = store::junit(project, PROFILE);
+    store::forget(&written)?;
     let junit = written.with_file_name(format!("{name}.xml"));
     let status = command.shown_to_user()?;
     fs::rename(&written, &junit)
         .with_context(|| format!("cargo-nextest left no report ({status})"))?;
-    skipped.report(&junit)
+    checked(status, skipped.report(&junit)?)
+}
+
+/// What failed is in the report, unless cargo-nextest itself did.
+fn checked(status: ExitStatus, counts: Counts) -> Result<Counts> {
+    match status.success() || counts.failed > 0 {
+        true => Ok(counts),
+        false => bail!("cargo-nextest failed ({status})"),
+    }
 }
 
 /// What each kernel is called, and how it is found.

@@ -2,28 +2,30 @@
 
 //! Runs the host tests and the end-to-end cases with cargo-nextest.
 
+mod left_out;
 mod matrix;
-mod nic;
+pub(crate) mod nic;
 mod part;
 mod retries;
 mod skipped;
-mod store;
+pub(crate) mod store;
 mod threads;
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::{Result, bail};
 use cases::Nic;
 use clap::Args;
 
-use crate::kernel::{self, Flavour, KernelArgs};
+use crate::kernel::{self, Flavour};
 use crate::model::Model;
 use crate::project::{Locked, Project};
-use crate::{failure, guest, packages, tools, ui};
+use crate::{failure, guest, packages, space, time_left, tools, ui};
 
 use self::retries::Retries;
 use self::skipped::Skipped;
+use self::store::Verb;
 use self::threads::{THREADS, threads};
 
 /// The nextest profile of `.config/nextest.toml` that writes JUnit XML.
@@ -31,9 +33,12 @@ const PROFILE: &str = "ci";
 
 /// The package with the kernel's own selftests, and the word in the names of their cases.
 const KSELFTEST: &str = "kselftest";
-/// The lab's tests, which want its guest, too.
+/// The lab's tests, which run programs of the host's.
 const LAB: &str = "lab";
 const WITHOUT_LAB: &str = "not binary(lab)";
+
+/// Bytes that the tests take, in a checkout that has run none, with what is built for them; and in one that has.
+const SPACE: [u64; 2] = [7_000_000_000, 3_000_000_000];
 
 /// Which tests run.
 #[derive(Args)]
@@ -42,14 +47,9 @@ pub(crate) struct Options {
     /// `debug-part` of .config/nextest.toml
     #[arg(long)]
     part: bool,
-    /// With --part: skip it where the debug kernel is not built and so many
-    /// minutes are too few; JUnit XML says so
-    #[arg(
-        long,
-        value_name = "MINUTES",
-        requires = "part",
-        allow_negative_numbers = true
-    )]
+    /// Skip the cases on other NICs that so many minutes are too few for; with --part
+    /// all of it, where the debug kernel is not built. JUnit XML says so
+    #[arg(long, value_name = "MINUTES", allow_negative_numbers = true)]
     minutes_left: Option<i64>,
     /// Run the cases on the NIC that a file describes, as those in harness/nics do:
     /// what it lacks is skipped, with the reason
@@ -61,8 +61,9 @@ pub(crate) struct Options {
     model: Option<Model>,
     /// Run the cases on this kernel: a source tree, a folder that a kernel was built in, or a
     /// version of which the distribution has the source. Of several a table is printed. What a
-    /// kernel lacks is said, and cases that need it are skipped
-    #[arg(long = "kernel", value_name = "KERNEL", conflicts_with_all = ["part", "nic", "model"])]
+    /// kernel lacks is said, and cases that need it are skipped. With --nic, the cases on
+    /// that NIC on each
+    #[arg(long = "kernel", value_name = "KERNEL", conflicts_with_all = ["part", "minutes_left"])]
     kernels: Vec<String>,
     /// Run one of several parts, such as hash:1/4, the first of four: nextest's
     /// option, for each of its runs
@@ -116,53 +117,66 @@ impl Options {
 ///
 /// When a test fails or passes only on a retry, none matches, or the guest can't be prepared.
 pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<()> {
+    let begun = Instant::now();
     let flavour = project.kernel.flavour();
     if !options.kernels.is_empty() {
-        return matrix::run(project, lock, &options.kernels, &options.chosen());
+        let wanted = matrix::Wanted {
+            kernels: &options.kernels,
+            nic: options.nic(project)?,
+            chosen: options.chosen(),
+            may_be_none: options.partition.is_some(),
+        };
+        return matrix::run(project, lock, &wanted);
     }
     if options.part && flavour != Flavour::Debug {
         bail!("--part is a part of the debug kernel's cases: it wants --debug");
     }
+    let way_out = "free some space, or remove what was built before: make clean";
+    let has_run = project.target.join("nextest").exists();
+    let needed = SPACE[usize::from(has_run)];
+    space::require(&project.target, needed, "a run of the tests", way_out)?;
     let nic = options.nic(project)?;
     let profile = if options.part { part::PROFILE } else { PROFILE };
     let junit = store::junit(project, profile);
-    // What is there afterwards is of this run.
-    if junit.exists() {
-        fs::remove_file(&junit)?;
-    }
-    if let Some(left) = options.minutes_left
-        && let Some(reason) = part::skipped(kernel::is_ready(project)?, left)
+    store::forget(&junit)?;
+    if let (true, Some(left)) = (options.part, options.minutes_left)
+        && let Some(reason) = time_left::too_little_with_kernel(project, part::MINUTES, left)?
     {
-        part::report_skipped(project, &junit, &reason)?;
         ui::note(&format!("the debug kernel's cases are skipped: {reason}"));
-        ui::note(&format!("JUnit XML: {}", junit.display()));
-        return Ok(());
+        let nextest = tools::nextest(project)?;
+        let list = store::nextest(project, &nextest, Verb::List, profile)?.args(part::CASES);
+        return left_out::report(list, &junit, &reason);
     }
-    guest::prepare_for_cases(project)?;
+    let selftests = wants_selftests(project, &nic, &options.filters)?;
+    if selftests {
+        packages::install_missing_of_tests(project)?;
+        guest::prepare_for_selftests(project)?;
+    } else {
+        guest::prepare_for_cases(project)?;
+    }
     if let Some(file) = &nic {
         let nics = [nic::prepare(project, file, nic::ALL)?];
         let nextest = tools::nextest(project)?;
         drop(lock);
-        return on_nics(project, &nextest, &nics, options);
+        return on_nics(project, &nextest, &nics, options, begun);
     }
     let nics = match (flavour, options.filters.is_empty()) {
         (Flavour::Plain, true) => committed_nics(project)?,
         _ => Vec::new(),
     };
-    let selftests = selftests(project, &options.filters)?;
     let nextest = tools::nextest(project)?;
     // The tests only read what is in the cache.
     drop(lock);
-    let mut command =
-        store::run(project, &nextest, profile)?.env(vm::ENV, guest::manifest_path(project));
-    command = match (flavour, &selftests) {
+    let mut command = store::nextest(project, &nextest, Verb::Run, profile)?
+        .env(vm::ENV, guest::manifest_path(project));
+    command = match (flavour, selftests) {
         (Flavour::Debug, _) => command.args(part::CASES),
-        (_, None) => command
+        (_, false) => command
             .args(["--workspace", "--exclude", KSELFTEST])
             .args(options.without_lab()),
-        (_, Some(guest)) => command
+        (_, true) => command
             .arg("--workspace")
-            .env(kselftest::ENV, guest)
+            .env(kselftest::ENV, guest::selftests_manifest_path(project))
             .env(THREADS, threads()),
     };
     // Ours have all that a case wants: there none may be skipped.
@@ -190,7 +204,7 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
         project.out("vm").display()
     ));
     // These run whatever became of the others: each has something to say.
-    let others = on_nics(project, &nextest, &nics, options);
+    let others = on_nics(project, &nextest, &nics, options, begun);
     if !status.success() {
         bail!("tests failed ({status})");
     }
@@ -203,8 +217,8 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
 fn committed_nics(project: &Project) -> Result<Vec<nic::Prepared>> {
     let users = kernel::is_built(project)?;
     let mut nics = Vec::new();
-    for (file, cases) in nic::COMMITTED {
-        match nic::prepare(project, &project.root.join(file), cases) {
+    for (file, wanted) in nic::COMMITTED {
+        match nic::prepare(project, &project.root.join(file), wanted) {
             Ok(nic) => nics.push(nic),
             Err(error) if users => ui::note(&format!("{file} is left out: {error:#}")),
             Err(error) => return Err(error),
@@ -223,13 +237,21 @@ fn on_nics(
     nextest: &Path,
     nics: &[nic::Prepared],
     options: &Options,
+    begun: Instant,
 ) -> Result<()> {
     let mut failed = Vec::new();
     for nic in nics {
-        let (skipped, command) = nic.command(project, nextest, &options.chosen())?;
+        let minutes = i64::try_from(begun.elapsed().as_secs() / 60)?;
+        let chosen = options.chosen();
+        if let Some(left) = options.minutes_left
+            && nic.is_left_out(project, nextest, &chosen, left - minutes)?
+        {
+            continue;
+        }
+        let (skipped, command) = nic.run(project, nextest, &chosen)?;
         let status = command.shown_to_user()?;
-        let ran = nic.report(project, &skipped)?;
-        if ran == 0 && options.partition.is_none() {
+        let counts = nic.report(project, &skipped)?;
+        if counts.ran() == 0 && options.partition.is_none() {
             bail!("no case ran on {}", nic.name());
         }
         if !status.success() {
@@ -242,26 +264,19 @@ fn on_nics(
     }
 }
 
-/// Prepares the guest of the kernel's own selftests, if any of them may run, and returns its
-/// manifest.
-fn selftests(project: &Project, filters: &[String]) -> Result<Option<PathBuf>> {
+/// Whether the kernel's own selftests, or the lab's tests, may be among what runs.
+fn wants_selftests(project: &Project, nic: &Option<PathBuf>, filters: &[String]) -> Result<bool> {
     let names = [KSELFTEST, LAB];
     let named = |filter: &String| names.iter().any(|name| filter.contains(name));
-    let wanted = filters.is_empty() || filters.iter().any(named);
+    let wanted = nic.is_none() && (filters.is_empty() || filters.iter().any(named));
     if !wanted || project.kernel.flavour() != Flavour::Plain {
-        return Ok(None);
+        return Ok(false);
     }
-    if kernel::is_built(project)? {
+    let built = kernel::is_built(project)?;
+    if built {
         ui::note("the kernel's own selftests are left out: they want a kernel built for them");
-        return Ok(None);
     }
-    let project = Project::open(KernelArgs {
-        lab: true,
-        ..project.kernel.clone()
-    })?;
-    packages::install_missing_of_tests(&project)?;
-    guest::prepare_for_cases(&project)?;
-    Ok(Some(guest::manifest_path(&project)))
+    Ok(!built)
 }
 
 #[cfg(test)]

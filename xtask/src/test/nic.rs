@@ -8,23 +8,24 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use cases::{Driver, Nic};
 
-use super::skipped::{Skipped, cases};
-use super::store;
+use super::left_out;
+use super::skipped::{Counts, Skipped, cases};
+use super::store::{self, Verb};
 use super::threads::{THREADS, threads};
 use crate::cmd::Cmd;
 use crate::failure;
 use crate::guest;
 use crate::lock;
 use crate::project::Project;
+use crate::time_left;
 use crate::ui;
 
-/// The cases that any NIC may pass: not those about rigb, about the other drivers of the tree, and about
-/// the harness.
-const CASES: &str = "kind(test) - binary(rigb) - binary(rtest) - binary(rwire) - binary(snapshots)";
+/// The cases that any NIC may pass: not those about rigb, about the other drivers of the tree, about an
+/// engine without a driver, and about the harness.
+const CASES: &str = "kind(test) - binary(rigb) - binary(rtest) - binary(rwire) - binary(engine) - binary(snapshots)";
 /// Those, and those about rigb.
-const CASES_OF_RIGB: &str = "kind(test) - binary(rtest) - binary(rwire) - binary(snapshots)";
-/// All of those.
-pub(super) const ALL: &str = "all()";
+const CASES_OF_RIGB: &str =
+    "kind(test) - binary(rtest) - binary(rwire) - binary(engine) - binary(snapshots)";
 
 /// The nextest profile of `.config/nextest.toml`.
 const PROFILE: &str = "nic";
@@ -38,23 +39,48 @@ const ON_OUR_MODEL: &str =
     + binary(rigb) + binary(checksums) + binary(header_split) + binary(offloads)
     + binary(teardown) & test(/^receiving::/)";
 
+/// Which cases run on a NIC.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted {
+    /// nextest's set.
+    cases: &'static str,
+    /// What they may take, and what ends the run: with fewer left they are skipped.
+    minutes: i64,
+}
+
+/// All of them.
+pub(crate) const ALL: Wanted = Wanted {
+    cases: "all()",
+    minutes: 4,
+};
+
 /// Descriptions of NICs whose cases are part of `make test`, and which of them.
-pub(super) const COMMITTED: [(&str, &str); 6] = [
+pub(super) const COMMITTED: [(&str, Wanted); 6] = [
+    (
+        "harness/nics/rigb-model.toml",
+        Wanted {
+            cases: ON_OUR_MODEL,
+            minutes: 20,
+        },
+    ),
+    ("harness/nics/igb-model.toml", ALL),
     ("harness/nics/igb.toml", ALL),
     ("harness/nics/e1000e.toml", ALL),
     ("harness/nics/virtio-net.toml", ALL),
     ("harness/nics/rwire.toml", ALL),
-    ("harness/nics/igb-model.toml", ALL),
-    ("harness/nics/rigb-model.toml", ON_OUR_MODEL),
 ];
 
 /// A NIC, and the guest that it is tested in.
-pub(super) struct Prepared {
-    file: PathBuf,
+pub(crate) struct Prepared {
+    /// Its description.
+    pub(crate) file: PathBuf,
     nic: Nic,
-    manifest: PathBuf,
+    /// What reports call it: with the kernel's name, if it is one of several.
+    name: String,
+    /// What its guest is made of.
+    pub(crate) manifest: PathBuf,
     out: PathBuf,
-    cases: &'static str,
+    wanted: Wanted,
     /// No other run makes anything in `out` meanwhile.
     _lock: File,
 }
@@ -65,7 +91,7 @@ pub(super) struct Prepared {
 ///
 /// When the description is wrong, a module is missing or can't be built, the guest can't be
 /// prepared, or another run is at it.
-pub(super) fn prepare(project: &Project, file: &Path, cases: &'static str) -> Result<Prepared> {
+pub(crate) fn prepare(project: &Project, file: &Path, wanted: Wanted) -> Result<Prepared> {
     let nic = Nic::read(file).map_err(failure::of_case)?;
     let out = project.out("nics").join(&nic.name);
     fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
@@ -78,12 +104,17 @@ pub(super) fn prepare(project: &Project, file: &Path, cases: &'static str) -> Re
         );
     };
     let manifest = guest::prepare_nic(project, &nic, &out)?;
+    let name = match &project.kernel.of_several {
+        Some(kernel) => format!("{}-{}", nic.name, kernel.name),
+        None => nic.name.clone(),
+    };
     Ok(Prepared {
         file: fs::canonicalize(file)?,
         nic,
+        name,
         manifest,
         out,
-        cases,
+        wanted,
         _lock,
     })
 }
@@ -91,7 +122,7 @@ pub(super) fn prepare(project: &Project, file: &Path, cases: &'static str) -> Re
 impl Prepared {
     /// What reports call it.
     pub(super) fn name(&self) -> &str {
-        &self.nic.name
+        &self.name
     }
 
     /// Where nextest keeps its reports of this NIC.
@@ -101,42 +132,86 @@ impl Prepared {
 
     /// Where JUnit XML ends up.
     fn junit(&self, project: &Project) -> PathBuf {
-        let name = format!("{}.xml", self.nic.name);
-        store::junit(project, PROFILE).with_file_name(name)
+        store::junit(project, PROFILE).with_file_name(format!("{}.xml", self.name))
     }
 
-    /// What has nextest run the cases on the NIC, or those that `filters` choose.
+    /// What has nextest run or list the cases on the NIC, or those that `filters` choose.
+    fn nextest(
+        &self,
+        project: &Project,
+        nextest: &Path,
+        verb: Verb,
+        filters: &[String],
+    ) -> Result<Cmd> {
+        let text = self.configuration(project, &self.reports())?;
+        let nextest = store::nextest_in(project, nextest, verb, PROFILE, &self.out, &text)?;
+        Ok(nextest.args(["-p", "cases"]).args(filters))
+    }
+
+    /// nextest's configuration with the NIC's cases, and reports in a folder.
+    ///
+    /// # Errors
+    ///
+    /// When ours can't be read.
+    pub(crate) fn configuration(&self, project: &Project, reports: &Path) -> Result<String> {
+        let any = match self.nic.driver() == Driver::Rigb.name() {
+            true => CASES_OF_RIGB,
+            false => CASES,
+        };
+        let set = format!("({any}) & ({})", self.wanted.cases);
+        store::configuration(project, reports, Some(&set))
+    }
+
+    /// What has nextest run them.
     ///
     /// # Errors
     ///
     /// When a file can't be read, written or removed.
-    pub(super) fn command(
+    pub(super) fn run(
         &self,
         project: &Project,
         nextest: &Path,
         filters: &[String],
     ) -> Result<(Skipped, Cmd)> {
-        let any = match self.nic.driver() == Driver::Rigb.name() {
-            true => CASES_OF_RIGB,
-            false => CASES,
-        };
-        let (set, rest) = within(&format!("({any}) & ({})", self.cases), filters);
-        let nextest = store::run_in(project, nextest, PROFILE, &self.out, &self.reports())?;
-        let command = nextest
+        store::forget(&store::junit_in(&self.reports(), PROFILE))?;
+        let command = self
+            .nextest(project, nextest, Verb::Run, filters)?
             .env(THREADS, threads())
-            .args(["-p", "cases", "-E", &set])
-            .args(rest)
             .env(vm::ENV, &self.manifest)
             .env(cases::NIC_ENV, &self.file);
         Skipped::of(command, &self.out)
     }
 
-    /// Says what became of the cases; returns how many ran.
+    /// Says that they are skipped, if they are too many for the minutes that are left.
     ///
     /// # Errors
     ///
     /// When a file can't be read or written.
-    pub(super) fn report(&self, project: &Project, skipped: &Skipped) -> Result<usize> {
+    pub(super) fn is_left_out(
+        &self,
+        project: &Project,
+        nextest: &Path,
+        filters: &[String],
+        left: i64,
+    ) -> Result<bool> {
+        let Some(reason) = time_left::too_little(self.wanted.minutes, left) else {
+            return Ok(false);
+        };
+        ui::note(&format!(
+            "the cases on {} are skipped: {reason}",
+            self.name()
+        ));
+        let list = self.nextest(project, nextest, Verb::List, filters)?;
+        left_out::report(list, &self.junit(project), &reason)?;
+        Ok(true)
+    }
+
+    /// Says what became of the cases.
+    ///
+    /// # Errors
+    ///
+    /// When a file can't be read or written.
+    pub(super) fn report(&self, project: &Project, skipped: &Skipped) -> Result<Counts> {
         let (written, junit) = (
             store::junit_in(&self.reports(), PROFILE),
             self.junit(project),
@@ -147,45 +222,32 @@ impl Prepared {
         fs::rename(&written, &junit)
             .with_context(|| format!("cargo-nextest left no {}", written.display()))?;
         let counts = skipped.report(&junit)?;
-        let ran = counts.passed + counts.failed;
         ui::note(&format!(
             "{}: ran {}, skipped {}",
             self.name(),
-            cases(ran),
+            cases(counts.ran()),
             cases(counts.skipped)
         ));
-        Ok(ran)
-    }
-}
-
-/// A set of tests that is also in one of the user's, and the user's other words: nextest runs what any
-/// of the sets has that it is given.
-fn within(set: &str, words: &[String]) -> (String, Vec<String>) {
-    let (mut users, mut rest) = (Vec::new(), Vec::new());
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "-E" | "--filterset" | "--filter-expr" => users.extend(words.next().cloned()),
-            _ => rest.push(word.clone()),
-        }
-    }
-    match users.is_empty() {
-        true => (set.to_owned(), rest),
-        false => (format!("{set} & (({}))", users.join(") + (")), rest),
+        Ok(counts)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
-    fn a_set_of_the_users_is_within_the_cases() {
-        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let (set, rest) = within("all()", &words("-E test(a) --retries 0 -E test(b)"));
-        assert_eq!(set, "all() & ((test(a)) + (test(b)))");
-        assert_eq!(rest, words("--retries 0"));
-        let (set, rest) = within("all()", &words("name"));
-        assert_eq!((set.as_str(), rest), ("all()", words("name")));
+    fn the_cases_run_on_each_nic_that_is_described() {
+        let folder = "harness/nics";
+        let described = fs::read_dir(crate::project::root().unwrap().join(folder)).unwrap();
+        let described: BTreeSet<_> = described
+            .map(|entry| format!("{folder}/{}", entry.unwrap().file_name().to_string_lossy()))
+            .collect();
+        // The main run is on that.
+        let main = format!("{folder}/rigb.toml");
+        let run = COMMITTED.iter().map(|&(file, _)| file.to_owned());
+        assert_eq!(run.chain([main]).collect::<BTreeSet<_>>(), described);
     }
 }

@@ -23,6 +23,13 @@ pub(super) struct Counts {
     pub(super) skipped: usize,
 }
 
+impl Counts {
+    /// How many ran.
+    pub(super) fn ran(&self) -> usize {
+        self.passed + self.failed
+    }
+}
+
 impl Skipped {
     /// Has cases that `command` runs write such a file into a folder.
     ///

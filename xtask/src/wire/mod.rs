@@ -348,13 +348,12 @@ fn goodput(mtu: u32, kind: Kind, link: Link, reports: &[Passed]) -> Goodput {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
 
     use super::*;
 
     #[test]
     fn the_page_says_what_the_committed_figures_are() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let root = crate::project::root().unwrap();
         let figures = figures::read(&root.join(JSON)).unwrap();
         let page = fs::read_to_string(root.join(PAGE)).unwrap();
         let tables = table::tables(&figures);
@@ -362,5 +361,17 @@ mod tests {
             page.contains(tables.trim_end()),
             "`cargo xtask wire --document` did not write this:\n{tables}"
         );
+    }
+
+    #[test]
+    fn the_committed_figures_are_of_a_driver_that_uses_the_whole_wire() {
+        let figures = figures::read(&crate::project::root().unwrap().join(JSON)).unwrap();
+        let mtus = [1500, 4096, 8244, 9000];
+        for (mtu, way) in mtus.iter().flat_map(|mtu| [(mtu, "devmem"), (mtu, "zcrx")]) {
+            let mut paced = figures.paced.iter();
+            let row = paced.find(|row| row.mtu == *mtu && row.way == way);
+            let share = row.map(|row| row.share.median);
+            assert!(share >= Some(0.995), "MTU {mtu}, {way}: {share:?}");
+        }
     }
 }

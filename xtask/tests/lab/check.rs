@@ -5,13 +5,13 @@
 use serde_json::Value;
 
 use crate::tool::tool;
-use crate::{assert_status, exec, stdout};
+use crate::{MODELS, assert_status, exec, stdout};
 
-/// Runs a script in the lab, with the tool as `$0`; returns the JSON values that it prints.
-fn run(script: &str) -> Vec<Value> {
+/// Runs a script in the lab on a model, with the tool as `$0`; returns the JSON values that it prints.
+fn run(model: &str, script: &str) -> Vec<Value> {
     let tool = tool().into_os_string();
     let script = ["sh".into(), "-c".into(), script.into(), tool];
-    let output = exec(&[], &script).output().unwrap();
+    let output = exec(&["--model", model], &script).output().unwrap();
     assert_status(&output, 0);
     serde_json::Deserializer::from_str(&stdout(&output))
         .into_iter()
@@ -27,8 +27,15 @@ fn verdict<'a>(report: &'a Value, way: &str) -> &'a Value {
 
 #[test]
 fn check_finds_what_works_on_a_nic_and_without_one_and_returns_the_queue_that_it_tried() {
+    for model in MODELS {
+        check_on(model);
+    }
+}
+
+fn check_on(model: &str) {
     // All TCP comes to queue 1, of two; then to queue 0.
     let values = run(
+        model,
         "\"$0\" check $NOBOUNCE_NIC --json; all=rx,tx,zcrx,nodev,ordinary; \
          \"$0\" check $NOBOUNCE_NIC --try=1 --for $all --json || exit; \
          ethtool -X $NOBOUNCE_NIC equal 1 && \

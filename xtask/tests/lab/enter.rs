@@ -7,12 +7,21 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 
 use rexpect::session::spawn_command;
 
-use crate::{PATIENCE, assert_status, exec, stderr, stdout};
+use crate::{PATIENCE, assert_status, checkout, exec, stderr, stdout};
 
 fn nobounce(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nobounce"));
+    let mut command = Command::new(checkout::nobounce());
     command.args(arguments).stdin(Stdio::null());
     command
+}
+
+/// The line about the lab, before which is said what takes its time.
+fn until_it_is_set_up(stderr: &mut impl BufRead) -> String {
+    let line = stderr
+        .lines()
+        .map(Result::unwrap)
+        .find(|line| line.contains("logs in /"));
+    line.expect("a line about the lab")
 }
 
 /// A guest that waits for the end of its input.
@@ -24,8 +33,7 @@ fn guest(name: &str) -> (Child, BufReader<ChildStderr>) {
         .spawn()
         .unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    stderr.read_line(&mut line).unwrap();
+    let line = until_it_is_set_up(&mut stderr);
     assert!(line.starts_with(&format!("{name}: nic0 ")), "{line}");
     (child, stderr)
 }
@@ -66,7 +74,7 @@ fn programs_and_shells_enter_a_guest_that_runs() {
     let missing = nobounce(&["enter", &name, "--", "no-such-program"]);
     assert_status(&{ missing }.output().unwrap(), 127);
 
-    let mut shell = Command::new(env!("CARGO_BIN_EXE_nobounce"));
+    let mut shell = Command::new(checkout::nobounce());
     shell
         .args(["enter", "--peer", &name])
         .env("SHELL", "/bin/sh");
@@ -122,9 +130,7 @@ fn the_only_guest_that_runs_needs_no_name() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        stderr.read_line(&mut line).unwrap();
+        until_it_is_set_up(&mut BufReader::new(child.stderr.take().unwrap()));
         let output = enter().output().unwrap();
         (child, output)
     });

@@ -6,11 +6,11 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::{assert_status, exec, stderr, stdout};
+use crate::{assert_status, checkout, exec, stderr, stdout};
 
 /// Runs the program in another checkout, as cargo would.
 fn nobounce(root: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_nobounce"))
+    Command::new(checkout::nobounce())
         .args(arguments)
         .env("CARGO_MANIFEST_DIR", root.join("xtask"))
         .output()
@@ -21,7 +21,7 @@ fn nobounce(root: &Path, arguments: &[&str]) -> Output {
 fn a_new_driver_builds_loads_goes_up_and_down_and_passes_its_first_case() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let here = checkout::root();
     fs::create_dir(root.join("harness")).unwrap();
     for part in ["Kbuild", "drivers", "qemu", "harness/nics"] {
         let copied = Command::new("cp")
@@ -35,8 +35,8 @@ fn a_new_driver_builds_loads_goes_up_and_down_and_passes_its_first_case() {
     let again = nobounce(root, &["new-driver", "mynic"]);
     assert_status(&again, 1);
 
-    assert_status(&nobounce(root, &["module", "--lab"]), 0);
-    let module = root.join("target/nobounce/lab/module/mynic.ko");
+    assert_status(&nobounce(root, &["module"]), 0);
+    let module = root.join("target/nobounce/module/mynic.ko");
     assert!(fs::exists(&module).unwrap());
     let script = format!(
         "
@@ -56,12 +56,10 @@ fn a_new_driver_builds_loads_goes_up_and_down_and_passes_its_first_case() {
     assert!(text.ends_with("\nlo\n"), "{text}");
 
     // The cases are this checkout's, and build in it; the module is not.
-    assert_status(&nobounce(root, &["module"]), 0);
     let nic = root.join("harness/nics/mynic.toml");
-    let module = root.join("target/nobounce/module/mynic.ko");
     let described = fs::read_to_string(&nic).unwrap();
     fs::write(&nic, format!("{described}modules = [{module:?}]\n")).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_nobounce"))
+    let output = Command::new(checkout::nobounce())
         .args(["test", "--nic"])
         .arg(&nic)
         .output()

@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 
 use rustix::fs::{FlockOperation, flock};
 
+use crate::checkout::{nobounce, root};
 use crate::{assert_status, stderr, stdout};
 
 const DESCRIPTION: &str = r#"
@@ -28,7 +29,7 @@ MODULE_LICENSE("GPL");
 
 /// Runs cases on the NIC in `dir`.
 fn run(dir: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_nobounce"))
+    Command::new(nobounce())
         .args(["test", "--nic", "nic.toml"])
         .args(arguments)
         .current_dir(dir)
@@ -41,6 +42,14 @@ fn test(dir: &Path, arguments: &[&str]) -> String {
     let output = run(dir, arguments);
     assert_status(&output, 0);
     stdout(&output) + &stderr(&output)
+}
+
+/// JUnit XML has a case as skipped for this reason.
+fn assert_skipped(reason: &str) {
+    let junit = root().join("target/nextest/nic/of-a-user.xml");
+    let junit = fs::read_to_string(junit).unwrap();
+    let skipped = format!("<skipped message=\"{reason}");
+    assert!(junit.contains(&skipped), "{reason}: {junit}");
 }
 
 /// How many of the cases whose names have one of `words` ran in a part.
@@ -64,13 +73,15 @@ fn a_module_of_the_users_is_built_loaded_and_tested_also_in_parts() {
     let text = test(dir.path(), &words);
     assert!(text.contains("of-a-user has no MTU of 9000"), "{text}");
     assert!(text.contains("of-a-user: ran 1 case, skipped "), "{text}");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let junit = root.join("target/nextest/nic/of-a-user.xml");
-    let junit = fs::read_to_string(junit).unwrap();
+    assert_skipped("of-a-user has no MTU");
+
+    // In the last minutes of what CI gives.
+    let text = test(dir.path(), &["--minutes-left", "3", "jumbo_frame"]);
     assert!(
-        junit.contains("<skipped message=\"of-a-user has no MTU"),
-        "{junit}"
+        text.contains("on of-a-user are skipped: they may"),
+        "{text}"
     );
+    assert_skipped("they may take 4 minutes, of which 3 are left");
 
     // A part each for two machines.
     let words = [
@@ -81,7 +92,7 @@ fn a_module_of_the_users_is_built_loaded_and_tested_also_in_parts() {
     assert_eq!(parts.iter().sum::<u32>(), 2, "{parts:?}");
 
     // What another run does.
-    let folder = File::open(root.join("target/nobounce/nics/of-a-user")).unwrap();
+    let folder = File::open(root().join("target/nobounce/nics/of-a-user")).unwrap();
     flock(&folder, FlockOperation::LockExclusive).unwrap();
     let output = run(dir.path(), &words);
     assert_status(&output, 1);

@@ -2,14 +2,15 @@
 
 //! Recipes of Documentation/recipes.md, as a user would paste them.
 
-use std::fs;
-use std::path::Path;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+use crate::checkout::{nobounce, root};
 use crate::tool::tool;
-use crate::{assert_status, stderr, stdout};
+use crate::{MODELS, assert_status, exec, recipe, stderr, stdout};
 
 const PAGE: &str = include_str!("../../../Documentation/recipes.md");
 
@@ -32,7 +33,7 @@ impl Terminal {
         let mut script = format!(
             "set -eo pipefail\nPATH=/usr/bin:/usr/sbin:{}:$PATH\nnobounce() {{ '{}' \"$@\"; }}\n",
             tool().with_file_name("").display(),
-            env!("CARGO_BIN_EXE_nobounce")
+            nobounce().display()
         );
         for needle in needles {
             let mut blocks = PAGE.split("```").skip(1).step_by(2);
@@ -40,14 +41,32 @@ impl Terminal {
             let block = block.unwrap_or_else(|| panic!("no recipe has {needle}"));
             script += &block.replace("/tmp/", &format!("{}/", self.tmp.path().display()));
         }
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let output = Command::new("bash")
             .args(["-c", &script])
-            .current_dir(root)
+            .current_dir(root())
             .output()
             .unwrap();
         assert_status(&output, 0);
         output
+    }
+
+    /// Pastes the page's line that begins so, in a folder that has the user's programs in it; returns what is said on
+    /// standard error.
+    #[track_caller]
+    fn paste_line(&self, start: &str) -> String {
+        let line = PAGE.lines().find(|line| line.starts_with(start));
+        let line = line.unwrap_or_else(|| panic!("no line begins with {start}"));
+        let script = format!(
+            "nobounce() {{ '{}' \"$@\"; }}\n{line}",
+            nobounce().display()
+        );
+        let output = Command::new("bash")
+            .args(["-ec", &script])
+            .current_dir(&self.tmp)
+            .output()
+            .unwrap();
+        assert_status(&output, 0);
+        stderr(&output)
     }
 
     /// A file that a recipe made.
@@ -70,6 +89,48 @@ fn iperf3_and_curl_reach_servers_at_the_other_end() {
         text.contains("iperf Done.") && text.contains("</html>"),
         "{text}"
     );
+}
+
+#[test]
+fn the_lines_that_look_inside_say_what_the_page_says() {
+    let terminal = Terminal::open();
+    let folder = terminal.tmp.path();
+    // Nothing listens there.
+    let script = "#!/bin/bash\n! (: < /dev/tcp/$NOBOUNCE_PEER_ADDRESS/9) 2> /dev/null\n";
+    for program in ["my-test", "my-receiver"] {
+        let program = folder.join(program);
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(program, Permissions::from_mode(0o755)).unwrap();
+    }
+    symlink(root().join("Documentation"), folder.join("Documentation")).unwrap();
+
+    let text = terminal.paste_line("nobounce exec --counted ");
+    let counted =
+        |line: &str| line.starts_with("counted: window 0: ") && line.contains(" instructions, ");
+    assert!(text.lines().any(counted), "{text}");
+    let text = terminal.paste_line("nobounce exec --memory-check ");
+    let said = "memory-check: 16.00 MiB sent to port 5000, all acknowledged; in the guest's RAM: 0 B; in the accelerator";
+    assert!(PAGE.contains(said) && text.contains(said), "{text}");
+    let text = terminal.paste_line("nobounce exec --trace ");
+    let trace = text
+        .split_whitespace()
+        .find(|word| word.ends_with("trace.dat"));
+    let trace = trace.unwrap_or_else(|| panic!("no trace is named: {text}"));
+    assert!(
+        fs::read(trace).unwrap().starts_with(b"\x17\x08\x44tracing"),
+        "{trace}"
+    );
+    terminal.paste_line("nobounce exec --pcap ");
+    assert!(
+        terminal.file("wire.pcap").len() > 2 * 98,
+        "two frames of ping"
+    );
+}
+
+#[test]
+fn between_two_guests_a_stream_passes() {
+    let text = stdout(&Terminal::open().paste(&["--guests 2 --peer"]));
+    assert!(text.contains("iperf Done."), "{text}");
 }
 
 #[test]
@@ -96,7 +157,7 @@ fn the_tool_moves_payload_from_one_accelerator_to_another() {
 #[test]
 fn a_program_in_python_receives_into_a_dma_buf() {
     let terminal = Terminal::open();
-    let text = stdout(&terminal.paste(&["python3 Documentation/recipes/receive.py\n"]));
+    let text = stdout(&terminal.paste(&["sha256sum /tmp/payload\nnobounce"]));
     let [sent, received] = text.lines().collect::<Vec<_>>()[..] else {
         panic!("{text}");
     };
@@ -104,13 +165,49 @@ fn a_program_in_python_receives_into_a_dma_buf() {
     assert_eq!(received, format!("{bytes} {}", words(sent)[0]));
 }
 
+/// Says what an ordinary connection receives over each of the two wires.
+const ORDINARY: &str = r#"
+import errno, os, socket, subprocess
+for name in "NOBOUNCE_ADDRESS", "NOBOUNCE_CONTROL_ADDRESS":
+    address = os.environ[name]
+    server = socket.create_server((address, 6000))
+    send = f"echo hello > /dev/tcp/{address}/6000"
+    subprocess.Popen(["ip", "netns", "exec", os.environ["NOBOUNCE_PEER_NETNS"], "bash", "-c", send])
+    try:
+        print(server.accept()[0].recv(100).decode().strip())
+    except OSError as error:
+        print(errno.errorcode[error.errno])
+"#;
+
+#[test]
+fn what_an_ordinary_connection_is_refused_while_memory_is_bound_the_second_wire_carries() {
+    let script = format!(
+        "python3 {} & until grep -q :1388 /proc/net/tcp; do kill -0 $! || exit; sleep 0.1; done
+        python3 -c '{ORDINARY}'; kill $!",
+        recipe("receive.py")
+    );
+    for model in MODELS {
+        let output = exec(&["--model", model], &["bash", "-c", &script])
+            .output()
+            .unwrap();
+        assert_status(&output, 0);
+        assert_eq!(stdout(&output), "EFAULT\nhello\n", "{model}");
+    }
+}
+
+#[test]
+fn a_single_port_is_steered_to_the_queue() {
+    let text = stdout(&Terminal::open().paste(&["--port 5000"]));
+    assert_eq!(text.split(' ').next(), Some("1048576"), "{text}");
+}
+
 #[test]
 fn sixteen_connections_of_a_program_in_rust_pass_from_one_device_memory_to_another_and_are_verified()
  {
     let output = Terminal::open().paste(&["cargo build --release -p devmem-tcp"]);
-    let received = "16 connections: 268435456 bytes in device memory, 0 elsewhere, verified\n";
+    let received = "16 connections: 1073741824 bytes in device memory, 0 elsewhere, verified\n";
     assert!(stdout(&output).ends_with(received), "{}", stdout(&output));
-    let sent = "16 connections: 268435456 bytes sent, 0 of them copied by the kernel";
+    let sent = "16 connections: 1073741824 bytes sent, 0 of them copied by the kernel";
     assert!(stderr(&output).contains(sent), "{}", stderr(&output));
 }
 

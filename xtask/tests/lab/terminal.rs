@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use rexpect::session::{PtySession, spawn_command};
 use rustix::termios::{Winsize, tcsetwinsize};
 
+use crate::checkout::nobounce;
 use crate::{NONE, PATIENCE, exec};
 
 #[test]
@@ -60,14 +61,19 @@ fn a_program_has_a_terminal_where_the_user_has_one() {
 #[test]
 fn a_shell_runs_at_either_end_of_the_wire() {
     for (options, nic) in [(NONE, "nic0"), (&["--peer"], "peer0")] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nobounce"));
-        command.arg("shell").args(options).env("SHELL", "/bin/sh");
+        let mut command = Command::new(nobounce());
+        command.arg("shell").args(options);
+        command
+            .env("SHELL", "/bin/sh")
+            .env("TERM", "xterm-256color");
         let mut session = spawn_command(command, Some(PATIENCE)).unwrap();
         session
-            .send_line("cd /sys/class/net; echo *0/; exit 5")
+            .send_line("cd /sys/class/net; printf '\\033[31m%s\\n' *0/ $TERM; exit 5")
             .unwrap();
-        let found = format!("{nic}/\r\n");
-        session.exp_string(&found).unwrap();
+        let coloured = |text: &str| format!("\x1b[31m{text}\r\n");
+        for text in [&format!("{nic}/"), "xterm-256color"] {
+            session.exp_string(&coloured(text)).unwrap();
+        }
         session.exp_eof().unwrap();
         let status = session.process.wait().unwrap();
         assert!(format!("{status:?}").contains('5'), "{status:?}");
@@ -81,7 +87,7 @@ fn errors_of_a_program_with_a_terminal_go_where_the_user_wants_them() {
     let script = "exec $NOBOUNCE exec -- sh -c 'tty; tty <&2; echo gone wrong >&2' 2> $ERRORS";
     command
         .args(["-c", script])
-        .env("NOBOUNCE", env!("CARGO_BIN_EXE_nobounce"))
+        .env("NOBOUNCE", nobounce())
         .env("ERRORS", file.path());
     let mut session = spawn_command(command, Some(PATIENCE)).unwrap();
     session.exp_string("/dev/pts/0\r\nnot a tty\r\n").unwrap();

@@ -88,7 +88,7 @@ impl Sink {
         let mut rest = piece;
         while !rest.is_empty() {
             let (now, later) = rest.split_at(rest.len().min(self.dmabuf.len() - at));
-            self.dmabuf.write_at(at, now)?;
+            self.dmabuf.view().write_at(at, now)?;
             (at, rest) = (0, later);
         }
         self.dmabuf.end_cpu_access(CpuAccess::Write)

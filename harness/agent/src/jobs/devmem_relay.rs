@@ -295,6 +295,7 @@ mod tests {
             len,
             token,
             dmabuf_id: 1,
+            socket: 1,
         })
     }
 

@@ -43,13 +43,13 @@ impl Copies {
     /// Copies a piece in.
     pub(super) fn copy_in(&mut self, piece: &[u8]) -> Result<()> {
         let place = self.place(piece.len());
-        Ok(self.memory.write_at(place, piece)?)
+        Ok(self.memory.view().write_at(place, piece)?)
     }
 
     /// Copies the next piece out.
     pub(super) fn copy_out(&mut self, piece: &mut [u8]) -> Result<()> {
         let place = self.place(piece.len());
-        Ok(self.memory.read_at(place, piece)?)
+        Ok(self.memory.view().read_at(place, piece)?)
     }
 
     /// The dma-buf.

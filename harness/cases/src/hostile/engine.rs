@@ -2,6 +2,9 @@
 
 //! One plan of an engine: work while it lies, and whether it works after that.
 
+use std::ops::Range;
+
+use model::lies::{Kind, Lie};
 use protocol::{
     Ns,
     bytes::Bytes,
@@ -24,6 +27,8 @@ const STEPS: usize = 16;
 const HONEST_STEPS: usize = 2;
 /// Bytes of a piece of memory.
 const PIECE: usize = 4096;
+/// Where bytes are copied to.
+const DESTINATIONS: [Range<usize>; 2] = [0..48, 2048..3048];
 
 pub(super) fn prepare(bed: &Testbed) -> Result {
     bed.load_engine()?;
@@ -39,6 +44,12 @@ pub(super) fn let_go(bed: &Testbed) -> Step {
     }
 }
 
+/// Whether no driver could detect what is wrong once this lie was told: the engine reports work as done that it has
+/// not done.
+pub(super) fn is_believed(lie: &Lie, told: u32) -> bool {
+    told > 0 && matches!(lie.kind, Kind::NoData | Kind::Repeated | Kind::Status)
+}
+
 pub(super) fn attack(lies: &Lies<'_>) -> Step<(Outcome, Vec<u32>)> {
     let bed = lies.bed;
     lies.begin()?;
@@ -49,6 +60,7 @@ pub(super) fn attack(lies: &Lies<'_>) -> Step<(Outcome, Vec<u32>)> {
     let lost = match done {
         Copied::Right => false,
         Copied::Wrong if !is_excused => return Err(wrong("while it lies")),
+        Copied::Stray => return Err(wrong("where it was not to")),
         Copied::Wrong | Copied::Not => true,
     };
     let outcome = match works(bed)? {
@@ -74,6 +86,8 @@ enum Copied {
     Wrong,
     /// An error came, or a completion that says so.
     Not,
+    /// Something was written where nothing was to be.
+    Stray,
 }
 
 /// Has the same copied in so many steps, while so many other users have a queue.
@@ -107,15 +121,22 @@ fn judge(executed: &Executed) -> Copied {
         fragments: 2,
         bytes: 1048,
     };
-    let mut expected = vec![0xee; PIECE];
-    expected[2048..3048].fill(0x11);
-    expected[..48].fill(0x11);
+    let [Bytes(source), Bytes(destination)] = &executed.pieces[..] else {
+        return Copied::Wrong;
+    };
+    let (copied, rest): (Vec<_>, Vec<_>) = destination
+        .iter()
+        .enumerate()
+        .partition(|(at, _)| DESTINATIONS.iter().any(|range| range.contains(at)));
+    if source.iter().any(|&byte| byte != 0x11) || rest.iter().any(|(_, byte)| **byte != 0xee) {
+        return Copied::Stray;
+    }
     if executed.outcomes.iter().any(|outcome| *outcome != done) {
         return Copied::Not;
     }
-    match executed.pieces.get(1) {
-        Some(Bytes(bytes)) if *bytes == expected => Copied::Right,
-        _ => Copied::Wrong,
+    match copied.iter().all(|(_, byte)| **byte == 0x11) {
+        true => Copied::Right,
+        false => Copied::Wrong,
     }
 }
 
@@ -124,7 +145,7 @@ fn works(bed: &Testbed) -> Step<bool> {
     match copy(bed, 6, HONEST_STEPS, HONEST_MS)? {
         Copied::Right => Ok(true),
         Copied::Not => Ok(false),
-        Copied::Wrong => Err(wrong("after the lies")),
+        Copied::Wrong | Copied::Stray => Err(wrong("after the lies")),
     }
 }
 
@@ -175,5 +196,9 @@ mod tests {
             ..done
         };
         assert_eq!(judge(&executed([done, failed], &copied)), Copied::Not);
+        copied[48] = 0x11;
+        for last in [done, failed] {
+            assert_eq!(judge(&executed([done, last], &copied)), Copied::Stray);
+        }
     }
 }

@@ -14,7 +14,7 @@ mod victim;
 
 pub use self::{
     campaign::campaign,
-    corpus::corpus,
+    corpus::{corpus, corpus_line},
     outcome::{Harm, Outcome, Trouble},
     tally::{Failure, Tally},
     victim::{Device, Target, Victim},

@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use model::lies::{Kind, Lie};
 use protocol::{
     JobSpec, Release, TcpSource, UdpSink, UdpSource,
     kernel::WriteFile,
@@ -38,6 +39,31 @@ const BYTES: u64 = 128 << 10;
 const DATAGRAMS: u64 = 40;
 /// The queue that device memory is bound to.
 const BOUND: u32 = 1;
+/// Descriptors of a ring, and those of one that a stream turns more than once.
+const RING: u32 = 1024;
+const OTHER_RING: u32 = 256;
+const SHORT_RING: u32 = 64;
+/// Bytes that rigb has the device fill of a header buffer, and the field that says how many it has.
+const HEADER_BUFFER: u64 = 256;
+const HDR_LEN: u64 = 0x3ff;
+
+/// Whether a lie that was told so often can make wrong bytes look right to any driver: the device says that it has
+/// verified or written what it hasn't (what it repeats may be the last piece of a packet as long as one to come), or
+/// where headers end that it alone has looked at. Where a packet ends its IP header says, too, so that a piece too
+/// many is seen, and a header that is longer than its buffer is none.
+pub(super) fn is_believed(lie: &Lie, told: u32) -> bool {
+    let mut values = (0..told.min(u64::BITS)).map(|told| lie.value_after(told));
+    match lie.kind {
+        Kind::Corrupt | Kind::NoData | Kind::Repeated | Kind::SplitFlag => told > 0,
+        Kind::HeaderLength => values.any(|value| value & HDR_LEN <= HEADER_BUFFER),
+        _ => false,
+    }
+}
+
+/// Whether the driver may still come to a descriptor of this lie when the device is honest again.
+fn outlasts(lie: &Lie, told: u32) -> bool {
+    told > 0 && lie.kind == Kind::Repeated
+}
 
 /// Has all TCP come to the queue that is bound, and allows what a NIC alone is to blame for.
 pub(super) fn prepare(bed: &Testbed) -> Result {
@@ -85,13 +111,17 @@ struct Attack<'a> {
 
 impl Attack<'_> {
     fn carry_out(&self) -> Step<(Outcome, Vec<u32>)> {
+        // What plans before it left would change what the plan does.
+        self.set_ring(self.ring())?;
         self.lies.begin()?;
-        let lost = !self.device_memory()?;
+        let lost = !self.device_memory(ATTACK, || self.lies.excuse())?;
         let up = self.change()?;
         let lost = !self.datagrams_both_ways()? | lost;
         let told = self.lies.end()?;
+        let mut lies = self.lies.plan.lies.iter().zip(&told);
+        let excused = lies.any(|(lie, &told)| outlasts(lie, told));
         // Nobody else brings up an interface that is down.
-        let outcome = match up && self.works_within(RECOVERY)? {
+        let outcome = match up && self.works_within(RECOVERY, excused)? {
             true if lost => Outcome::Recovered,
             true => Outcome::Unharmed,
             false => self.restart()?,
@@ -106,8 +136,17 @@ impl Attack<'_> {
         Ok(self.datagrams(there)? & self.datagrams(back)?)
     }
 
-    /// A stream into device memory. Says whether all of it came.
-    fn device_memory(&self) -> Step<bool> {
+    /// A repeated completion may sit anywhere in the ring, and harms a driver that comes there.
+    fn ring(&self) -> u32 {
+        let mut lies = self.lies.plan.lies.iter();
+        match lies.any(|lie| lie.kind == Kind::Repeated) {
+            true => SHORT_RING,
+            false => RING,
+        }
+    }
+
+    /// A stream into device memory, which may be wrong where that is excused. Says whether all of it came.
+    fn device_memory(&self, patience: Duration, excuse: impl FnOnce() -> Step<bool>) -> Step<bool> {
         let bed = self.bed;
         let stream = bed.stream(bed.peer, bed.local, Family::V4);
         let spec = stream.devmem_sink_spec(BOUND, 1 << 20, Release::Immediate);
@@ -118,14 +157,20 @@ impl Attack<'_> {
             sink.stop()?;
             return Ok(false);
         };
-        let sink = join_within(sink, ATTACK)?;
+        let sink = join_within(sink, patience)?;
         let source = source.stop()?;
-        if let Some(mismatch) = sink.mismatch
-            && !self.lies.excuse()?
-        {
-            return Err(Harm::WrongBytes(format!("device memory: {mismatch:?}")).into());
+        match sink.mismatch {
+            Some(_) if excuse()? => Ok(false),
+            Some(mismatch) => Err(Harm::WrongBytes(format!("device memory: {mismatch:?}")).into()),
+            None => Ok(sink.bytes == BYTES && source.delivered),
         }
-        Ok(sink.bytes == BYTES && source.delivered)
+    }
+
+    /// Whether device memory can be bound, and a stream into it arrives, soon.
+    fn device_memory_works(&self, excused: bool) -> Step<bool> {
+        // It may have been refused while the device lied.
+        let split = granted(self.bed.set_header_split(self.bed.local, TcpDataSplit::On))?;
+        Ok(split.is_some() && self.device_memory(STREAM, || Ok(excused))?)
     }
 
     /// Numbered datagrams. Says whether all of them came.
@@ -168,19 +213,11 @@ impl Attack<'_> {
         let bed = self.bed;
         let local = bed.local;
         let value = self.lies.plan.lies.first().map_or(0, |lie| lie.value);
-        let rings = |rx| SetRings {
-            ns: local.ns,
-            interface: local.name(),
-            change: RingChange {
-                rx: Some(rx),
-                ..RingChange::default()
-            },
-        };
         match value >> 32 & 7 {
             0 => return self.up_anew(),
             1 => {
-                granted(bed.guest.call(rings(256)))?;
-                granted(bed.guest.call(rings(512)))?;
+                self.set_ring(OTHER_RING)?;
+                self.set_ring(self.ring())?;
             }
             2 => {
                 granted(bed.set_header_split(local, TcpDataSplit::Off))?;
@@ -192,6 +229,20 @@ impl Attack<'_> {
         Ok(true)
     }
 
+    /// Gives the RX rings so many descriptors, unless the driver refuses to.
+    fn set_ring(&self, rx: u32) -> Step {
+        let local = self.bed.local;
+        granted(self.bed.guest.call(SetRings {
+            ns: local.ns,
+            interface: local.name(),
+            change: RingChange {
+                rx: Some(rx),
+                ..RingChange::default()
+            },
+        }))?;
+        Ok(())
+    }
+
     /// Brings the interface down and up; says whether it is up then.
     fn up_anew(&self) -> Step<bool> {
         let (bed, local) = (self.bed, self.bed.local);
@@ -199,14 +250,19 @@ impl Attack<'_> {
         Ok(granted(bed.set_interface(local, true))?.is_some())
     }
 
-    /// Waits until everything works.
-    fn works_within(&self, patience: Duration) -> Step<bool> {
+    /// Waits until everything works. What is `excused` may be wrong until then.
+    fn works_within(&self, patience: Duration, excused: bool) -> Step<bool> {
         let bed = self.bed;
         let deadline = Instant::now() + patience;
         let both = [(bed.local, bed.peer), (bed.peer, bed.local)];
         loop {
             // Queues hang one by one, and so do they recover.
-            if self.answers()? && self.transfers(both[0])? && self.transfers(both[1])? {
+            let transfers = |way| self.transfers(way, excused);
+            if self.answers()?
+                && transfers(both[0])?
+                && transfers(both[1])?
+                && self.device_memory_works(excused)?
+            {
                 return Ok(true);
             }
             if Instant::now() > deadline {
@@ -216,7 +272,7 @@ impl Attack<'_> {
     }
 
     /// Whether a stream arrives, soon.
-    fn transfers(&self, (from, to): (Station, Station)) -> Step<bool> {
+    fn transfers(&self, (from, to): (Station, Station), excused: bool) -> Step<bool> {
         let bed = self.bed;
         let stream = bed.stream(from, to, Family::V4);
         let sink = stream.sink(bed)?;
@@ -227,6 +283,7 @@ impl Attack<'_> {
         let sink = join_within(sink, STREAM)?;
         source.stop()?;
         match sink.mismatch {
+            Some(_) if excused && to.end == self.bed.local.end => Ok(false),
             Some(mismatch) => Err(Harm::WrongBytes(format!("after the lies: {mismatch:?}")).into()),
             None => Ok(sink.bytes == BYTES),
         }
@@ -248,7 +305,8 @@ impl Attack<'_> {
     /// What a user would do: bring the interface up anew; bind the driver anew.
     fn restart(&self) -> Step<Outcome> {
         let bed = self.bed;
-        if self.up_anew()? && self.works_within(RESTART)? {
+        // That empties the ring.
+        if self.up_anew()? && self.works_within(RESTART, false)? {
             return Ok(Outcome::Restarted);
         }
         let anew = || -> Result {
@@ -263,7 +321,7 @@ impl Attack<'_> {
             true => Harm::Hang(format!("the driver can't be bound anew: {error}")).into(),
             false => Trouble::from(error),
         })?;
-        match self.works_within(RESTART)? {
+        match self.works_within(RESTART, false)? {
             true => Ok(Outcome::Detached),
             false => Err(Harm::Hang("nothing helps but a new guest".to_owned()).into()),
         }
@@ -293,4 +351,31 @@ fn join_within<J: JobSpec>(mut job: JobHandle<'_, J>, patience: Duration) -> Ste
         }
     }
     Ok(job.join()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_driver_can_see_excuses_nothing() {
+        let is_believed = |kind, value, told| {
+            let (after, times) = (0, u32::MAX);
+            let lie = Lie {
+                kind,
+                after,
+                times,
+                value,
+            };
+            is_believed(&lie, told)
+        };
+        assert!(is_believed(Kind::Corrupt, 0, 1));
+        assert!(!is_believed(Kind::Corrupt, 0, 0));
+        assert!(!is_believed(Kind::Length, 2, 1), "more than a buffer has");
+        assert!(is_believed(Kind::HeaderLength, 256, 1));
+        assert!(!is_believed(Kind::HeaderLength, 257, 1));
+        // The next one is said to be 514 bytes long, and the one after that 4.
+        assert!(!is_believed(Kind::HeaderLength, 257, 2));
+        assert!(is_believed(Kind::HeaderLength, 257, 3));
+    }
 }

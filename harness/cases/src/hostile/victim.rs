@@ -41,6 +41,14 @@ impl Device {
         }
     }
 
+    /// Whether a lie that was told so often can make wrong bytes look right to any driver.
+    fn is_believed(self, lie: &Lie, told: u32) -> bool {
+        match self {
+            Self::Nic => nic::is_believed(lie, told),
+            Self::Engine => engine::is_believed(lie, told),
+        }
+    }
+
     /// Makes it lie as a plan says, if there is one. Returns how often it told each lie until now.
     fn lie(self, bed: &Testbed, plan: Option<&Value>) -> std::result::Result<Vec<u32>, Error> {
         match self {
@@ -195,14 +203,9 @@ impl Lies<'_> {
     /// Whether a lie was told so far that makes wrong bytes the device's own fault.
     pub(super) fn excuse(&self) -> Step<bool> {
         let told = self.device.lie(self.bed, None)?;
-        Ok(excuses(&self.plan.lies, &told))
+        let mut lies = self.plan.lies.iter().zip(told);
+        Ok(lies.any(|(lie, told)| self.device.is_believed(lie, told)))
     }
-}
-
-/// Whether lies that were told so often make wrong bytes the device's own fault.
-pub(super) fn excuses(lies: &[Lie], told: &[u32]) -> bool {
-    let mut lies = lies.iter().zip(told);
-    lies.any(|(lie, told)| *told > 0 && lie.kind.is_believed())
 }
 
 /// What was granted; nothing if the guest's kernel has refused it.

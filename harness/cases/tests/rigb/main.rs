@@ -10,6 +10,7 @@ mod counters;
 mod device;
 mod faults;
 mod flow_rules;
+mod models;
 mod power;
 mod queue_0;
 mod received;

@@ -3,7 +3,7 @@
 //! A work queue: its ring, and the descriptor that is being executed.
 
 use engine::{
-    descriptor::{COMPLETION, SIZE, Status},
+    descriptor::{COMPLETION, COMPLETION_SIZE, SIZE, Status},
     regs::{
         CONTROL, CONTROL_ENABLE, MAX_RING_SIZE, RING_OFFSET_HIGH, RING_OFFSET_LOW, RING_SIZE,
         RING_WINDOW, SIGNAL_ARMED, SIGNAL_HIGH, SIGNAL_LOW, SIGNAL_SENT, SIGNAL_STATUS,
@@ -104,6 +104,8 @@ pub(super) struct Queue {
     signal: Signal,
     head: u32,
     tail: u32,
+    /// A completion that comes after the next one.
+    late: Option<(u32, [u8; COMPLETION_SIZE])>,
 }
 
 impl Queue {
@@ -229,6 +231,13 @@ impl Queue {
             if around.lies.tells(Kind::NoData) {
                 task.pretend();
             }
+            if around.lies.tells(Kind::Premature) {
+                let done = task.completion(Status::Done).encode();
+                report(&mut memory, ring, self.head, &done)?;
+                if task.interrupts() {
+                    around.interrupt();
+                }
+            }
             self.task = Some(task);
             return Ok(0);
         };
@@ -253,7 +262,6 @@ impl Queue {
         if status == Status::Fault {
             around.violated(What::Unreachable);
         }
-        let at = ring.at(self.head) + COMPLETION as u64;
         let mut completion = task.completion(status).encode();
         let (said, counts) = completion.split_at_mut(size_of::<u32>());
         if let Some(value) = around.lies.tell(Kind::Status) {
@@ -262,12 +270,21 @@ impl Queue {
         if let Some(value) = around.lies.tell(Kind::Length) {
             counts.copy_from_slice(&value.to_le_bytes().repeat(2)[..counts.len()]);
         }
-        let is_reported = !around.lies.tells(Kind::NoReport);
-        let (status_word, rest) = completion.split_at(size_of::<u32>());
+        let late = self.late.take();
+        let mut to_report = Vec::new();
+        if around.lies.tells(Kind::Late) {
+            self.late = Some((self.head, completion));
+        } else if !around.lies.tells(Kind::NoReport) {
+            to_report.push((self.head, completion));
+        }
+        to_report.extend(late);
+        if let Some(value) = around.lies.tell(Kind::Repeated) {
+            // Of any descriptor of the ring, which its user may have posted again. CAST: Any number is of one.
+            to_report.push((self.head.wrapping_sub(value as u32), completion));
+        }
         let mut memory = Memory::new(&self.windows, around.host);
-        if is_reported {
-            memory.write(ring.window, at + status_word.len() as u64, rest)?;
-            memory.write(ring.window, at, status_word)?;
+        for (number, completion) in to_report {
+            report(&mut memory, ring, number, &completion)?;
         }
         self.head = self.head.wrapping_add(1);
         if task.signals() && matches!(status, Status::Done | Status::Different) {
@@ -304,6 +321,7 @@ impl Queue {
         }
         around.record.settled(around.number);
         (self.head, self.tail, self.bad_ring) = (0, 0, false);
+        self.late = None;
         match self.ring(around.host) {
             Some(ring) => self.state = State::Runs(ring),
             None => self.fail(around),
@@ -347,6 +365,19 @@ impl Queue {
     fn set(&mut self, register: u32, value: u32) {
         self.words[register as usize / 4] = value;
     }
+}
+
+/// Writes the completion of a descriptor, by its count since the queue was enabled: its status last.
+fn report(
+    memory: &mut Memory<'_>,
+    ring: Ring,
+    number: u32,
+    completion: &[u8],
+) -> Result<(), Status> {
+    let at = ring.at(number) + COMPLETION as u64;
+    let (status, rest) = completion.split_at(size_of::<u32>());
+    memory.write(ring.window, at + status.len() as u64, rest)?;
+    memory.write(ring.window, at, status)
 }
 
 fn flag(condition: bool, bit: u32) -> u32 {

@@ -44,8 +44,7 @@ impl Lies {
         for Progress { lie, seen, told } in of_kind {
             *seen = seen.saturating_add(1);
             if *seen > lie.after && *told < lie.times {
-                // Another one each time.
-                let value = lie.value.rotate_left(*told % u64::BITS);
+                let value = lie.value_after(*told);
                 *told += 1;
                 said.get_or_insert(value);
             }

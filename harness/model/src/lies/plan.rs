@@ -12,6 +12,8 @@ const MOST: u64 = 3;
 /// How often a lie is told, and how many occasions pass before, at most.
 const TIMES: [u32; 6] = [1, 1, 2, 10, 100, u32::MAX];
 const AFTER: u64 = 40;
+/// Of so many plans one has a lie that was thought of later: about as many as of any other kind.
+const LATER: u64 = 8;
 
 /// What a lie is about, which is also the occasion to tell it. The text is what it is called in plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -47,8 +49,12 @@ pub enum Kind {
     Late,
     /// A descriptor is done that nothing was received for yet.
     Premature,
+    /// A descriptor that was written back is once more, when the driver has taken it, and perhaps posted it again.
+    Repeated,
     /// A received packet vanishes.
     Lost,
+    /// A received packet goes to another queue than its headers say.
+    Queue,
     /// A transmit queue does not go on.
     Hang,
     /// A transmit descriptor that asked for a report gets none.
@@ -80,8 +86,9 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All that a driver can come through, or nothing of which harms it: the plans of seeds are of these.
-    pub const ALL: [Self; 29] = [
+    /// All that a driver can come through, or nothing of which harms it: the plans of seeds are of these. Those from
+    /// `EARLIEST` on have a draw of their own, so that plans keep their other lies.
+    pub const ALL: [Self; 31] = [
         Self::Unsplit,
         Self::Length,
         Self::HeaderLength,
@@ -111,11 +118,16 @@ impl Kind {
         Self::Stuck,
         Self::LinkFlap,
         Self::Clock,
+        Self::Repeated,
+        Self::Queue,
     ];
+
+    /// How many there were at first.
+    const EARLIEST: usize = 29;
 
     /// Those that an accelerator's engine tells. To it a completion is a report, what it says about bytes a
     /// length, and its doorbells are tails.
-    pub const OF_ENGINE: [Self; 11] = [
+    pub const OF_ENGINE: [Self; 14] = [
         Self::Length,
         Self::Status,
         Self::NoData,
@@ -127,24 +139,13 @@ impl Kind {
         Self::Garbage,
         Self::LostWrite,
         Self::Stuck,
+        Self::Premature,
+        Self::Late,
+        Self::Repeated,
     ];
 
-    /// Whether it can make wrong bytes look right to any driver: the device says that it has verified
-    /// or written what it hasn't, or where headers end that it alone has looked at.
-    #[must_use]
-    pub const fn is_believed(self) -> bool {
-        matches!(
-            self,
-            Self::Corrupt
-                | Self::NoData
-                | Self::Premature
-                | Self::HeaderLength
-                | Self::Length
-                | Self::SplitFlag
-                | Self::EndOfPacket
-                | Self::Status
-        )
-    }
+    /// As [`Self::EARLIEST`], of those.
+    const EARLIEST_OF_ENGINE: usize = 11;
 }
 
 impl fmt::Display for Kind {
@@ -162,8 +163,16 @@ pub struct Lie {
     pub after: u32,
     /// How often it is told.
     pub times: u32,
-    /// What is said: each kind takes of it what it needs.
+    /// What is said first: each kind takes of it what it needs.
     pub value: u64,
+}
+
+impl Lie {
+    /// What is said the next time, after it was told so often: another one each time, up to 64.
+    #[must_use]
+    pub const fn value_after(&self, told: u32) -> u64 {
+        self.value.rotate_left(told % u64::BITS)
+    }
 }
 
 impl fmt::Display for Lie {
@@ -195,13 +204,23 @@ impl Plan {
     /// The plan of a seed for a NIC: always the same, of up to three lies.
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
-        Self::of_kinds(&Kind::ALL, seed)
+        Self::of_both(Kind::ALL.split_at(Kind::EARLIEST), seed)
     }
 
     /// The plan of a seed for an accelerator's engine.
     #[must_use]
     pub fn of_engine(seed: u64) -> Self {
-        Self::of_kinds(&Kind::OF_ENGINE, seed)
+        Self::of_both(Kind::OF_ENGINE.split_at(Kind::EARLIEST_OF_ENGINE), seed)
+    }
+
+    fn of_both((earliest, later): (&[Kind], &[Kind]), seed: u64) -> Self {
+        let mut plan = Self::of_kinds(earliest, seed);
+        // Another seed than any of the first draw's.
+        let mut of_later = Self::of_kinds(later, !seed);
+        if seed % LATER == LATER / 2 {
+            plan.lies.extend(of_later.lies.pop());
+        }
+        plan
     }
 
     fn of_kinds(kinds: &[Kind], seed: u64) -> Self {

@@ -69,6 +69,21 @@ fn of_queue(reg: Reg) -> Option<(OfQueue, u16)> {
     Some((what, queue))
 }
 
+/// What there is of a value in a register: indices of a ring have 16 bits. Of its length there are more bits than
+/// [`super::ring::Ring`] uses, by Linux's `igb` (`reg_test_82576`), which tests them on any 82576.
+fn implemented(reg: Reg, value: u32) -> u32 {
+    let queue = queue(reg);
+    let heads = [regs::rdh(queue), regs::tdh(queue)];
+    let tails = [regs::rdt(queue), regs::tdt(queue)];
+    if heads.contains(&reg) || tails.contains(&reg) {
+        value & 0xffff
+    } else if [regs::rdlen(queue), regs::tdlen(queue)].contains(&reg) {
+        value & 0xf_fff0
+    } else {
+        value
+    }
+}
+
 /// Whether a write may be lost without the device accessing other memory than the driver expects: a new
 /// ring must not have an old one's tail.
 fn may_be_lost(reg: Reg, value: u32) -> bool {
@@ -97,8 +112,25 @@ impl Nic {
             // CAST: Any bits will do.
             false => value ^ self.lies.tell(Kind::Garbage).unwrap_or(0) as u32,
         };
-        self.misled |= said != value;
+        self.note_said(reg, value, said);
         said
+    }
+
+    /// Takes note of what is said of a queue that does not rest: a driver that is told it does can't know better until
+    /// it is told the truth.
+    fn note_said(&mut self, reg: Reg, value: u32, said: u32) {
+        let (of, enable) = match of_queue(reg) {
+            Some((OfQueue::ReceiveControl, queue)) => (Of::Receive(queue), rxdctl::ENABLE),
+            Some((OfQueue::TransmitControl, queue)) => (Of::Transmit(queue), txdctl::ENABLE),
+            _ => return,
+        };
+        // One that is gone does nothing, either.
+        let said_to_rest = said & enable == 0 || said == u32::MAX;
+        if value & enable != 0 && said_to_rest {
+            self.lent.mislead(of);
+        } else {
+            self.lent.settle(of);
+        }
     }
 
     fn read_register(&mut self, reg: Reg) -> u32 {
@@ -146,6 +178,7 @@ impl Nic {
         let reg = canonical(offset);
         self.accesses.write(reg);
         self.record.write(reg, value);
+        let value = implemented(reg, value);
         if may_be_lost(reg, value) && self.lies.tells(Kind::LostWrite) {
             return;
         }
@@ -295,6 +328,33 @@ mod tests {
         let accesses = nic.accesses();
         assert_eq!(accesses.writes, [(regs::tdt(1).0, 2)].into());
         assert_eq!(accesses.writes_by_peers, [(regs::tdt(1).0, 1)].into());
+    }
+
+    #[test]
+    fn reading_the_semaphore_takes_it_until_it_is_released() {
+        let mut nic = Nic::new([2; 6]);
+        let mut memory = crate::nic::tests::Recorder::with_memory(0);
+        for _ in 0..2 {
+            let taken = [(); 2].map(|()| nic.read(regs::SWSM.0) & swsm::SMBI != 0);
+            assert_eq!(taken, [false, true]);
+            nic.write(regs::SWSM.0, 0, &mut memory);
+        }
+    }
+
+    #[test]
+    fn a_rings_registers_have_the_bits_that_the_c_driver_tests() {
+        let mut nic = Nic::new([2; 6]);
+        let mut memory = crate::nic::tests::Recorder::with_memory(0);
+        for (reg, expected) in [
+            (regs::rdlen(1), 0xf_fff0),
+            (regs::tdlen(1), 0xf_fff0),
+            (regs::rdh(1), 0xffff),
+            (regs::tdh(1), 0xffff),
+            (regs::tdt(1), 0xffff),
+        ] {
+            nic.write(reg.0, u32::MAX, &mut memory);
+            assert_eq!(nic.read(reg.0), expected, "{reg:?}");
+        }
     }
 
     #[test]

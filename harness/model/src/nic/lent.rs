@@ -6,7 +6,10 @@
 //!
 //! What is sent is not remembered: a driver may lend the same bytes many times at once.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use super::violation::What;
 use crate::{Fault, Host};
@@ -25,6 +28,12 @@ struct Buffer {
     queue: u16,
 }
 
+impl Buffer {
+    fn of(&self) -> Of {
+        Of::Receive(self.queue)
+    }
+}
+
 /// What is lent.
 #[derive(Debug, Default)]
 pub(crate) struct Lent {
@@ -35,6 +44,8 @@ pub(crate) struct Lent {
     buffers: BTreeMap<u64, Buffer>,
     /// What each queue had when it came to rest.
     returned: BTreeMap<Of, Vec<u64>>,
+    /// Queues that were said to rest, or to be gone, before they did: the driver has their memory back.
+    misled: BTreeSet<Of>,
 }
 
 impl Lent {
@@ -44,8 +55,24 @@ impl Lent {
         self.rings.insert(of, rings.into_iter().collect());
     }
 
+    /// The driver was told that a queue rests, which it doesn't.
+    pub(crate) fn mislead(&mut self, of: Of) {
+        self.misled.insert(of);
+    }
+
+    /// What the driver knows of a queue is true again.
+    pub(crate) fn settle(&mut self, of: Of) {
+        self.misled.remove(&of);
+    }
+
+    /// Whether the driver takes a queue for one that rests, which it doesn't.
+    pub(crate) fn is_misled(&self, of: Of) -> bool {
+        self.misled.contains(&of)
+    }
+
     /// A queue has come to rest: the driver has all its memory back.
     pub(crate) fn give_back(&mut self, of: Of) {
+        self.settle(of);
         let rings = self.rings.remove(&of).unwrap_or_default();
         let mut addresses: Vec<_> = rings.into_iter().map(|ring| ring.start).collect();
         if let Of::Receive(number) = of {
@@ -71,8 +98,10 @@ impl Lent {
             return false;
         };
         let buffer = self.buffers.range(..=address).next_back();
-        buffer.is_some_and(|(_, buffer)| end <= buffer.end)
-            || (self.rings.values().flatten()).any(|ring| ring.start <= address && end <= ring.end)
+        let rings = self.rings.iter().filter(|(of, _)| !self.is_misled(**of));
+        buffer.is_some_and(|(_, buffer)| end <= buffer.end && !self.is_misled(buffer.of()))
+            || (rings.flat_map(|(_, rings)| rings))
+                .any(|ring| ring.start <= address && end <= ring.end)
     }
 }
 
@@ -91,14 +120,20 @@ impl Memory<'_> {
     pub(crate) fn post(&mut self, queue: u16, address: u64, size: usize) -> Result<(), What> {
         let end = address.saturating_add(size as u64);
         match self.lent.buffers.insert(address, Buffer { end, queue }) {
-            Some(_) => Err(What::PostedTwice),
-            None => Ok(()),
+            Some(before) if !self.lent.is_misled(before.of()) => Err(What::PostedTwice),
+            _ => Ok(()),
         }
     }
 
-    /// A buffer is the driver's again.
-    pub(crate) fn take_back(&mut self, address: u64) {
-        self.lent.buffers.remove(&address);
+    /// A buffer of a queue's is the driver's again. One that was posted to another queue meanwhile is not.
+    pub(crate) fn take_back(&mut self, queue: u16, address: u64) {
+        let buffers = &mut self.lent.buffers;
+        if buffers
+            .get(&address)
+            .is_some_and(|buffer| buffer.queue == queue)
+        {
+            buffers.remove(&address);
+        }
     }
 }
 
@@ -170,7 +205,13 @@ mod tests {
         }
         let returned = [0, 1, 2].map(|value| memory.lent.returned(QUEUE, value));
         assert_eq!(returned, [Some(0x1000), Some(0x3000), Some(0x1000)]);
-        memory.take_back(0x2000);
+        memory.take_back(1, 0x2000);
+        assert_eq!(
+            memory.write(0x2000, &[1]),
+            Ok(()),
+            "it is the other queue's"
+        );
+        memory.take_back(2, 0x2000);
         assert_eq!(memory.write(0x2000, &[1]), Err(Fault::NotLent));
         assert_eq!(memory.lent.returned(Of::Receive(2), 0), None);
     }

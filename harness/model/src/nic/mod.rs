@@ -75,8 +75,6 @@ pub struct Nic {
     accesses: Accesses,
     record: Record,
     lies: Lies,
-    /// Whether the driver was told what no register had, since it last reset the port.
-    misled: bool,
     /// When a cable that a lie has pulled out is plugged in again.
     replug: Option<u64>,
 }

@@ -61,7 +61,6 @@ impl Nic {
             accesses: Accesses::default(),
             record: Record::default(),
             lies: Lies::default(),
-            misled: false,
             replug: None,
         };
         this.reset_port();
@@ -90,7 +89,6 @@ impl Nic {
         self.paused = None;
         self.silence = None;
         self.had_link = false;
-        self.misled = false;
         self.waiting.clear();
         let (low, high) = rah::encode(self.nvm.mac());
         for (reg, value) in [
@@ -210,10 +208,10 @@ impl Nic {
         self.settle(host);
     }
 
-    /// Something was wrong with a queue. A driver that was told what no register had can't know which queues rest.
+    /// Something was wrong with a queue. That it does not rest is none of it if its driver was told that it does.
     pub(super) fn violated(&mut self, what: What, of: Of) {
-        let by_state = matches!(what, What::NotLent | What::PostedTwice | What::Moved);
-        if !by_state || !self.misled {
+        let by_state = matches!(what, What::NotLent | What::Moved);
+        if !by_state || !self.lent.is_misled(of) {
             self.record.violated(what, of);
         }
     }

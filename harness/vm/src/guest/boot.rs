@@ -198,15 +198,19 @@ impl Started {
             });
         }
         let mut monitor = self.connect()?;
+        let mut unkept = None;
         if let Some(place) = place.filter(|place| !place.is_given_up()) {
             match place.take(&mut monitor, &self.ram, &self.run, &info) {
                 Err(error @ Error::Snapshot { .. }) => {
                     tracing::warn!("the guest is not kept for others: {error}");
+                    unkept = Some(error);
                 }
                 taken => taken?,
             }
         }
-        self.guest(machine, monitor, info, false)
+        let mut guest = self.guest(machine, monitor, info, false)?;
+        guest.unkept = unkept;
+        Ok(guest)
     }
 
     /// Lets the guest of a snapshot go on.
@@ -262,6 +266,7 @@ impl Started {
             hypervisor,
             boot_time,
             resumed,
+            unkept: None,
             call_timeout: machine.call_timeout,
             wires: machine.wires,
             nic: machine.nic.clone(),

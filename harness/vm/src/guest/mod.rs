@@ -54,6 +54,7 @@ pub struct Guest {
     hypervisor: &'static str,
     boot_time: Duration,
     resumed: bool,
+    unkept: Option<Error>,
     call_timeout: Duration,
     wires: u8,
     /// As [`Machine::nic`](crate::Machine::nic).
@@ -204,6 +205,12 @@ impl Guest {
     #[must_use]
     pub fn resumed(&self) -> bool {
         self.resumed
+    }
+
+    /// Why no other goes on from where this one had booted, although it was to be kept for them.
+    #[must_use]
+    pub fn unkept(&self) -> Option<&Error> {
+        self.unkept.as_ref()
     }
 
     /// How long the guest may take for an answer.

@@ -2,6 +2,8 @@
 
 //! What is done to NICs from outside.
 
+use std::{thread, time::Duration};
+
 use serde_json::{Value, json};
 
 use super::Guest;
@@ -92,6 +94,15 @@ impl Guest {
         self.devices
             .as_ref()
             .map_or(Ok(()), |devices| devices.check())
+    }
+
+    /// Keeps the process of our models from running for so long, as a machine does that has much else to do. Without
+    /// one, it only waits.
+    pub fn stall_devices(&self, time: Duration) {
+        match &self.devices {
+            Some(devices) => devices.stall(time),
+            None => thread::sleep(time),
+        }
     }
 
     /// Unplugs the NIC at one end of a wire: QEMU asks the guest to release it.

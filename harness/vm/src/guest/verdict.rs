@@ -98,7 +98,8 @@ impl Guest {
 
     /// Asks a kernel that has kmemleak for leaked memory.
     fn check_leaks(&self) -> Result<Vec<Finding>> {
-        let Some(report) = self.call_within(FindLeaks {}, LEAKS_TIMEOUT)? else {
+        let Some(report) = self.call_within(FindLeaks {}, LEAKS_TIMEOUT.max(self.call_timeout))?
+        else {
             return Ok(Vec::new());
         };
         let path = self.run.file("kmemleak.log");

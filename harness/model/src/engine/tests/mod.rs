@@ -175,6 +175,11 @@ impl Bench {
     /// What became of the descriptor that was put last.
     fn completion(&mut self, queue: u32) -> Option<Completion> {
         let index = (self.tails[queue as usize] - 1) % (1 << RING_SIZE);
+        self.completion_at(queue, index)
+    }
+
+    /// What a descriptor of the ring says.
+    fn completion_at(&mut self, queue: u32, index: u32) -> Option<Completion> {
         let at = u64::from(index) * SIZE as u64 + COMPLETION as u64;
         Completion::decode(self.bytes(queue, RING + at, 16).try_into().unwrap())
     }

@@ -12,10 +12,10 @@ use super::{BASE, Bench, Event, MEMORY, SHARE, share};
 use crate::engine::What;
 
 /// Bytes of a fragment that takes several turns.
-const LONG: u32 = 0x1_8000;
+pub(super) const LONG: u32 = 0x1_8000;
 
 /// Fills most of a queue's share.
-fn long() -> (Descriptor, [Fragment; 1]) {
+pub(super) fn long() -> (Descriptor, [Fragment; 1]) {
     let task = Descriptor {
         operation: Operation::Fill,
         value: 0x0101_0101,

@@ -64,6 +64,7 @@ pub(super) struct Waiting {
 #[derive(Debug, Clone, Copy)]
 struct Told {
     lost: bool,
+    queue: u16,
     unsplit: bool,
     corrupt: Option<u64>,
 }
@@ -182,20 +183,27 @@ impl Nic {
     ) -> bool {
         let packet = Packet::parse(frame, &self.registers);
         let destination = steer(&packet, &self.registers);
-        let queue = u16::from(destination.queue) % MAX_RX_QUEUES;
-        if !self.receives(queue) {
+        let right = u16::from(destination.queue) % MAX_RX_QUEUES;
+        if !self.receives(right) {
             return true;
         }
         let (mut bytes, vlan) = packet.strip(frame, &self.registers);
-        let header = split::header_len(&packet, queue, &self.registers);
-        let lies = *lies.get_or_insert_with(|| Told {
-            lost: self.lies.tells(Kind::Lost),
-            unsplit: header.is_some() && self.lies.tells(Kind::Unsplit),
-            corrupt: self.lies.tell(Kind::Corrupt),
+        let lies = *lies.get_or_insert_with(|| {
+            let queue = self.lies.tell(Kind::Queue);
+            let queue = queue.map_or(right, |value| self.another(right, value));
+            let header = split::header_len(&packet, queue, &self.registers);
+            Told {
+                lost: self.lies.tells(Kind::Lost),
+                queue,
+                unsplit: header.is_some() && self.lies.tells(Kind::Unsplit),
+                corrupt: self.lies.tell(Kind::Corrupt),
+            }
         });
-        if lies.lost {
+        let queue = lies.queue;
+        if lies.lost || !self.receives(queue) {
             return true;
         }
+        let header = split::header_len(&packet, queue, &self.registers);
         let header = header.filter(|_| !lies.unsplit);
         let control = self.registers.get(regs::srrctl(queue));
         let layout = split::layout(header, bytes.len(), control);
@@ -254,6 +262,15 @@ impl Nic {
         }
         self.note(queue, filled);
         true
+    }
+
+    /// A queue that receives, by `value`: another one than this if there is any.
+    fn another(&self, queue: u16, value: u64) -> u16 {
+        let others = (0..MAX_RX_QUEUES).filter(|other| *other != queue && self.receives(*other));
+        let others: Vec<_> = others.collect();
+        // CAST: It is less than there are.
+        let nth = value.checked_rem(others.len() as u64);
+        nth.map_or(queue, |nth| others[nth as usize])
     }
 
     /// The other side wants silence, for so many times 512 bits.

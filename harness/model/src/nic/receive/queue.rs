@@ -3,7 +3,10 @@
 //! A receive queue: descriptors are prefetched, filled, and written back (82576 datasheet, chapters
 //! "Receive Descriptor Fetching" and "Receive Descriptor Write-Back").
 
-use std::collections::VecDeque;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
 
 use i82576::{
     limits::{HEADER_BUFFER_UNIT, PAYLOAD_BUFFER_UNIT},
@@ -57,6 +60,10 @@ pub(crate) struct Queue {
     done: Vec<(u32, [u64; 2])>,
     /// To be written back after what is written back next.
     late: Vec<(u32, [u64; 2])>,
+    /// What was written back last of each descriptor that is not on chip, by its place in the ring.
+    written: BTreeMap<u32, [u64; 2]>,
+    /// What was once more, and may not have been fetched since.
+    repeated: BTreeMap<u32, [u64; 2]>,
 }
 
 impl Queue {
@@ -96,10 +103,19 @@ impl Queue {
         let ring = ring(number, registers);
         let ready = ring.available(self.next, registers.get(rdt(number)));
         let (control, mut posted) = (registers.get(srrctl(number)), Ok(()));
-        for _ in (self.fetched.len() as u32..wanted).take(ready as usize) {
-            let raw = ring.read(self.next, memory)?;
-            self.fetched.push_back((self.next, raw));
-            self.next = ring.next(self.next);
+        for _ in 0..ready {
+            if self.fetched.len() >= wanted as usize {
+                break;
+            }
+            let (index, raw) = (self.next, ring.read(self.next, memory)?);
+            self.next = ring.next(index);
+            self.written.remove(&index);
+            let repeated = self.repeated.remove(&index);
+            if repeated.is_some_and(|[low, high]| raw[0] == low || raw[1] == high) {
+                // What the driver posted there is lost. To it the descriptor is done.
+                continue;
+            }
+            self.fetched.push_back((index, raw));
             for (address, size) in buffers(raw, control) {
                 posted = posted.and(memory.post(number, address, size));
             }
@@ -155,7 +171,7 @@ impl Queue {
             if !piece.is_empty() {
                 written = written.and(memory.write(buffer, piece));
             }
-            take_back(raw, registers.get(srrctl(number)), memory);
+            take_back(raw, number, registers, memory);
             written?;
             let described = describe(Piece {
                 // A payload buffer has at most 127 KiB, a frame less than 16.
@@ -197,28 +213,46 @@ impl Queue {
                 self.late.push((index, raw));
                 continue;
             }
-            ring.write(index, lies.distort(raw), memory)?;
+            let raw = lies.distort(raw);
+            self.written.insert(index, raw);
+            ring.write(index, raw, memory)?;
         }
-        let premature = self.premature(lies, registers.get(srrctl(number)), memory);
+        let premature = self.premature(number, registers, lies, memory);
         for (index, raw) in late.into_iter().chain(premature) {
+            self.written.insert(index, raw);
+            ring.write(index, raw, memory)?;
+        }
+        if let Some((index, raw)) = self.repeat(lies) {
             ring.write(index, raw, memory)?;
         }
         Ok(())
+    }
+
+    /// Takes any of the descriptors that were written back, to be once more. The driver may have posted it again, or
+    /// be about to.
+    fn repeat(&mut self, lies: &mut Lies) -> Option<(u32, [u64; 2])> {
+        let value = lies.tell(Kind::Repeated)?;
+        let nth = value.checked_rem(self.written.len() as u64)?;
+        // CAST: It is less than there are.
+        let (&index, &raw) = self.written.iter().nth(nth as usize)?;
+        self.repeated.insert(index, raw);
+        Some((index, raw))
     }
 
     /// Makes up a packet in a descriptor that is on chip. It is not filled any more: the driver has its
     /// buffers back.
     fn premature(
         &mut self,
+        number: u16,
+        registers: &Registers,
         lies: &mut Lies,
-        srrctl: u32,
         memory: &mut Memory<'_>,
     ) -> Option<(u32, [u64; 2])> {
         let value = lies.tell(Kind::Premature)?;
         let nth = value.checked_rem(self.fetched.len() as u64)?;
         // CAST: It is less than there are.
         let (index, raw) = self.fetched.remove(nth as usize)?;
-        take_back(raw, srrctl, memory);
+        take_back(raw, number, registers, memory);
         Some((index, lies.distort(MADE_UP)))
     }
 }
@@ -250,10 +284,10 @@ fn buffers([buffer, header]: [u64; 2], srrctl: u32) -> impl Iterator<Item = (u64
     [(buffer, payload_buffer(srrctl))].into_iter().chain(header)
 }
 
-/// The buffers of a descriptor are the driver's again.
-fn take_back(raw: [u64; 2], srrctl: u32, memory: &mut Memory<'_>) {
-    for (address, _) in buffers(raw, srrctl) {
-        memory.take_back(address);
+/// The buffers of a queue's descriptor are the driver's again.
+fn take_back(raw: [u64; 2], number: u16, registers: &Registers, memory: &mut Memory<'_>) {
+    for (address, _) in buffers(raw, registers.get(srrctl(number))) {
+        memory.take_back(number, address);
     }
 }
 
@@ -272,124 +306,4 @@ fn payload_buffer(srrctl: u32) -> usize {
 /// The header buffer's size in bytes, by SRRCTL.
 pub(crate) fn header_buffer(srrctl: u32) -> usize {
     ((srrctl >> BSIZEHEADER_SHIFT & BSIZEHEADER) * HEADER_BUFFER_UNIT) as usize
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::nic::{
-        lent::{Lent, Of},
-        tests::Recorder,
-    };
-    use i82576::{
-        limits::MAX_FRAME,
-        regs::{srrctl::DescType, thresholds},
-    };
-
-    const BASE: u64 = 0x1000;
-
-    /// A queue with so many buffers: descriptor `n` has payload at `0x10000 + n * 0x1000` and headers at
-    /// `0x8000 + n * 0x100`.
-    fn posted(count: u32) -> (Queue, Registers, Recorder, Lent) {
-        let mut registers = Registers::default();
-        let mut host = Recorder::with_memory(0x80000);
-        registers.set(rdbal(1), BASE as u32);
-        registers.set(rdlen(1), 64 * 16);
-        registers.set(srrctl(1), srrctl::encode(1, 2, DescType::HeaderSplit, true));
-        registers.set(rxdctl(1), thresholds(8, 4, 1));
-        let ring = ring(1, &registers);
-        for n in 0..count {
-            let raw = [
-                0x10000 + u64::from(n) * 0x1000,
-                0x8000 + u64::from(n) * 0x100,
-            ];
-            ring.write(n, raw, &mut host).unwrap();
-        }
-        let mut queue = Queue::default();
-        queue.start(1, &registers);
-        registers.set(rdt(1), count);
-        let mut lent = Lent::default();
-        lent.enable(Of::Receive(1), [ring.range()]);
-        (queue, registers, host, lent)
-    }
-
-    /// All memory there.
-    fn memory<'a>(host: &'a mut Recorder, lent: &'a mut Lent) -> Memory<'a> {
-        Memory { host, lent }
-    }
-
-    fn describe(piece: Piece) -> [u64; 2] {
-        [u64::from(piece.last), u64::from(piece.len)]
-    }
-
-    #[test]
-    fn headers_and_payload_go_to_their_buffers_and_payload_goes_on_in_the_next() {
-        let (mut queue, mut registers, mut host, mut lent) = posted(4);
-        let memory = &mut memory(&mut host, &mut lent);
-        let packet: Vec<u8> = (0..2500u32).map(|n| n as u8).collect();
-        let room = queue.has_room((&packet, 54), 1, &registers, memory);
-        assert_eq!(room, Ok(true));
-        let filled = queue.fill((&packet, 54), 1, &registers, memory, describe);
-        assert_eq!(filled, Ok(()));
-        assert!(queue.is_due(1, &registers));
-        queue
-            .write_back(1, &mut registers, &mut Lies::default(), memory)
-            .unwrap();
-        assert_eq!(host.memory[0x8000..0x8036], packet[..54]);
-        for (n, piece) in packet[54..].chunks(1024).enumerate() {
-            let at = 0x10000 + n * 0x1000;
-            assert_eq!(host.memory[at..at + piece.len()], *piece);
-        }
-        let ring = ring(1, &registers);
-        let raws = [0, 1, 2].map(|n| ring.read(n, &mut host).unwrap());
-        assert_eq!(raws, [[0, 1024], [0, 1024], [1, 398]]);
-        assert_eq!(registers.get(rdh(1)), 3);
-    }
-
-    #[test]
-    fn a_packet_has_room_only_with_enough_buffers() {
-        let (mut queue, registers, mut host, mut lent) = posted(2);
-        let memory = &mut memory(&mut host, &mut lent);
-        let room = queue.has_room((&[0; 3000], 0), 1, &registers, memory);
-        assert_eq!(room, Ok(false));
-        let room = queue.has_room((&[0; 2000], 0), 1, &registers, memory);
-        assert_eq!(room, Ok(true));
-    }
-
-    #[test]
-    fn what_is_prefetched_is_not_read_again() {
-        let (mut queue, registers, mut host, mut lent) = posted(8);
-        let memory = &mut memory(&mut host, &mut lent);
-        queue.prefetch(1, &registers, memory).unwrap();
-        // The driver writes to descriptors that it has given away.
-        ring(1, &registers).write(0, [0; 2], memory).unwrap();
-        queue
-            .fill((&[7; 60], 0), 1, &registers, memory, describe)
-            .unwrap();
-        assert_eq!(host.memory[0x10000..0x1003c], [7; 60]);
-    }
-
-    #[test]
-    fn few_descriptors_are_not_prefetched() {
-        let (mut queue, registers, mut host, mut lent) = posted(3);
-        let memory = &mut memory(&mut host, &mut lent);
-        queue.prefetch(1, &registers, memory).unwrap();
-        assert!(queue.fetched.is_empty(), "the host threshold is 4");
-    }
-
-    /// Every size of a payload buffer, by every length of a packet.
-    #[test]
-    fn every_packet_is_cut_into_as_many_pieces_as_hold_it() {
-        let packet = vec![0; MAX_FRAME as usize];
-        let mut registers = Registers::default();
-        for kib in 0..=BSIZEPACKET {
-            registers.set(srrctl(1), kib);
-            for len in 0..=packet.len() {
-                let Pieces { size, count, .. } = pieces((&packet[..len], 0), 1, &registers);
-                let kib = if kib == 0 { 2 } else { kib };
-                assert_eq!(size, kib as usize * 1024);
-                assert!(count * size >= len && (count - 1) * size < len.max(1));
-            }
-        }
-    }
 }

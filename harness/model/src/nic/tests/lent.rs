@@ -3,7 +3,7 @@
 //! Memory that is lent to the device, and what a driver must not do with it.
 
 use i82576::{
-    regs::{self, ctrl, rxdctl, txdctl},
+    regs::{self, rxdctl, srrctl, txdctl},
     rx,
 };
 
@@ -112,21 +112,70 @@ fn a_buffer_that_is_posted_twice_is_a_violation_and_one_that_was_filled_is_none(
     }
 }
 
-#[test]
-fn a_driver_that_was_told_nonsense_is_not_to_blame_for_where_it_moves_rings() {
-    let port = &mut Port::new();
+fn one(kind: Kind) -> Plan {
     let lie = Lie {
-        kind: Kind::Ones,
+        kind,
         after: 0,
         times: 1,
         value: 0,
     };
-    port.nic.lie(&Plan { lies: vec![lie] });
+    Plan { lies: vec![lie] }
+}
+
+/// Has queue 0 have the buffer of queue 1's descriptor `nth`, too.
+fn post_to_another(port: &mut Port, nth: u64) {
+    const RING: u64 = 0x3000;
+    port.write(regs::rxdctl(0), rxdctl::ENABLE | regs::thresholds(8, 1, 1));
+    let tail = port.read(regs::rdt(0));
+    let raw = rx::rx_read(PAYLOAD + nth * 0x1000, HEADERS);
+    port.put(RING + u64::from(tail) * 16, &raw);
+    port.write(regs::rdt(0), tail + 1);
+}
+
+#[test]
+fn a_driver_that_was_told_nonsense_is_to_blame_for_what_that_does_not_excuse() {
+    let port = &mut Port::new();
+    port.nic.lie(&one(Kind::Ones));
+    assert_eq!(port.read(regs::STATUS), u32::MAX);
+    port.write(regs::rdbal(1), 0x3000);
+    assert_eq!(whats(port), [What::Moved]);
+    // It is told of one queue that it is gone, and then the truth.
+    port.nic.lie(&one(Kind::Ones));
     assert_eq!(port.read(regs::rxdctl(1)), u32::MAX);
-    port.write(regs::rdbal(1), 0x3000);
+    port.write(regs::tdbal(1), 0x3800);
+    assert_eq!(whats(port), [What::Moved]);
+    assert_ne!(port.read(regs::rxdctl(1)) & rxdctl::ENABLE, 0);
+    port.write(regs::rdbal(1), 0x3800);
+    assert_eq!(whats(port), [What::Moved]);
+}
+
+#[test]
+fn a_driver_that_was_told_that_a_queue_rests_has_its_memory_back_and_no_more() {
+    let port = &mut Port::new();
+    port.write(regs::rdbal(0), 0x3000);
+    port.write(regs::rdlen(0), 8 * 16);
+    port.write(
+        regs::srrctl(0),
+        srrctl::encode(4, 0, srrctl::DescType::OneBuffer, true),
+    );
+    port.post(16);
+    port.nic.receive(&segment(&[7; 100]), &mut port.host);
+    // Another queue must not have what this one has.
+    post_to_another(port, 9);
+    assert_eq!(whats(port), [What::PostedTwice]);
+    let mut plan = one(Kind::Stuck);
+    plan.lies.extend(one(Kind::Garbage).lies);
+    plan.lies[1].value = rxdctl::ENABLE.into();
+    port.nic.lie(&plan);
+    port.write(regs::rxdctl(1), 0);
+    port.later(1_000_000);
+    assert_eq!(port.read(regs::rxdctl(1)) & rxdctl::ENABLE, 0);
+    assert_eq!(port.nic.lie(&Plan::default()), [1, 1]);
+    post_to_another(port, 10);
+    port.write(regs::rdbal(1), 0x3800);
     assert_eq!(whats(port), []);
-    port.write(regs::CTRL, ctrl::RST);
+    // It begins anew, and has what is posted from now on.
     port.write(regs::rxdctl(1), rxdctl::ENABLE);
-    port.write(regs::rdbal(1), 0x3000);
+    port.write(regs::rdbal(1), RX_RING as u32);
     assert_eq!(whats(port), [What::Moved]);
 }

@@ -59,10 +59,13 @@ impl Host for Recorder {
 
 mod damaged;
 mod flow_control;
+mod head_write_back;
 mod lent;
+mod lies;
 mod loopback;
 mod rates;
 mod wake;
+mod write_back_threshold;
 
 use etherparse::PacketBuilder;
 use i82576::{
@@ -241,53 +244,6 @@ fn what_was_put_on_the_ring_without_a_link_is_sent_when_there_is_one() {
     port.nic.plug(true, &mut port.host);
     port.later(1_000_000_000);
     assert_eq!(port.host.frames.len(), 1);
-}
-
-#[test]
-fn a_plan_is_told_in_what_is_written_back_and_ends_with_the_next() {
-    let port = &mut Port::new();
-    port.post(8);
-    let lie = |kind, value| Lie {
-        kind,
-        after: 0,
-        times: 1,
-        value,
-    };
-    let lies = vec![lie(Kind::HeaderLength, 1000), lie(Kind::Length, 2)];
-    port.nic.lie(&Plan { lies });
-    port.nic.receive(&segment(&[7; 100]), &mut port.host);
-    let raw = [0, 8].map(|part| port.get(RX_RING + part));
-    let first = WriteBack::from_raw(raw[0], raw[1]);
-    assert_eq!(raw[0] >> 21 & 0x3ff, 1000, "{first:?}");
-    assert_eq!(raw[1] >> 32 & 0xffff, 0xffff, "{first:?}");
-    assert_eq!(port.nic.lie(&Plan::default()), [1, 1]);
-}
-
-#[test]
-fn a_lie_about_a_frame_is_told_once_however_long_it_waits() {
-    let port = &mut Port::new();
-    let split = srrctl::DescType::HeaderSplit;
-    port.write(regs::srrctl(1), srrctl::encode(4, 4, split, false));
-    port.post(1);
-    let lies = [Kind::Unsplit, Kind::Corrupt].map(|kind| Lie {
-        kind,
-        after: 0,
-        times: u32::MAX,
-        value: 5,
-    });
-    port.nic.lie(&Plan {
-        lies: lies.to_vec(),
-    });
-    // More than a buffer has, twice: they wait until there are enough.
-    for _ in 0..2 {
-        port.nic.receive(&segment(&[7; 6000]), &mut port.host);
-    }
-    port.later(1_000_000);
-    port.post(3);
-    port.post(8);
-    port.later(1_000_000);
-    assert!(rx::is_done(port.get(RX_RING + 3 * 16 + 8)));
-    assert_eq!(port.nic.told(), [2, 2]);
 }
 
 #[test]

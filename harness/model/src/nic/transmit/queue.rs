@@ -143,6 +143,9 @@ impl Queue {
         let ring = ring(number, registers);
         let any = !self.reports.is_empty();
         if registers.has(tdwbal(number), HEAD_WRITE_BACK) {
+            if !any {
+                return Ok(false);
+            }
             self.reports.clear();
             let address = head_write_back(number, registers);
             let head = match lies.tell(Kind::StrayReport) {
@@ -150,11 +153,10 @@ impl Queue {
                 Some(value) => value as u32,
                 None => registers.get(tdh(number)),
             };
-            if lies.tells(Kind::NoReport) {
-                return Ok(any);
+            if !lies.tells(Kind::NoReport) {
+                host.write(address, &head.to_le_bytes())?;
             }
-            host.write(address, &head.to_le_bytes())?;
-            return Ok(any);
+            return Ok(true);
         }
         if let Some(value) = lies.tell(Kind::StrayReport) {
             let stray = ring.unposted(

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A program between two wires: its interfaces.
+
+use protocol::{
+    Ns,
+    ethtool::SetFeatures,
+    kernel::WriteFile,
+    link::{MoveInterface, SetMtu, SetUp, WaitCarrier, WaitInterface},
+};
+use vm::End;
+
+use super::{PATIENCE_MS, Testbed};
+use crate::{
+    Result,
+    station::{FAR_WIRE, WIRE},
+};
+
+/// The interfaces of the program that connects two wires, at their other ends.
+pub const PORTS: [&str; 2] = ["port0", "port1"];
+
+impl Testbed {
+    /// Brings up the NICs of a program between two wires.
+    pub(crate) fn set_up_ports(&self) -> Result {
+        let macs = [WIRE.mac(End::Peer), FAR_WIRE.mac(End::Local)];
+        for (name, mac) in PORTS.into_iter().zip(macs) {
+            let found = self.guest.call(WaitInterface {
+                ns: Ns::Local,
+                mac,
+                timeout_ms: PATIENCE_MS,
+            })?;
+            let interface = || found.name.clone();
+            let write = |path: &str, contents: &str| {
+                self.guest.call(WriteFile {
+                    ns: Ns::Local,
+                    path: path.replace("NAME", &found.name),
+                    contents: contents.to_owned(),
+                })
+            };
+            // Do not answer for the namespace's addresses here.
+            write("/proc/sys/net/ipv4/conf/NAME/arp_ignore", "8")?;
+            write("/proc/sys/net/ipv6/conf/NAME/disable_ipv6", "1")?;
+            self.guest.call(SetFeatures {
+                ns: Ns::Local,
+                interface: interface(),
+                features: [("rx-gro".to_owned(), false)].into(),
+            })?;
+            self.guest.call(SetMtu {
+                ns: Ns::Local,
+                interface: interface(),
+                mtu: self.mtu,
+            })?;
+            self.guest.call(MoveInterface {
+                from: Ns::Local,
+                interface: interface(),
+                to: Ns::Local,
+                rename: Some(name.to_owned()),
+            })?;
+            self.guest.call(SetUp {
+                ns: Ns::Local,
+                interface: name.to_owned(),
+                up: true,
+            })?;
+            self.guest.call(WaitCarrier {
+                ns: Ns::Local,
+                interface: name.to_owned(),
+                carrier: true,
+                timeout_ms: PATIENCE_MS,
+            })?;
+        }
+        Ok(())
+    }
+}
