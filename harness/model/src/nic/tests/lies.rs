@@ -2,6 +2,8 @@
 
 //! Lies about frames, as a driver sees them.
 
+mod told;
+
 use i82576::{
     regs::{self, rxdctl, srrctl},
     rx::{self, WriteBack},

@@ -162,8 +162,7 @@ impl Port {
     /// Posts so many buffers.
     fn post(&mut self, count: u64) {
         for n in 0..count {
-            let raw = rx::rx_read(PAYLOAD + n * 0x1000, HEADERS + n * 0x100);
-            self.put(RX_RING + n * 16, &raw);
+            self.put(RX_RING + n * 16, &posted(n));
         }
         self.write(regs::rdt(1), count as u32);
     }
@@ -184,6 +183,11 @@ impl Port {
         self.put(TX_RING + u64::from(tail) * 16, &data.encode());
         self.write(regs::tdt(1), tail + 1);
     }
+}
+
+/// A descriptor as [`Port::post`] writes it.
+fn posted(n: u64) -> [u64; 2] {
+    rx::rx_read(PAYLOAD + n * 0x1000, HEADERS + n * 0x100)
 }
 
 /// A segment with this payload, for the port.
