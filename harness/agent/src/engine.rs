@@ -32,7 +32,7 @@ pub(crate) fn execute(request: &Execute) -> Result<Executed> {
         // Not one that is open: the ring's is the first.
         Window(known.map_or(piece.saturating_add(1), |(_, window)| *window))
     };
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut failure) = (Vec::new(), None);
     for step in &request.steps {
         let command = Command {
             operation: operation(step.operation),
@@ -41,7 +41,14 @@ pub(crate) fn execute(request: &Execute) -> Result<Executed> {
             value: step.value,
             signal: false,
         };
-        outcomes.push(carry_out(&mut queue, &command, step, request)?);
+        match carry_out(&mut queue, &command, step, request) {
+            Ok(outcome) => outcomes.push(outcome),
+            // What it has written all the same is looked at.
+            Err(error) => {
+                failure = Some(format!("{error:#}"));
+                break;
+            }
+        }
     }
     let read = |((piece, _), Bytes(content)): (&(devmem_tcp::memory::Memory, u8), &Bytes)| {
         let mut bytes = vec![0; content.len()];
@@ -51,6 +58,7 @@ pub(crate) fn execute(request: &Execute) -> Result<Executed> {
     let pieces = pieces.iter().zip(&request.pieces).map(read);
     Ok(Executed {
         outcomes,
+        failure,
         pieces: pieces.collect::<Result<_>>()?,
     })
 }

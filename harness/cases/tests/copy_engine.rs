@@ -34,6 +34,17 @@ fn execute(pieces: &[&[u8]], steps: &[Step]) -> Execute {
     }
 }
 
+/// Has all steps completed. Returns what became of them, and of the pieces of memory.
+fn carry_out(bed: &Testbed, request: Execute) -> Result<(Vec<Outcome>, Vec<Bytes>)> {
+    let Executed {
+        outcomes,
+        failure,
+        pieces,
+    } = bed.guest.call(request)?;
+    assert_eq!(failure, None, "after {outcomes:?}");
+    Ok((outcomes, pieces))
+}
+
 /// From the first piece of memory to the second.
 fn step(operation: Operation, fragments: &[(u32, u32, u64)]) -> Step {
     Step {
@@ -58,20 +69,23 @@ fn an_engine_copies_fills_compares_and_adds() -> Result {
     let bed = Testbed::engine("engine")?;
     let numbers: Vec<u8> = (0..64_u8).collect();
 
-    let Executed { outcomes, pieces } = bed.guest.call(execute(
-        &[&numbers, &[0xee; 64]],
-        &[
-            // Out of order, of odd lengths, and next to each other at the destination.
-            step(Operation::Copy, &[(40, 7, 0), (3, 9, 7), (63, 1, 16)]),
-            Step {
-                value: 0x0403_0201,
-                ..step(Operation::Fill, &[(0, 6, 20), (0, 3, 30)])
-            },
-            step(Operation::Compare, &[(40, 7, 0), (3, 9, 7)]),
-            step(Operation::Compare, &[(40, 7, 0), (3, 9, 8)]),
-            step(Operation::Copy, &[]),
-        ],
-    ))?;
+    let (outcomes, pieces) = carry_out(
+        &bed,
+        execute(
+            &[&numbers, &[0xee; 64]],
+            &[
+                // Out of order, of odd lengths, and next to each other at the destination.
+                step(Operation::Copy, &[(40, 7, 0), (3, 9, 7), (63, 1, 16)]),
+                Step {
+                    value: 0x0403_0201,
+                    ..step(Operation::Fill, &[(0, 6, 20), (0, 3, 30)])
+                },
+                step(Operation::Compare, &[(40, 7, 0), (3, 9, 7)]),
+                step(Operation::Compare, &[(40, 7, 0), (3, 9, 8)]),
+                step(Operation::Copy, &[]),
+            ],
+        ),
+    )?;
     assert_eq!(
         outcomes,
         [
@@ -100,20 +114,26 @@ fn an_engine_copies_fills_compares_and_adds() -> Result {
     };
     let (a, b) = ([1.5, -3.0, 1e30], [2.25, 3.0, 1e30]);
     let sums = [3.75, 0.0, 2e30];
-    let Executed { outcomes, pieces } = bed.guest.call(execute(
-        &[&floats(&a), &floats(&b)],
-        &[step(Operation::SumF32, &[(0, 12, 0)])],
-    ))?;
+    let (outcomes, pieces) = carry_out(
+        &bed,
+        execute(
+            &[&floats(&a), &floats(&b)],
+            &[step(Operation::SumF32, &[(0, 12, 0)])],
+        ),
+    )?;
     assert_eq!(outcomes, [outcome(Status::Done, 1, 12)]);
     assert_eq!(pieces[1].0, floats(&sums));
     let (a, b) = ([1.5, -3.0], [2.25, 3.0]);
-    let Executed { outcomes, pieces } = bed.guest.call(execute(
-        &[&halves(&a), &halves(&b)],
-        &[
-            step(Operation::SumBf16, &[(0, 4, 0)]),
-            step(Operation::SumBf16, &[(0, 3, 0)]),
-        ],
-    ))?;
+    let (outcomes, pieces) = carry_out(
+        &bed,
+        execute(
+            &[&halves(&a), &halves(&b)],
+            &[
+                step(Operation::SumBf16, &[(0, 4, 0)]),
+                step(Operation::SumBf16, &[(0, 3, 0)]),
+            ],
+        ),
+    )?;
     assert_eq!(outcomes[0], outcome(Status::Done, 1, 4));
     assert_eq!(outcomes[1].status, Status::Malformed);
     assert_eq!(pieces[1].0, halves(&sums[..2]));
@@ -150,7 +170,7 @@ fn a_work_queue_reaches_nothing_but_what_was_imported_into_it() -> Result {
             ..step(Operation::Copy, &[(0, 64, 0)])
         }))
         .collect();
-    let Executed { outcomes, pieces } = bed.guest.call(execute(&[&page, &page], &steps))?;
+    let (outcomes, pieces) = carry_out(&bed, execute(&[&page, &page], &steps))?;
     for (step, outcome) in steps.iter().zip(&outcomes) {
         assert_eq!(
             (outcome.status, outcome.fragments),
@@ -166,7 +186,7 @@ fn a_work_queue_reaches_nothing_but_what_was_imported_into_it() -> Result {
         besides: 7,
         ..execute(&[&page, &page], &[step(Operation::Copy, &[(0, 64, 0)])])
     };
-    let Executed { outcomes, .. } = bed.guest.call(all.clone())?;
+    let (outcomes, _) = carry_out(&bed, all.clone())?;
     assert_eq!(outcomes, [outcome(Status::Done, 1, 64)]);
     let more = Execute { besides: 8, ..all };
     assert_refused(bed.guest.call(more), EBUSY, "a ninth work queue");
@@ -212,10 +232,13 @@ fn descriptors_are_submitted_without_a_system_call() -> Result {
         .boot_steered("engine-portal")?;
     bed.load_engine()?;
     let steps = [(); 3].map(|()| step(Operation::Copy, &[(0, 64, 0), (64, 64, 128)]));
-    let Executed { outcomes, .. } = bed.guest.call(Execute {
-        marked: true,
-        ..execute(&[&[0x5a; 4096], &[0; 4096]], &steps)
-    })?;
+    let (outcomes, _) = carry_out(
+        &bed,
+        Execute {
+            marked: true,
+            ..execute(&[&[0x5a; 4096], &[0; 4096]], &steps)
+        },
+    )?;
     assert_eq!(outcomes, [outcome(Status::Done, 2, 128); 3]);
     for number in 0..3 {
         let calls = |window| {
@@ -303,7 +326,7 @@ fn an_engine_that_is_unbound_ends_its_users_and_works_when_it_is_bound_again() -
     );
 
     write("bind")?;
-    let Executed { outcomes, pieces } = bed.guest.call(execute(&[&page, &[0; 64]], &steps))?;
+    let (outcomes, pieces) = carry_out(&bed, execute(&[&page, &[0; 64]], &steps))?;
     assert_eq!(outcomes, [outcome(Status::Done, 1, 64)]);
     assert_eq!(pieces[1].0, page);
     bed.finish()?;

@@ -78,8 +78,10 @@ pub struct Outcome {
 /// The answer to [`Execute`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Executed {
-    /// What became of each step.
+    /// What became of each step, up to one that has no completion.
     pub outcomes: Vec<Outcome>,
+    /// Why that one has none.
+    pub failure: Option<String>,
     /// What is in each piece of memory afterwards.
     pub pieces: Vec<Bytes>,
 }

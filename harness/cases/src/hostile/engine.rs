@@ -131,7 +131,8 @@ fn judge(executed: &Executed) -> Copied {
     if source.iter().any(|&byte| byte != 0x11) || rest.iter().any(|(_, byte)| **byte != 0xee) {
         return Copied::Stray;
     }
-    if executed.outcomes.iter().any(|outcome| *outcome != done) {
+    let failed = executed.outcomes.iter().any(|outcome| *outcome != done);
+    if failed || executed.failure.is_some() {
         return Copied::Not;
     }
     match copied.iter().all(|(_, byte)| **byte == 0x11) {
@@ -184,6 +185,7 @@ mod tests {
         copied[..48].fill(0x11);
         let executed = |outcomes: [_; 2], bytes: &[u8]| Executed {
             outcomes: outcomes.to_vec(),
+            failure: None,
             pieces: vec![Bytes(vec![0x11; PIECE]), Bytes(bytes.to_vec())],
         };
         assert_eq!(judge(&executed([done, done], &copied)), Copied::Right);
@@ -196,9 +198,16 @@ mod tests {
             ..done
         };
         assert_eq!(judge(&executed([done, failed], &copied)), Copied::Not);
+        let unanswered = |bytes: &[u8]| Executed {
+            outcomes: vec![done],
+            failure: Some("no completion".to_owned()),
+            ..executed([done; 2], bytes)
+        };
+        assert_eq!(judge(&unanswered(&copied)), Copied::Not);
         copied[48] = 0x11;
         for last in [done, failed] {
             assert_eq!(judge(&executed([done, last], &copied)), Copied::Stray);
         }
+        assert_eq!(judge(&unanswered(&copied)), Copied::Stray);
     }
 }
