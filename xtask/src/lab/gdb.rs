@@ -3,7 +3,7 @@
 //! A debugger for the guest's kernel: gdb, by QEMU's stub.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -25,11 +25,17 @@ thbreak start_kernel
 continue
 cd MODULES
 source BUILD/vmlinux-gdb.py
-lx-symbols MODULES BUILD
+lx-symbols MODULES BUILD SYMBOLS
 ";
 
 /// Has the guest wait for gdb before its first instruction, and says how to start it.
-pub(super) fn attach(options: Options, images: &Images, running: &Running) -> Result<Options> {
+/// Modules of the user's are in the folders `symbols`.
+pub(super) fn attach(
+    options: Options,
+    images: &Images,
+    running: &Running,
+    symbols: &[PathBuf],
+) -> Result<Options> {
     let build = images.symbols.as_deref().and_then(Path::parent);
     let Some(build) = build.filter(|build| build.join("vmlinux").is_file()) else {
         bail!("--gdb: this kernel's build folder has no vmlinux and System.map");
@@ -44,7 +50,9 @@ pub(super) fn attach(options: Options, images: &Images, running: &Running) -> Re
     let modules = images.modules.first().and_then(|module| module.parent());
     let modules = modules.unwrap_or(build);
     let socket = running.path("gdb.sock");
+    let symbols: Vec<_> = symbols.iter().map(|dir| dir.to_string_lossy()).collect();
     let text = SCRIPT
+        .replace("SYMBOLS", &symbols.join(" "))
         .replace("BUILD", &build.to_string_lossy())
         .replace("MODULES", &modules.to_string_lossy())
         .replace("SOCKET", &socket.to_string_lossy());

@@ -47,7 +47,7 @@ impl Lab {
             options = options.counted();
         }
         if setup.gdb {
-            options = gdb::attach(options, images, running)?;
+            options = gdb::attach(options, images, running, &setup.symbols)?;
         }
         let options = options.header_split();
         if setup.guests == 1 {

@@ -2,7 +2,7 @@
 
 //! What the user wants of a guest, and what is the same in all of them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use protocol::program::User;
@@ -73,6 +73,9 @@ pub(crate) struct Setup {
     /// Wait for a debugger of the guest's kernel
     #[arg(long)]
     pub(super) gdb: bool,
+    /// Have gdb look for modules of yours in this folder, too; may be given again
+    #[arg(long, value_name = "DIR", requires = "gdb", value_parser = folder)]
+    pub(super) symbols: Vec<PathBuf>,
     /// What `ls` and `enter` call this guest
     #[arg(long, value_name = "NAME")]
     pub(super) name: Option<String>,
@@ -80,6 +83,22 @@ pub(crate) struct Setup {
     /// accelerator and of udmabuf, but not bind a receive queue
     #[arg(long)]
     pub(super) user: bool,
+}
+
+/// A folder that is there, from the root on: gdb has a working directory of its own, and the kernel's
+/// scripts take paths apart at spaces.
+fn folder(name: &str) -> Result<PathBuf, String> {
+    let path = Path::new(name)
+        .canonicalize()
+        .map_err(|error| error.to_string())?;
+    match (
+        path.is_dir(),
+        path.to_string_lossy().contains(char::is_whitespace),
+    ) {
+        (false, _) => Err("is no folder".to_owned()),
+        (_, true) => Err("gdb's lx-symbols takes no path with spaces in it".to_owned()),
+        _ => Ok(path),
+    }
 }
 
 /// Whom programs run as: root, or the user who has asked.

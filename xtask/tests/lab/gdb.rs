@@ -8,7 +8,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use crate::{assert_status, exec, stdout};
 
 /// Starts a program in a guest that waits for gdb. Returns what the command goes on to print, and the script for gdb.
-fn start(options: &[&str], words: &[&str]) -> (Child, BufReader<ChildStderr>, String) {
+pub(crate) fn start(options: &[&str], words: &[&str]) -> (Child, BufReader<ChildStderr>, String) {
     let mut child = exec(&[&["--gdb"], options].concat(), words)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -24,7 +24,7 @@ fn start(options: &[&str], words: &[&str]) -> (Child, BufReader<ChildStderr>, St
 }
 
 /// gdb, which does these things after the script, and leaves.
-fn gdb(script: &str, commands: &[&str]) -> Command {
+pub(crate) fn gdb(script: &str, commands: &[&str]) -> Command {
     let mut gdb = Command::new("gdb");
     gdb.args(["-nx", "-batch", "-x", script]);
     for command in commands {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::{assert_status, checkout, exec, stderr, stdout};
+use crate::{assert_status, checkout, exec, gdb, stderr, stdout};
 
 /// Runs the program in another checkout, as cargo would.
 fn nobounce(root: &Path, arguments: &[&str]) -> Output {
@@ -54,6 +54,28 @@ fn a_new_driver_builds_loads_goes_up_and_down_and_passes_its_first_case() {
         "{text}"
     );
     assert!(text.ends_with("\nlo\n"), "{text}");
+
+    // gdb knows it, too.
+    let dir = module.parent().unwrap().to_str().unwrap();
+    let (mut child, _stderr, script) = gdb::start(
+        &["--bare", "--symbols", dir],
+        &["insmod", module.to_str().unwrap()],
+    );
+    let commands = [
+        "set breakpoint pending on",
+        "tbreak mynic_main.rs:probe",
+        "continue",
+        "backtrace",
+    ];
+    let output = gdb::gdb(&script, &commands).output().unwrap();
+    let text = stdout(&output);
+    let stopped = text.lines().find(|line| line.starts_with("#0 "));
+    assert!(
+        stopped.is_some_and(|frame| frame.contains("drivers/mynic/mynic_main.rs:")),
+        "{text}{}",
+        stderr(&output)
+    );
+    assert!(child.wait().unwrap().success());
 
     // The cases are this checkout's, and build in it; the module is not.
     let nic = root.join("harness/nics/mynic.toml");
