@@ -22,18 +22,16 @@ const MIB: u64 = 1 << 20;
 /// How long it may take until memory is freed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Receives into the accelerator over one family and sends from it over the other.
-fn payload_goes_both_ways(options: Options, topology: Topology, name: &str) -> Result {
+/// Receives into so many bytes of the accelerator over one family, and sends from as many over the other.
+fn payload_goes_both_ways(bed: &Testbed, memory: u64) -> Result {
     let bytes = 16 * MIB;
-    let bed = options.accelerator(topology).boot_steered(name)?;
-
     let stream = bed.stream(bed.peer, bed.local, Family::V4).in_accelerator();
-    let received = stream.receive_devmem(&bed, 1, bytes, 16 * MIB, |_| ())?;
+    let received = stream.receive_devmem(bed, 1, bytes, memory, |_| ())?;
     received.assert_whole(bytes);
     assert_eq!(bed.net_iovs_left(bed.local)?, 0);
 
     let stream = bed.stream(bed.local, bed.peer, Family::V6).in_accelerator();
-    let sent = stream.send_devmem(&bed, bytes, 4 * MIB, 256 << 10, |_| ())?;
+    let sent = stream.send_devmem(bed, bytes, memory, 256 << 10, |_| ())?;
     assert_eq!(
         (sent.sink.bytes, sent.sink.mismatch),
         (bytes, None),
@@ -44,6 +42,13 @@ fn payload_goes_both_ways(options: Options, topology: Topology, name: &str) -> R
         (sent.source.sends, 0),
         "{sent:?}"
     );
+    Ok(())
+}
+
+/// The same, of an accelerator that is connected like this.
+fn payload_goes_through(options: Options, topology: Topology, name: &str) -> Result {
+    let bed = options.accelerator(topology).boot_steered(name)?;
+    payload_goes_both_ways(&bed, 16 * MIB)?;
     bed.finish()?;
     Ok(())
 }
@@ -51,13 +56,13 @@ fn payload_goes_both_ways(options: Options, topology: Topology, name: &str) -> R
 #[test]
 fn payload_goes_into_and_out_of_an_accelerator_behind_the_same_switch() -> Result {
     let options = Testbed::devmem_options();
-    payload_goes_both_ways(options, Topology::Switch, "accelerator-switch")
+    payload_goes_through(options, Topology::Switch, "accelerator-switch")
 }
 
 #[test]
 fn payload_goes_into_and_out_of_an_accelerator_through_the_root_complex() -> Result {
     let options = Testbed::devmem_options();
-    payload_goes_both_ways(options, Topology::RootComplex, "accelerator-root-complex")
+    payload_goes_through(options, Topology::RootComplex, "accelerator-root-complex")
 }
 
 #[test]
@@ -65,7 +70,7 @@ fn payload_goes_into_and_out_of_an_accelerator_through_an_iommu() -> Result {
     let options = Testbed::devmem_options()
         .needs([Ability::PeersThroughIommu])
         .iommu();
-    payload_goes_both_ways(options, Topology::RootComplex, "accelerator-iommu")
+    payload_goes_through(options, Topology::RootComplex, "accelerator-iommu")
 }
 
 #[test]
@@ -152,6 +157,21 @@ fn a_bar_of_registers_is_not_taken_for_memory() -> Result {
     );
     bed.wait_logged("BAR 2 is not prefetchable memory", 1)?;
     bed.unload_accelerator()?;
+    bed.finish()?;
+    Ok(())
+}
+
+#[test]
+fn payload_is_received_and_sent_behind_the_first_four_gigabytes_of_an_accelerator() -> Result {
+    const GIB: u64 = 1 << 30;
+    let bed = Testbed::devmem_options()
+        .accelerator(Topology::Switch)
+        .machine(|machine| machine.accelerator_memory_mib(8 << 10))
+        .boot_steered("accelerator-gigabytes")?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4);
+    let held = stream.in_accelerator().copy_sink(&bed, 5 * GIB)?;
+    payload_goes_both_ways(&bed, 16 * MIB)?;
+    held.stop()?;
     bed.finish()?;
     Ok(())
 }
