@@ -275,7 +275,7 @@ fn run(cli: Cli) -> Result<u8> {
     }
     match &cli.command {
         Command::Kselftest(_) => args = args.for_programs()?,
-        Command::Bench(_) | Command::BenchCheck(_) => args = kernel::for_figures(args)?,
+        Command::Bench(_) => args = kernel::for_figures(args)?,
         _ => {}
     }
     let project = &Project::open(args)?;

@@ -41,6 +41,18 @@ const OF_AN_INTERRUPT: &[(&str, f64)] = &[
 ];
 const MIB: f64 = 1_048_576.0;
 
+/// Whether a figure is compared, or has a say in it.
+pub(crate) fn is_compared(figure: &Figure) -> bool {
+    let name = figure.figure.as_str();
+    figure.part.is_none()
+        && (name == INTERRUPTS || COMPARED.iter().any(|(compared, _)| *compared == name))
+}
+
+/// Those that a change must not make worse.
+pub(crate) fn compared(project: &Project) -> PathBuf {
+    project.root.join("Documentation/performance-check.json")
+}
+
 /// The committed figures.
 pub(crate) fn committed(project: &Project) -> PathBuf {
     project.root.join("Documentation/performance.json")

@@ -40,15 +40,18 @@ const REPEATS: u32 = 3;
 /// How often a row that seems worse is measured again.
 const MORE_ROUNDS: u32 = 2;
 
-/// What building the lean kernel and comparing may take where other things run, too.
-const CHECK_MINUTES: i64 = 25;
+/// How often a row is measured that others are to be compared with, so that its habits are among them.
+const CHECKED_REPEATS: u32 = 9;
+/// What comparing may take where other things run, too.
+const CHECK_MINUTES: i64 = 12;
 
-/// The rows that are compared: those that a change is likely to make worse.
-const CHECKED_ROWS: &[&str] = &[
-    "rigb",
-    "rigb devmem, accelerator",
-    "rigb devmem, accelerator, 16K",
-    "rigb zcrx + devmem TX, accelerator, 16K",
+/// The rows that are compared, at MTU 9000, each with the size of reads and writes whose streams have the fewest habits:
+/// those that a change is likely to make worse. They are measured on the kernel that all else runs on.
+const CHECKED_ROWS: &[(&str, u32)] = &[
+    ("rigb", 64 << 10),
+    ("rigb devmem, accelerator", 1 << 20),
+    ("rigb devmem, accelerator, 16K", 1 << 20),
+    ("rigb zcrx + devmem TX, accelerator, 16K", 64 << 10),
 ];
 
 /// Rows whose profiles are committed, in [`PROFILES`]: those that `Documentation/performance.md`
@@ -63,7 +66,7 @@ const PROFILES: &str = "Documentation/profiles";
 /// What to measure and where to write it.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only what `bench-check` compares: MTU 9000, 64 KiB
+    /// Only MTU 9000, 64 KiB
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// All rows with all message sizes, 4 KiB to 16 MiB; takes hours
@@ -125,7 +128,7 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     if rows.is_empty() {
         bail!("no row for this kernel has such a name");
     }
-    let bench = Bench::prepare(project, lock)?;
+    let bench = Bench::prepare(project, lock, true)?;
     let repeat = match options.document {
         true => REPEATS,
         false => options.repeat,
@@ -192,12 +195,15 @@ fn show(project: &Project, figures: &[Figure], options: &Options, versions: &str
     Ok(())
 }
 
-/// When nothing is compared.
+/// What becomes of the figures that are compared.
 #[derive(Args)]
 pub(crate) struct CheckOptions {
-    /// Skip it where the lean kernel is not built and so many minutes are too few
+    /// Skip it where so many minutes are too few
     #[arg(long, value_name = "MINUTES", allow_negative_numbers = true)]
     minutes_left: Option<i64>,
+    /// Compare nothing, and write what others are to be compared with
+    #[arg(long, conflicts_with = "minutes_left")]
+    document: bool,
 }
 
 /// Measures what is quick, and compares it with the committed figures.
@@ -206,22 +212,31 @@ pub(crate) struct CheckOptions {
 ///
 /// Those of [`run`], and when a figure got worse.
 pub(crate) fn compare(project: &Project, lock: Locked, options: &CheckOptions) -> Result<()> {
-    if let Some(left) = options.minutes_left
-        && let Some(reason) = time_left::too_little_with_kernel(project, CHECK_MINUTES, left)?
-    {
+    let left = options.minutes_left;
+    if let Some(reason) = left.and_then(|left| time_left::too_little(CHECK_MINUTES, left)) {
         ui::note(&format!("the committed figures are not compared: {reason}"));
         return Ok(());
     }
-    let old = check::read(&check::committed(project))?;
-    let bench = Bench::prepare(project, lock)?;
-    let mut rows = scenario::rows(Extent::Quick, Flavour::Lean);
+    let committed = check::compared(project);
+    let old = match options.document {
+        true => Vec::new(),
+        false => check::read(&committed)?,
+    };
+    let bench = Bench::prepare(project, lock, false)?;
+    let mut rows = scenario::rows(Extent::Usual, Flavour::Lean);
     rows.retain(|row| match row {
-        Row::Transfer(transfer) => CHECKED_ROWS.contains(&transfer.scenario.name),
+        Row::Transfer(Transfer { scenario, mtu, io }) => {
+            *mtu == scenario::FIRST.0 && CHECKED_ROWS.contains(&(scenario.name, *io))
+        }
         Row::Restart => false,
     });
+    let repeats = match options.document {
+        true => CHECKED_REPEATS,
+        false => REPEATS,
+    };
     let mut figures = Vec::new();
     for row in &rows {
-        let measure = || bench.repeats(row, WINDOW, REPEATS, &Profiles::default());
+        let measure = || bench.repeats(row, WINDOW, repeats, &Profiles::default());
         let mut repeats = measure()?;
         let mut measured = figures::medians(repeats.clone());
         // By a costly habit of its streams, perhaps, which does not stay.
@@ -235,7 +250,11 @@ pub(crate) fn compare(project: &Project, lock: Locked, options: &CheckOptions) -
         }
         figures.extend(measured);
     }
-    check::compare(&old, &figures)
+    figures.retain(check::is_compared);
+    match options.document {
+        true => check::write(&committed, &figures),
+        false => check::compare(&old, &figures),
+    }
 }
 
 /// Folders for profiles by function.
@@ -255,16 +274,23 @@ struct Bench {
 }
 
 impl Bench {
-    fn prepare(project: &Project, lock: Locked) -> Result<Self> {
+    fn prepare(project: &Project, lock: Locked, by_part: bool) -> Result<Self> {
         let images = guest::prepare(project)?;
         // A guest only reads what is in the cache.
         drop(lock);
         let system_map = images.symbols.clone();
         let system_map = system_map.context("the kernel's build has no System.map")?;
         let build = system_map.parent().unwrap_or(Path::new("/"));
-        let step = Step::begin("symbols", "reading the kernel's object files");
-        let parts = Parts::read(build)?;
-        step.done("functions by part of the kernel");
+        // The build of a kernel that is not measured part by part has no object files any more.
+        let parts = match by_part {
+            true => {
+                let step = Step::begin("symbols", "reading the kernel's object files");
+                let parts = Parts::read(build)?;
+                step.done("functions by part of the kernel");
+                parts
+            }
+            false => Parts::default(),
+        };
         Ok(Self {
             images,
             system_map,

@@ -60,6 +60,7 @@ const PLACES: &[(&str, &str)] = &[
 ];
 
 /// Object files of functions.
+#[derive(Default)]
 pub(crate) struct Parts {
     by_function: HashMap<String, &'static str>,
 }
