@@ -15,7 +15,7 @@ use crate::cache::{self, Cache};
 use crate::cmd::{Cmd, on_path};
 use crate::distribution::Distribution;
 use crate::lock::Lock;
-use crate::packages;
+use crate::names;
 use crate::project::Project;
 use crate::ui::Step;
 
@@ -203,8 +203,8 @@ impl Apt {
                 "this machine isn't Debian 12 or newer with apt ({name}), and Debian's mirror is \
                  where the kernel source, QEMU and the core library source come from; {OWN_PARTS}"
             );
-            let parts = [packages::QEMU, packages::RUST_SRC];
-            if let Some(command) = packages::command(&parts, &distribution) {
+            let parts = [names::QEMU, names::RUST_SRC];
+            if let Some(command) = names::command(&parts, &distribution) {
                 text += &format!("\n\nTwo of them may be packages here:\n\n  {command}");
             }
             bail!("{}", distribution.with_container(text));

@@ -13,6 +13,7 @@ pub mod hash;
 pub mod kernel;
 pub mod llvm;
 pub mod lock;
+pub mod names;
 pub mod packages;
 pub mod pahole;
 pub mod parallel;

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use crate::distribution::Distribution;
 use crate::kernel::is_built;
 use crate::project::Project;
-use crate::{bindgen, packages, qemu, tools};
+use crate::{bindgen, names, packages, qemu, tools};
 
 /// A guest of the lab, and QEMU around it.
 const MEMORY_KIB: u64 = 2_600_000;
@@ -101,8 +101,8 @@ fn recipes(distribution: &Distribution) -> Finding {
 }
 
 /// The command that installs a package, in parentheses.
-fn command(names: packages::Names, distribution: &Distribution, what_for: &str) -> String {
-    packages::command(&[names], distribution)
+fn command(names: names::Names, distribution: &Distribution, what_for: &str) -> String {
+    names::command(&[names], distribution)
         .map_or_else(String::new, |command| format!(" (`{command}`{what_for})"))
 }
 
@@ -124,7 +124,7 @@ fn core_library(project: &Project, distribution: &Distribution) -> Finding {
         }
         (Ok(None), None) => {
             let own = command(
-                packages::RUST_SRC,
+                names::RUST_SRC,
                 distribution,
                 " for the distribution's Rust",
             );
@@ -171,7 +171,7 @@ fn qemu(project: &Project, distribution: &Distribution) -> Finding {
             "Debian's newest, into the cache".to_owned(),
         ),
         Ok(None) => {
-            let own = command(packages::QEMU, distribution, "");
+            let own = command(names::QEMU, distribution, "");
             let text = format!("10.1 or newer with igb on PATH{own}, or named by QEMU=");
             Finding(State::Lacks, WHAT, text)
         }

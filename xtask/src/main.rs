@@ -46,8 +46,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use provision::{
-    apt, bindgen, cache, cmd, distribution, hash, kernel, llvm, lock, packages, parallel, program,
-    project, space, tools, ui, unpacked, version,
+    apt, bindgen, cache, cmd, distribution, hash, kernel, llvm, lock, names, packages, parallel,
+    program, project, space, tools, ui, unpacked, version,
 };
 
 use crate::kernel::{KernelArgs, Use};

@@ -14,7 +14,6 @@ use crate::project::Project;
 use crate::ui::{self, Step};
 
 use needed::{NEEDED, NEEDED_BY_TESTS, Need};
-pub use needed::{Names, QEMU, RUST_SRC};
 
 /// What the machine lacks.
 pub struct Missing(Vec<&'static Need>);
@@ -76,13 +75,6 @@ impl Missing {
             ),
         }
     }
-}
-
-/// The command that installs what nobounce unpacks in the cache, but on Debian alone.
-pub fn command(names: &[Names], distribution: &Distribution) -> Option<String> {
-    let manager = distribution.manager?;
-    let names: Vec<_> = names.iter().map(|names| names[manager as usize]).collect();
-    Some(manager.install(&names.join(" ")))
 }
 
 /// Whether nobounce itself can install what is missing: on Debian, and as root.
@@ -249,25 +241,6 @@ mod tests {
             manager,
             debian: None,
         }
-    }
-
-    #[test]
-    fn what_comes_from_debians_packages_elsewhere_is_a_package_of_the_distribution() {
-        let command = |manager| command(&[QEMU, RUST_SRC], &other(manager));
-        for (manager, line) in [
-            (
-                Manager::Dnf,
-                "sudo dnf install qemu-system-x86-core rust-src",
-            ),
-            (
-                Manager::Pacman,
-                "sudo pacman -S --needed qemu-system-x86 rust-src",
-            ),
-            (Manager::Zypper, "sudo zypper install qemu-x86 rust-src"),
-        ] {
-            assert_eq!(command(Some(manager)).as_deref(), Some(line));
-        }
-        assert_eq!(command(None), None);
     }
 
     #[test]

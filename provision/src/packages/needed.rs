@@ -8,7 +8,8 @@ use std::{fs, iter};
 
 use crate::bindgen;
 use crate::cmd::on_path;
-use crate::distribution::{Distribution, Manager};
+use crate::distribution::Distribution;
+use crate::names::Names;
 
 /// How to see that a package isn't needed.
 enum Probe {
@@ -34,19 +35,6 @@ pub(super) struct Need {
 const fn need(probe: Probe, names: Names) -> Need {
     Need { probe, names }
 }
-
-/// A package's name for each of [`Manager::ALL`], or several.
-pub type Names = [&'static str; Manager::ALL.len()];
-
-/// QEMU's packages, where nobounce can't unpack Debian's.
-pub const QEMU: Names = [
-    "qemu-system-x86",
-    "qemu-system-x86-core",
-    "qemu-system-x86",
-    "qemu-x86",
-];
-/// Those of the core library's source, for the distribution's own Rust.
-pub const RUST_SRC: Names = ["rust-src"; 4];
 
 /// What a kernel build with Rust, a static guest binary and the recipes need.
 pub(super) const NEEDED: &[Need] = &[
