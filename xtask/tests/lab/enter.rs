@@ -7,6 +7,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 
 use rexpect::session::spawn_command;
 
+use crate::terminal::resize;
 use crate::{PATIENCE, assert_status, checkout, exec, stderr, stdout};
 
 fn nobounce(arguments: &[&str]) -> Command {
@@ -80,9 +81,20 @@ fn programs_and_shells_enter_a_guest_that_runs() {
         .env("SHELL", "/bin/sh");
     let mut session = spawn_command(shell, Some(PATIENCE)).unwrap();
     session
-        .send_line("cd /sys/class/net; echo *0/; exit 5")
+        .send_line("cd /sys/class/net; echo *0/; tty")
         .unwrap();
     session.exp_string("peer0/\r\n").unwrap();
+    session.exp_string("/dev/pts/").unwrap();
+    resize(&session, 41, 121);
+    session
+        .send_line(
+            "until stty size | grep '^41 121$'; do sleep 0.1; done; sh -c 'tty; exec sleep 1000'",
+        )
+        .unwrap();
+    session.exp_string("41 121\r\n").unwrap();
+    session.exp_string("/dev/pts/").unwrap();
+    session.send_control('c').unwrap();
+    session.send_line("exit 5").unwrap();
     session.exp_eof().unwrap();
     let status = session.process.wait().unwrap();
     assert!(format!("{status:?}").contains('5'), "{status:?}");

@@ -63,7 +63,7 @@ fn a_new_driver_builds_loads_goes_up_and_down_and_passes_its_first_case() {
     );
     let commands = [
         "set breakpoint pending on",
-        "tbreak mynic_main.rs:probe",
+        "tbreak mynic_main::probe",
         "continue",
         "backtrace",
     ];

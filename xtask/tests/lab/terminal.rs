@@ -11,20 +11,22 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::checkout::nobounce;
 use crate::{NONE, PATIENCE, exec};
 
+/// Gives a terminal so many rows and columns.
+pub(crate) fn resize(session: &PtySession, ws_row: u16, ws_col: u16) {
+    let size = Winsize {
+        ws_row,
+        ws_col,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&session.process.pty, size).unwrap();
+}
+
 #[test]
 fn a_program_has_a_terminal_where_the_user_has_one() {
     let mut command = exec(NONE, &["bash", "--norc", "-i"]);
     command.env("PS1", "lab> ").stdin(Stdio::inherit());
     let mut session = spawn_command(command, Some(PATIENCE)).unwrap();
-    let resize = |session: &PtySession, ws_row, ws_col| {
-        let size = Winsize {
-            ws_row,
-            ws_col,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        tcsetwinsize(&session.process.pty, size).unwrap();
-    };
     resize(&session, 31, 97);
     session.exp_string("lab> ").unwrap();
     session
