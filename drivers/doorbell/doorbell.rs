@@ -25,8 +25,8 @@
 //! - before the ring goes, the doorbell is [closed](Doorbell::close) in the same way;
 //! - a hold is over after [`PATIENCE`], so that nothing hangs if the other device never rings.
 //!
-//! The crate knows no driver, and its code is in each module that uses it. So that none is unloaded whose
-//! locks and types another one uses, who takes a doorbell holds the NIC's module.
+//! The crate knows no driver, and its code is in each module that uses it. Whoever takes a doorbell
+//! holds the NIC's module, so that it is not unloaded while others use its locks and types.
 
 use kernel::{
     bindings,

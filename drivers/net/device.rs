@@ -204,8 +204,8 @@ impl<'a, T: Driver> Locked<'a, T> {
         unsafe { fields::is_running(self.dev.as_raw()) }
     }
 
-    /// Takes the device out of the core's sight, for when it can't be accessed
-    /// (`netif_device_detach()`): the core sends nothing and refuses what users want of it.
+    /// Detaches the device from the core, for while it can't be accessed
+    /// (`netif_device_detach()`): the core sends nothing and refuses users' requests.
     pub fn detach(&self) {
         // SAFETY: The device is valid.
         unsafe { bindings::netif_device_detach(self.dev.as_raw()) };

@@ -34,7 +34,7 @@ pub enum FeaturesSet {
     /// They are.
     All,
     /// None is, because the device turned out not to have them all. [`Driver::fix_features`] leaves
-    /// those out by now, and is asked once more.
+    /// out the missing ones from now on, and is called again.
     FixAgain,
 }
 
@@ -49,8 +49,8 @@ pub struct Vlan {
 
 /// A network driver.
 ///
-/// `Self` is what all contexts may read; it lives as long as the device is registered. What the
-/// device does not have is not implemented, and the core does it or refuses it.
+/// `Self` is what all contexts may read; it lives as long as the device is registered. Leave out
+/// operations that the device does not have: the core does them itself or refuses them.
 #[vtable]
 pub trait Driver: Sized + Send + Sync {
     /// The control path's state, guarded by the instance lock.
@@ -86,7 +86,7 @@ pub trait Driver: Sized + Send + Sync {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Receives frames of a VLAN, or does not any more (`ndo_vlan_rx_add_vid`). Called for a device
+    /// Starts or stops receiving frames of a VLAN (`ndo_vlan_rx_add_vid`). Called for a device
     /// with [`Features::VLAN_FILTER`], with the RTNL and sometimes also the instance lock held.
     ///
     /// # Errors
@@ -96,9 +96,9 @@ pub trait Driver: Sized + Send + Sync {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Makes a set of features one that the device can have together (`ndo_fix_features`). What is
-    /// left out here stays off, and the core asks for it again with the next change. It must not
-    /// change anything in the device, for it is called whenever the core looks.
+    /// Turns a set of features into one that the device supports (`ndo_fix_features`). What is left
+    /// out here stays off, and the core requests it again with the next change. It must not change
+    /// anything in the device, as the core may call it at any time.
     fn fix_features(
         _dev: Locked<'_, Self>,
         _control: &mut Self::Control,
@@ -152,7 +152,7 @@ pub trait Driver: Sized + Send + Sync {
     }
 
     /// Gets the device to send again (`ndo_tx_timeout`): a TX queue was stopped for longer than the
-    /// core allows, which it has logged. Called while the interface is up. If nothing comes of it,
+    /// core allows, which it has logged. Called while the interface is up. If it does not help,
     /// it is called again.
     fn tx_timeout(_dev: Locked<'_, Self>, _control: &mut Self::Control) {
         build_error!(VTABLE_DEFAULT_ERROR)

@@ -105,8 +105,8 @@ pub trait Poll: Send {
     /// Receives up to [`Receive::budget`] packets, after [`Self::complete`].
     fn receive(&mut self, napi: &Receive<'_, Self::Driver>) -> Outcome;
 
-    /// Looks whether the device goes on, where [`Interrupt::MAY_BE_LOST`] is set: with the first poll
-    /// that completes some seconds after the last look. Not while somebody busy-polls.
+    /// Checks whether the device is stuck, if [`Interrupt::MAY_BE_LOST`] is set: in the first poll
+    /// that completes some seconds after the last check. Not called during busy polling.
     fn watch(&mut self, napi: &Receive<'_, Self::Driver>) {
         let _ = napi;
     }
@@ -114,8 +114,8 @@ pub trait Poll: Send {
 
 /// The interrupt of a NAPI. A poll may be running while it is called.
 pub trait Interrupt: Send + Sync {
-    /// Whether the NAPI polls every few seconds without it, too. One that is masked until the poll is
-    /// done never comes again if it was lost once.
+    /// Whether the NAPI also polls every few seconds without the interrupt. An interrupt that is
+    /// masked until the poll is done never comes again once it is lost.
     const MAY_BE_LOST: bool = false;
 
     /// Unmasks the interrupt: the poll is done.
@@ -139,8 +139,8 @@ pub struct Config {
     pub rx: Range<u32>,
     /// The TX queues that it completes.
     pub tx: Range<u32>,
-    /// The interrupt that schedules it, if there is one. At first it goes to the processor that
-    /// is near the device and has the NAPI's number.
+    /// The interrupt that schedules it, if there is one. Initially, the interrupt of NAPI `n` goes
+    /// to the `n`-th processor near the device.
     pub irq: Option<u32>,
 }
 

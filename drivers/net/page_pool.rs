@@ -4,8 +4,8 @@
 //!
 //! A pool has one consumer at a time. At first that is the control path; once it is attached to a
 //! NAPI ([`PagePool::attach`]), it is the polls of that NAPI, and frees in them go straight to the
-//! pool's cache. An [`Allocator`] is proof of being the one. What was allocated may be dropped
-//! anywhere.
+//! pool's cache. An [`Allocator`] proves that its user is the consumer. Its memory may be
+//! dropped anywhere.
 //!
 //! C header: `include/net/page_pool/helpers.h`, `include/net/netmem.h`
 
@@ -93,8 +93,8 @@ impl PageSize {
 
 /// How many times its ring's memory a pool keeps for reuse, at most.
 ///
-/// What the stack holds comes back in bursts, when an application reads; a pool without room for
-/// it would free it, and allocate it again.
+/// Pages that the stack holds are recycled in bursts, when an application reads; a pool without
+/// room for them would free them, and allocate others.
 const KEEP: u32 = 8;
 
 /// How much memory a pool keeps for reuse beside its ring's, at most, in bytes: as much as a

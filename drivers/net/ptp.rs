@@ -3,7 +3,7 @@
 //! Clocks of network devices (`/dev/ptp*`), which the Precision Time Protocol keeps in step.
 //!
 //! A driver implements [`Clock`] and registers it; timestamps of frames are in [`crate::hwtstamp`].
-//! The clock belongs to the device, not to the interface: it goes while the interface is down.
+//! The clock belongs to the device, not to the interface: it runs while the interface is down.
 //!
 //! C header: `include/linux/ptp_clock_kernel.h`
 
@@ -41,7 +41,7 @@ use net_bindings as bindings;
 
 const NANOSECONDS: u64 = 1_000_000_000;
 
-/// A clock. It may be used from any context in which interrupts are enabled or not.
+/// A clock. It may be used with interrupts enabled or disabled.
 pub trait Clock: Send + Sync {
     /// Its name in sysfs, shorter than 32 bytes.
     const NAME: &'static CStr;
@@ -58,12 +58,12 @@ pub trait Clock: Send + Sync {
     /// Sets the time forward, or back, by so many nanoseconds.
     fn shift(&self, nanoseconds: i64);
 
-    /// Goes faster than without this from now on, by so many parts per million with a fraction of 16
-    /// bits; slower if that is negative.
+    /// Runs faster than unadjusted from now on, by this many parts per million with a 16-bit
+    /// fraction; slower if that is negative.
     fn set_rate(&self, scaled_ppm: i64);
 
-    /// Does what takes a process, after [`Registration::schedule`]. Returns in how many milliseconds
-    /// it is called again.
+    /// Does what needs process context, after [`Registration::schedule`]. Returns in how many
+    /// milliseconds it is to be called again.
     fn work(&self) -> Msecs;
 }
 

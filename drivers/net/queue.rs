@@ -73,7 +73,7 @@ pub trait QueueManagement: Driver {
     /// Allocates the memory of RX queue `index`, to be configured as `config` says.
     /// Nothing that runs may be changed, and the interface may be down.
     ///
-    /// Whatever else allocates a queue's memory asks [`Locked::queue_config`].
+    /// Other code that allocates a queue's memory must ask [`Locked::queue_config`].
     ///
     /// # Errors
     ///
@@ -87,9 +87,9 @@ pub trait QueueManagement: Driver {
 
     /// Starts RX queue `index` on `memory`.
     ///
-    /// If a device does not start it, the core can but start it on the memory of before, and warn if that
-    /// fails, too. A driver that resets such a device, and starts all queues after it, drops the memory and
-    /// returns `Ok`.
+    /// If this fails, the core can only start the queue on its old memory, and warns if that fails,
+    /// too. A driver that resets the device instead, and starts all queues afterwards, drops the
+    /// memory and returns `Ok`.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How a driver registers a net device, and how it goes again.
+//! How a driver registers and unregisters a net device.
 //!
 //! [`Unregistered`] is allocated and configured; [`Unregistered::register`] makes it known to the
 //! core; dropping the [`Registration`] takes the interface down and unregisters it.

@@ -120,7 +120,7 @@ macro_rules! queue_stats {
     ) => {
         $(#[$doc])*
         ///
-        /// What is `None` the driver does not keep; be that for all queues or for none.
+        /// `None` is what the driver does not count; that must be the same for all queues.
         #[derive(Default)]
         pub struct $name {
             $($(#[$field_doc])* pub $field: Option<u64>,)*

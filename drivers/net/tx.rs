@@ -198,7 +198,7 @@ impl TxQueue<'_> {
         }
     }
 
-    /// Says that the queue moves, for the core's watchdog: what is sent past the core does.
+    /// Tells the core's watchdog that the queue is alive: for frames that don't come from the core.
     pub fn used(self) {
         self.queue.used();
     }
@@ -224,9 +224,9 @@ impl TxQueue<'_> {
 
     /// Stops the queue when fewer than `needed` descriptors are `available`.
     ///
-    /// Against a completion at the same time it looks again after stopping, and wakes the queue at
-    /// once if `wake_at` descriptors have become free, as `netif_txq_maybe_stop()` starts it: after
-    /// a frame of XDP's the core, which may have seen the queue stopped, would not go on by itself.
+    /// A completion may race with this, so it checks again after stopping, and wakes the queue if
+    /// `wake_at` descriptors have become free. (`netif_txq_maybe_stop()` only starts it: after an
+    /// XDP frame, the core may have seen the queue stopped, and would not resume by itself.)
     /// Returns whether it was stopped: the doorbell must ring now.
     #[inline]
     pub fn maybe_stop(self, mut available: impl FnMut() -> u32, needed: u32, wake_at: u32) -> bool {
@@ -376,8 +376,8 @@ impl<T: Driver> Locked<'_, T> {
         })
     }
 
-    /// Takes note that TX queue `index` was stopped, is not in use any more, and does not hang: the
-    /// core's watchdog looks at all queues, also at those that it sends nothing to.
+    /// Tells the core that TX queue `index`, stopped and no longer in use, is not hung: its
+    /// watchdog checks all queues, even those that are not in use.
     pub fn retire_tx(&self, index: u32) {
         let Some((queue, slot)) = self.tx_queue(index) else {
             return;
@@ -392,8 +392,8 @@ impl<T: Driver> Locked<'_, T> {
         });
     }
 
-    /// Gives all TX queues their time anew: one that is stopped for as long as others are changed
-    /// does not hang, and the core's watchdog must not take it for one that does.
+    /// Restarts the watchdog timeout of all TX queues: a queue that is stopped while others are
+    /// changed is not hung, and the core's watchdog must not take it for one that is.
     pub fn restart_watchdog(&self) {
         // SAFETY: The device is valid; the number never changes.
         let queues = unsafe { (*self.device().as_raw()).num_tx_queues };

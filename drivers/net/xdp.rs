@@ -111,7 +111,7 @@ pub trait Xdp: Driver<Tx: TransmitFrames> {
 /// operations out.
 #[vtable]
 pub trait TransmitFrames: Transmit {
-    /// Frames may have fragments (`NETDEV_XDP_ACT_NDO_XMIT_SG`); else none that has comes here.
+    /// Frames may have fragments (`NETDEV_XDP_ACT_NDO_XMIT_SG`); otherwise no frame has any.
     const FRAGMENTS: bool = false;
 
     /// Puts `frame` on the ring; the doorbell waits for [`Self::flush_frames`].

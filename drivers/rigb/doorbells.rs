@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Doorbells of TX queues, which drivers of other devices may have rung.
+//! Doorbells of TX queues, which other devices' drivers may let these devices ring.
 
 use doorbell::Doorbell;
 #[cfg(CONFIG_AUXILIARY_BUS)]

@@ -121,8 +121,8 @@ impl<'bound> Hw<'bound> {
     ///
     /// # Errors
     ///
-    /// `ETIMEDOUT`, and `ENODEV` if the device is gone: no register waited for reads as all ones, and
-    /// one that does so once is not believed, as what the device reaches is freed then.
+    /// `ETIMEDOUT`; `ENODEV` if the device is gone: the register keeps reading as all ones. Once is
+    /// not enough, because memory that the device reaches is then freed.
     fn wait(&self, reg: Reg, done: impl Fn(u32) -> bool) -> Result {
         let mut gone = 0;
 

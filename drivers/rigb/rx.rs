@@ -105,7 +105,7 @@ impl EnabledQueue<'_> {
             .or_else(|_| self.hw.stop_dma())
     }
 
-    /// Counts what the device had no descriptor for. Reads a register: for when it had none.
+    /// Counts packets without a descriptor. Reads a register: only for a ring that ran empty.
     #[cold]
     fn count_missed(&self, stats: &QueueStats) {
         stats

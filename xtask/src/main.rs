@@ -59,7 +59,7 @@ const USAGE: i32 = 2;
 
 /// Builds, boots, tests and checks nobounce.
 ///
-/// Every command does first what it needs and hasn't been done yet. What is
+/// Every command first does what it needs that hasn't been done yet. What is
 /// downloaded or takes long to build is kept in ${XDG_CACHE_HOME:-~/.cache}/nobounce
 /// for all checkouts; everything else is in target/ (in the cache, too, if this is
 /// the installed program). Nothing of the system is
@@ -86,7 +86,7 @@ Environment:
 
 #[derive(Subcommand)]
 enum Command {
-    /// Say what this machine has and lacks, and how to mend it; changes nothing
+    /// Say what this machine has and lacks, and how to fix it; changes nothing
     Doctor,
     /// Install what is missing: Debian packages, bindgen, cargo-nextest
     ///
@@ -147,11 +147,11 @@ enum Command {
     Exec(lab::Options),
     /// Run your shell in such a guest
     Shell(lab::ShellOptions),
-    /// Run your shell, or a program, in such a guest that runs already
+    /// Run your shell, or a program, in such a guest that is already running
     ///
     /// It ends with the guest, which ends with the program that it was started for.
     Enter(lab::EnterOptions),
-    /// List such guests that run: name, process ID, program
+    /// List such guests that are running: name, process ID, program
     Ls,
     /// Run the host tests and the end-to-end cases, with JUnit XML in a file
     Test(test::Options),
@@ -171,24 +171,24 @@ enum Command {
     /// Each boots a guest with two NICs. Fails when a sub-case doesn't pass that
     /// passed when the table was written.
     Kselftest(kselftest::Options),
-    /// Put small faults into the drivers, one at a time, and see that a test catches each
+    /// Put small faults into the drivers, one at a time, and check that a test catches each
     ///
     /// The list is in xtask/mutations. Cases that are likely to catch a fault run first, the rest
     /// only if they don't; the checkout itself is left alone. It takes up to two hours; results are
     /// kept, so that the next run goes on where one was interrupted.
     Mutate(mutate::Options),
-    /// Have our model of the NIC lie to the driver, by plans that seeds make
+    /// Have our model of the NIC inject faults (lies), by plans generated from seeds
     ///
-    /// Each plan is carried out under traffic; then all must work again. Fails when one makes the
-    /// kernel complain or hang, the driver do what it must not do, or wrong bytes come as good; its
-    /// seed and the lies that it takes are printed. Documentation/reliability.md has the figures.
+    /// Each plan is carried out under traffic; then all must work again. Fails if one makes the
+    /// kernel complain or hang, the driver do what it must not do, or wrong bytes pass as good; its
+    /// seed and the lies that cause it are printed. Documentation/reliability.md has the figures.
     Fuzz(fuzz::Options),
     /// Measure goodput on our model's wires: with a rate, over losses, beside QEMU's model
     ///
     /// Also how much of what is received over a bad wire lies where it is wanted. It takes half an hour;
     /// Documentation/wire.md has the figures.
     Wire(wire::Options),
-    /// Write a network driver on `net` that builds and loads, to begin with
+    /// Write a skeleton network driver on `net`, which builds and loads
     NewDriver(new_driver::Options),
     /// Check without running: rustfmt, clippy, rustdoc, licence headers
     Check,

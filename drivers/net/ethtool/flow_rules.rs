@@ -99,7 +99,7 @@ pub struct FlowRule {
     pub vlan_type: Masked<u16>,
     /// The VLAN tag (TCI).
     pub vlan_tag: Masked<u16>,
-    /// What the driver says that it means.
+    /// User data, whose meaning the driver defines.
     pub user_data: Masked<u64>,
     /// What becomes of a packet that matches.
     pub action: FlowAction,

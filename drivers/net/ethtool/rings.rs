@@ -23,7 +23,7 @@ use crate::device::{
 /// What a user asks of TCP header split.
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub enum HeaderSplit {
-    /// As the driver likes it.
+    /// The driver decides.
     Auto,
     /// Off.
     Disabled,
@@ -50,7 +50,7 @@ pub struct Rings {
     pub hds_thresh_max: u32,
 }
 
-/// A wish for other rings.
+/// A request to change the rings.
 #[derive(Copy, Clone)]
 pub struct RingRequest {
     /// RX descriptors of each queue.

@@ -46,7 +46,7 @@ macro_rules! statistics {
         $(
             $(#[$doc])*
             ///
-            /// What is `None` the device does not count.
+            /// `None` is what the device does not count.
             #[derive(Default)]
             pub struct $name {
                 $($(#[$field_doc])* pub $field: Option<u64>,)*

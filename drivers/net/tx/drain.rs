@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! TX queues that go lose nothing.
+//! Retired TX queues lose nothing.
 //!
 //! When fewer queues are in use than before, the core drops what their qdiscs still hold: frames
 //! that a full ring or byte queue limits held back. So the core is kept from choosing them before

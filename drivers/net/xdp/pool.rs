@@ -201,7 +201,7 @@ impl Pool {
         }
     }
 
-    /// Takes all buffers from descriptors: the device has stopped to write.
+    /// Takes all buffers from descriptors: the device has stopped writing.
     pub fn discard_all(&self) {
         // CAST: As many as a ring has.
         for slot in 0..self.slots.len() as u32 {
@@ -361,7 +361,7 @@ impl Pool {
         }
     }
 
-    /// Tells sockets that all is sent: the device has stopped to read.
+    /// Tells sockets that all is sent: the device has stopped reading.
     pub fn complete_all(&self) {
         self.completed(self.in_flight.get());
     }

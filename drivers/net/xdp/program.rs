@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Shares in XDP programs.
+//! References to XDP programs.
 
 use core::ptr::NonNull;
 
 use net_bindings as bindings;
 
-/// A share in an XDP program.
+/// A reference to an XDP program.
 ///
 /// A queue's receive path may use it as long as it has this; what the program refers to is
 /// protected by the RCU read side that a NAPI poll is.

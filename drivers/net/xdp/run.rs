@@ -110,7 +110,7 @@ impl RxQueue {
     /// Lets the program decide on `frame`, which is in a buffer of the queue's pool; without one it
     /// goes up. The program may ask for `metadata`.
     ///
-    /// A program that does not know of fragments sees no frame that has some: such a frame failed.
+    /// A program without fragment support sees no frame with fragments: [`Verdict::Failed`].
     pub fn run<T: Xdp>(
         &self,
         frame: Buff,

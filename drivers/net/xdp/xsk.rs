@@ -49,8 +49,8 @@ pub trait Xsk: Xdp {
         frame_size: u32,
     ) -> Result;
 
-    /// Has queue `queue` work on that memory no more: the device does no DMA to it. It goes in any
-    /// case.
+    /// Takes that memory from queue `queue`: the device does no DMA to it any more. It is removed
+    /// even if this fails.
     ///
     /// # Errors
     ///

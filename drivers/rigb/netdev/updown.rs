@@ -319,8 +319,8 @@ impl<'bound> Adapter<'bound> {
     }
 }
 
-/// Hands up what the device has received. It must not receive any more, or this takes a ring's
-/// length of it.
+/// Hands up what the device has received. If it is still receiving, this stops after a
+/// ring's length.
 fn receive_pending<'a, 'bound>(
     mut napi: Disabled<'a, Adapter<'bound>>,
 ) -> Disabled<'a, Adapter<'bound>> {

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{check, connect, listen, manual, show, steer};
 
-/// Device memory TCP and io_uring zero-copy receive, on any NIC that can
+/// Device memory TCP and io_uring zero-copy receive, on any NIC that has them
 #[derive(Debug, Parser)]
 #[command(
     name = "devmem-tcp",
@@ -26,7 +26,7 @@ pub(crate) enum Command {
     Connect(connect::Arguments),
     /// Set an interface up for as long as a command runs
     Steer(steer::Arguments),
-    /// Say what an interface, its driver and the kernel can and lack, and what shows it
+    /// Say what an interface, its driver and the kernel support or lack, and what shows it
     Check(check::Arguments),
     /// Write man pages and completions, for whoever packages it
     #[command(hide = true)]

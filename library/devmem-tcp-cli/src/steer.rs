@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     /// Everything that RSS distributes reaches it
     #[arg(long, conflicts_with_all = ["ports", "connections"])]
     everything: bool,
-    /// Runs as long as this command, whose exit code is passed on; until a signal without one
+    /// Run until this command ends, and pass on its exit code [default: until a signal]
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }

@@ -16,8 +16,8 @@ pub use crate::link::Link;
 
 /// A network interface, in the network namespace of the thread that asks.
 ///
-/// It is no more than the interface's index: an interface that goes away leaves a value of which everything
-/// that is asked is [`RequestError::NoSuchInterface`].
+/// It is only the interface's index: once the interface is gone, all requests fail with
+/// [`RequestError::NoSuchInterface`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(
     feature = "serde",
@@ -32,7 +32,7 @@ impl Interface {
     /// Requests that are not about one interface.
     pub(crate) const NONE: Self = Self { index: 0 };
 
-    /// The interface with this index. Whether it exists shows when it is asked for something.
+    /// The interface with this index. Requests fail if there is none.
     #[must_use]
     pub const fn from_index(index: u32) -> Self {
         Self { index }

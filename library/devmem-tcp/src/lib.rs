@@ -27,9 +27,9 @@
 //! | [`rx`] | receiving fragments and recycling them |
 //! | [`tx`] | sending from a dma-buf and waiting for completions |
 //! | [`zcrx`] | receiving through io_uring, without tokens (a feature, on by default) |
-//! | [`ordinary`], [`way`] | receiving by copies, where it is asked for; which way payload took |
+//! | [`ordinary`], [`way`] | receiving by copying, on request only; which way payload took |
 //! | [`steering`] | setting an interface up so that flows reach a bound queue, and undoing it |
-//! | `tokio` | both for tasks, with back-pressure (a feature) |
+//! | `tokio` | both in async tasks, with back-pressure (a feature) |
 //! | [`interface`], [`namespace`] | interfaces, network namespaces |
 //!
 //! # Receiving

@@ -238,8 +238,8 @@ impl View {
             .map_err(|_| self.out_of_range(offset, bytes.len()))
     }
 
-    /// Where the memory lies, in physical addresses as the CPU sees them, in order of offset,
-    /// neighbours joined: for those who look from outside.
+    /// The memory's physical addresses as the CPU sees them, in order of offset, adjacent ranges
+    /// merged: for inspecting it from outside.
     ///
     /// The answer holds as long as the memory: a udmabuf's pages are pinned, an accelerator's range
     /// does not move.
@@ -275,7 +275,7 @@ impl View {
     }
 }
 
-/// What dma-bufs can be had from. Implement it for the memory of a device of your own.
+/// What allocates dma-bufs. Implement it for the memory of your own device.
 pub trait Exporter {
     /// Why there is no memory.
     type Error: std::error::Error + Send + Sync + 'static;

@@ -51,7 +51,7 @@ impl Namespace {
         })
     }
 
-    /// Does something in the namespace, in a thread of its own: the calling thread stays where it is. It
+    /// Runs `work` in the namespace, in a thread of its own: the calling thread stays where it is. This
     /// takes `CAP_SYS_ADMIN` in the namespace's user namespace and in the caller's.
     ///
     /// # Errors

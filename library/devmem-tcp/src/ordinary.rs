@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Receiving from an ordinary socket into mapped device memory: what works everywhere, and costs a copy by
-//! the CPU. Nothing in this crate comes to it by itself; who wants it as a fallback asks for it.
+//! the CPU. Nothing in this crate falls back to it by itself; use it explicitly if you want a fallback.
 //!
 //! The pieces are fragments as those of [`crate::rx`] and [`crate::zcrx`], so that what handles one kind
 //! handles the others.

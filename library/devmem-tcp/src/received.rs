@@ -14,10 +14,10 @@ use crate::way::{ByWay, Way};
 /// frag_token, dmabuf_id, flags.
 pub(crate) const DMABUF_CMSG: usize = 24;
 
-/// A piece of the stream that lies in device memory. The application holds it until it recycles it: to
-/// recycle takes it by value, so that it happens once, and its memory can't be read through it after.
+/// A piece of the stream that lies in device memory. The application holds it until it recycles it.
+/// Recycling takes it by value: it happens only once, and its memory can't be read through it afterwards.
 ///
-/// A fragment that is dropped instead is the NIC's again when the connection closes, not before.
+/// A fragment that is dropped instead is only recycled when the connection closes.
 ///
 /// ```compile_fail,E0382
 /// # fn twice(mut receiver: devmem_tcp::rx::Receiver<std::net::TcpStream>, fragment: devmem_tcp::rx::Fragment) {
@@ -81,8 +81,8 @@ impl Fragment {
         }
     }
 
-    /// A fragment from its numbers. Only one should be made of those that [`Fragment::into_raw`] gave: the
-    /// kernel recycles a token once, and counts it.
+    /// Makes a fragment from its numbers. Make only one from each result of [`Fragment::into_raw`]: the
+    /// kernel recycles a token once, and reports how many it recycled.
     pub fn from_raw(raw: RawFragment) -> Self {
         Self {
             extent: Extent::new(raw.offset, raw.len),

@@ -37,7 +37,7 @@ impl Recycler {
         Self::default()
     }
 
-    /// Recycles fragments that came from `socket`: the memory is the NIC's again. Their order is free.
+    /// Recycles fragments that came from `socket`, in any order: the NIC can use the memory again.
     ///
     /// # Errors
     ///

@@ -37,7 +37,7 @@ impl Default for Capacity {
 
 /// The receiving side of a connection: a TCP socket of any type, owned or borrowed.
 ///
-/// Fragments that are not recycled when the connection closes are the NIC's again then.
+/// Closing the connection recycles all fragments that are left.
 #[derive(Debug)]
 pub struct Receiver<S> {
     socket: S,

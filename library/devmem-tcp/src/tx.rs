@@ -136,7 +136,7 @@ impl<S: AsFd> Sender<S> {
     ///
     /// # Errors
     ///
-    /// As [`Sender::send`], but for [`SendError::TooManyInFlight`]; bytes before the failure may be on
+    /// As [`Sender::send`], except for [`SendError::TooManyInFlight`]; bytes before the failure may be on
     /// their way.
     pub fn send_all(&mut self, offset: u64, len: usize) -> Result<(), SendError> {
         let (mut offset, mut len) = (offset, len);

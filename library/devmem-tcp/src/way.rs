@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-/// Which way payload took. All but the first cost a copy at least, by a CPU, or may have.
+/// Which way payload took. All but the first cost at least one copy by the CPU, or may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(
     feature = "serde",
@@ -20,8 +20,8 @@ pub enum Way {
     Linear,
     /// It came through another queue ([`crate::rx::Received::unsteered`]).
     Unsteered,
-    /// The kernel copied it into the area ([`crate::zcrx::Receiver::copied`]). It counts that for a queue, of all its
-    /// connections together: which of them lost the fast path, it doesn't say.
+    /// The kernel copied it into the area ([`crate::zcrx::Receiver::copied`]). It counts that per queue, not per
+    /// connection: it doesn't say which of them lost the fast path.
     Copied,
     /// Direct or copied: the kernel doesn't count what it copies.
     Unknown,

@@ -198,7 +198,7 @@ fn show(project: &Project, figures: &[Figure], options: &Options, versions: &str
 /// What becomes of the figures that are compared.
 #[derive(Args)]
 pub(crate) struct CheckOptions {
-    /// Skip it where so many minutes are too few
+    /// Skip it if it may take longer than this
     #[arg(long, value_name = "MINUTES", allow_negative_numbers = true)]
     minutes_left: Option<i64>,
     /// Compare nothing, and write what others are to be compared with

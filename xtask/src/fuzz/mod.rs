@@ -74,7 +74,7 @@ pub(crate) struct Options {
     /// devices and kernels
     #[arg(long)]
     document: bool,
-    /// Add plans that do harm alone to harness/cases/corpus/plans.txt, which `make test` carries out
+    /// Add plans that do harm on their own to harness/cases/corpus/plans.txt, which `make test` carries out
     #[arg(long)]
     keep: bool,
 }

@@ -24,7 +24,7 @@ pub(crate) struct Options {
     /// Enter the peer's namespace, at the other end of the wire
     #[arg(long)]
     peer: bool,
-    /// Run it as the user that you are, not as root
+    /// Run it as your own user, not as root
     #[arg(long)]
     user: bool,
     /// The guest, as `ls` names it; not needed if only one runs

@@ -31,7 +31,7 @@ use crate::ui::Step;
 pub(crate) struct Options {
     #[command(flatten)]
     setup: Setup,
-    /// End the program after so many seconds, with exit status 124. Not with --gdb: time goes on at a
+    /// End the program after this many seconds, with exit status 124. Not with --gdb: time goes on at a
     /// breakpoint
     #[arg(long, value_name = "SECONDS", conflicts_with = "gdb")]
     timeout: Option<u64>,

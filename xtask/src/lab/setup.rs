@@ -32,16 +32,16 @@ pub(crate) struct Setup {
     /// Make the NICs this model of the 82576
     #[arg(long, default_value = "qemu")]
     pub(super) model: Model,
-    /// Steer TCP to this port alone to the queue that may be bound, by flow rules, and all else to the
-    /// others, where ordinary connections stay possible. Our model of the NIC has rules; may be given again
+    /// Steer only TCP to this port to the queue that may be bound, by flow rules, and all else to the
+    /// others, so that ordinary connections work. Takes our model of the NIC; may be given again
     #[arg(long, value_name = "PORT", conflicts_with = "bare")]
     pub(super) port: Vec<u16>,
     /// What the wires do to frames, with our model: any of rate (bits per second), delay-us,
     /// loss-ppm, reorder-ppm, duplicate-ppm, corrupt-ppm (parts of a million) and seed
     #[arg(long, value_name = "NAME=N[,NAME=N]...")]
     pub(super) link: Option<Link>,
-    /// Put an IOMMU before the memory: what the driver has not mapped, or no longer, is refused
-    /// and fails the run. Our model of the NIC does not reach the accelerator then
+    /// Put the devices behind an IOMMU: access to what the driver has not mapped, or has unmapped,
+    /// is refused and fails the run. Our model of the NIC then can't reach the accelerator
     #[arg(long)]
     pub(super) iommu: bool,
     /// Memory of the guest in MiB
@@ -79,8 +79,8 @@ pub(crate) struct Setup {
     /// What `ls` and `enter` call this guest
     #[arg(long, value_name = "NAME")]
     pub(super) name: Option<String>,
-    /// Run programs as the user that you are, not as root: they may have dma-bufs of the
-    /// accelerator and of udmabuf, but not bind a receive queue
+    /// Run programs as your own user, not as root: they may allocate dma-bufs from the
+    /// accelerator and udmabuf, but not bind a receive queue
     #[arg(long)]
     pub(super) user: bool,
 }

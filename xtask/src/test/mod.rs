@@ -47,8 +47,8 @@ pub(crate) struct Options {
     /// `debug-part` of .config/nextest.toml
     #[arg(long)]
     part: bool,
-    /// Skip the cases on other NICs that so many minutes are too few for; with --part
-    /// all of it, where the debug kernel is not built. JUnit XML says so
+    /// Skip the cases on other NICs that may take longer than this; with --part, skip
+    /// it all if it may and the debug kernel is not built. JUnit XML says so
     #[arg(long, value_name = "MINUTES", allow_negative_numbers = true)]
     minutes_left: Option<i64>,
     /// Run the cases on the NIC that a file describes, as those in harness/nics do:

@@ -2,9 +2,9 @@
 
 //! Frames of queues whose fragments the CPU can't read.
 //!
-//! What is readable and what is not must not be mixed in an skb: TCP refuses such a one, and GRO does not look.
-//! A device that splits rightly gives no reason to. One that calls payload headers does, and these see
-//! to it that its payload stays where it is.
+//! An skb must not mix readable and unreadable fragments: TCP refuses such an skb, and GRO does not
+//! check. A device that splits correctly causes no such mix. One that reports payload as headers
+//! does, and these functions keep that payload where it is.
 
 use core::{
     marker::PhantomData,

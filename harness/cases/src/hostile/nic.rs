@@ -47,10 +47,10 @@ const SHORT_RING: u32 = 64;
 const HEADER_BUFFER: u64 = 256;
 const HDR_LEN: u64 = 0x3ff;
 
-/// Whether a lie that was told so often can make wrong bytes look right to any driver: the device says that it has
-/// verified or written what it hasn't (what it repeats may be the last piece of a packet as long as one to come), or
-/// where headers end that it alone has looked at. Where a packet ends its IP header says, too, so that a piece too
-/// many is seen, and a header that is longer than its buffer is none.
+/// Whether a lie told this often can make wrong bytes look right to any driver: the device claims to have verified
+/// or written what it hasn't (what it repeats may be the last piece of a packet as long as one to come), or reports
+/// a wrong end of the headers, which only it has parsed. The IP header also says where a packet ends, so a driver
+/// notices an extra piece, and a header that is longer than its buffer.
 pub(super) fn is_believed(lie: &Lie, told: u32) -> bool {
     let mut values = (0..told.min(u64::BITS)).map(|told| lie.value_after(told));
     match lie.kind {
@@ -65,7 +65,7 @@ fn outlasts(lie: &Lie, told: u32) -> bool {
     told > 0 && lie.kind == Kind::Repeated
 }
 
-/// Has all TCP come to the queue that is bound, and allows what a NIC alone is to blame for.
+/// Steers all TCP to the bound queue, and allows log messages for which only the NIC is to blame.
 pub(super) fn prepare(bed: &Testbed) -> Result {
     bed.steer(bed.local, &[BOUND])?;
     bed.guest.allow_log(&["NETDEV WATCHDOG"]);

@@ -65,7 +65,7 @@ impl Task {
         }
     }
 
-    /// Says that all is done, of which nothing is.
+    /// Reports everything as done, although nothing is.
     pub(super) fn pretend(&mut self) {
         self.fragments = self.descriptor.fragments;
         self.malformed = false;

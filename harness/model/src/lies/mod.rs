@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A device that lies: fault injection, on its side of the bus. It never accesses memory that the driver has not given it, as no driver could do
-//! anything about that without an IOMMU: what it lies about is what it has done there. By one lie it tries to.
+//! A device that lies: fault injection on its side of the bus. It lies about what it did, but never accesses memory
+//! that the driver has not given it, as no driver could do anything about it without an IOMMU. (`AfterStop` tries to.)
 
 mod plan;
 

@@ -47,9 +47,9 @@ pub enum Kind {
     Missing,
     /// A descriptor is written back after those that were filled later.
     Late,
-    /// A descriptor is done that nothing was received for yet.
+    /// A descriptor is reported as done before anything was received for it.
     Premature,
-    /// A descriptor that was written back is once more, when the driver has taken it, and perhaps posted it again.
+    /// A descriptor is written back a second time, after the driver has taken it and perhaps posted it again.
     Repeated,
     /// A received packet vanishes.
     Lost,

@@ -116,8 +116,8 @@ impl Nic {
         said
     }
 
-    /// Takes note of what is said of a queue that does not rest: a driver that is told it does can't know better until
-    /// it is told the truth.
+    /// Records what the driver is told about a queue that does not rest: if told that it does, the driver can't know
+    /// better until it is told the truth.
     fn note_said(&mut self, reg: Reg, value: u32, said: u32) {
         let (of, enable) = match of_queue(reg) {
             Some((OfQueue::ReceiveControl, queue)) => (Of::Receive(queue), rxdctl::ENABLE),

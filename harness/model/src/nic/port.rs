@@ -208,7 +208,7 @@ impl Nic {
         self.settle(host);
     }
 
-    /// Something was wrong with a queue. That it does not rest is none of it if its driver was told that it does.
+    /// Records a violation by a queue, unless it is due to its driver having been told, falsely, that it rests.
     pub(super) fn violated(&mut self, what: What, of: Of) {
         let by_state = matches!(what, What::NotLent | What::Moved);
         if !by_state || !self.lent.is_misled(of) {

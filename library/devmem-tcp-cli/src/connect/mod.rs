@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     to: String,
     #[arg(long, value_enum, default_value_t = Mode::Devmem)]
     mode: Mode,
-    /// Interface that sends: name, index or address; that of the connection without it
+    /// Interface that sends: name, index or address [default: that of the connection]
     #[arg(long, value_name = "INTERFACE")]
     interface: Option<String>,
     #[command(flatten)]
@@ -50,10 +50,10 @@ pub(crate) struct Arguments {
     /// How much one call sends
     #[arg(long, default_value = "64K", value_parser = size::parse, value_name = "BYTES")]
     write: u64,
-    /// End when this much was sent, all flows together; with --rpc, as many whole requests as it has for each flow
+    /// End when this much was sent over all flows; with --rpc, as many whole requests as fit in each flow's share
     #[arg(long, value_parser = size::parse, value_name = "BYTES")]
     bytes: Option<u64>,
-    /// End after this time; 10 without --bytes
+    /// End after this time [default: 10 without --bytes]
     #[arg(long, value_name = "SECONDS")]
     duration: Option<u64>,
     /// Send what `listen --validate` compares with the same seed. The memory is filled anew for each call

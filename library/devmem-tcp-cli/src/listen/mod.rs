@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     at: SocketAddr,
     #[arg(long, value_enum, default_value_t = Mode::Devmem)]
     mode: Mode,
-    /// Interface whose queue receives: name, index or address; that of ADDRESS without it
+    /// Interface whose queue receives: name, index or address [default: that of ADDRESS]
     #[arg(long, value_name = "INTERFACE")]
     interface: Option<String>,
     /// RX queue to bind; devmem takes several
@@ -73,10 +73,10 @@ pub(crate) struct Arguments {
     /// How many connections to wait for before receiving
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     flows: u32,
-    /// End after this time, counted from the last connection; at the end of all streams without it
+    /// End after this time, counted from the last connection [default: when all streams end]
     #[arg(long, value_name = "SECONDS")]
     duration: Option<u64>,
-    /// Fail if other than this much came, all flows together: a stream's end doesn't say that it is whole
+    /// Fail unless exactly this much arrives over all flows: a stream that ends may be incomplete
     #[arg(long, value_parser = size::parse, value_name = "BYTES")]
     bytes: Option<u64>,
     /// Compare all payload with what `connect --validate` makes of the same seed

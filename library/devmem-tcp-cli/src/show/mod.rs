@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     /// Print a JSON object
     #[arg(long)]
     json: bool,
-    /// Show it every so many seconds, with rates; with --json an object a line
+    /// Show it every SECONDS, with rates; with --json, one object per line
     #[arg(
         long,
         value_name = "SECONDS",

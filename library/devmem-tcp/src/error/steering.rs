@@ -21,15 +21,15 @@ pub enum SteeringError {
         taken: Vec<u32>,
     },
     /// There is neither a flow to steer nor everything.
-    #[error("{interface}: say which flows are to reach the queue, or that everything is")]
+    #[error("{interface}: say which flows are to reach the queue, or let all reach it")]
     NoFlow {
         /// Name and index of the interface.
         interface: String,
     },
     /// The device does not filter flows.
     #[error(
-        "{interface}: its driver has no flow rules (ethtool -n <interface>); all that is hashed may be let \
-         reach the queue instead, other connections with it ({refusal})"
+        "{interface}: its driver has no flow rules (ethtool -n <interface>); you may let all hashed traffic \
+         reach the queue instead, other connections included ({refusal})"
     )]
     NoFlowRules {
         /// Name and index of the interface.
@@ -66,7 +66,7 @@ pub enum SteeringError {
     },
     /// Flow rules can't be turned off again, as others have some. Nothing will turn them off later.
     #[error(
-        "{interface}: flow rules stay on, of which others have {rules}; once these are gone: ethtool -K \
+        "{interface}: flow rules stay on, as others have {rules}; once these are gone: ethtool -K \
          <interface> ntuple off"
     )]
     RulesInUse {

@@ -30,7 +30,7 @@ pub enum ZcrxError {
         refusal: Refusal,
     },
     /// Fragments of another queue were recycled, which are lost to theirs. The others are recycled.
-    #[error("{count} fragments are of another queue; recycle each with the Refill of its own")]
+    #[error("{count} fragments belong to another queue; recycle each with its own Refill")]
     FragmentsElsewhere {
         /// How many.
         count: usize,
@@ -46,7 +46,7 @@ pub enum ZcrxError {
         refusal: Refusal,
     },
     /// The kernel's offsets lead out of the refill ring.
-    #[error("the offsets of the refill ring, as the kernel gave them, leave it")]
+    #[error("the kernel's offsets lead out of the refill ring")]
     BrokenRefillRing,
     /// A system call failed.
     #[error(transparent)]

@@ -22,17 +22,17 @@
 //! SIGKILL only the binding goes.)
 //!
 //! 1. Headers are split, of all packets (`ethtool -G <interface> tcp-data-split on hds-thresh 0`).
-//! 2. The memory is bound. If another process has the queue, bound or steered to, it ends here, before anything is
-//!    taken from it.
+//! 2. The memory is bound. If another process has bound the queue, or steers to it, this fails, before anything is
+//!    taken from that process.
 //! 3. The queues are taken out of the indirection table (`ethtool -X`), so that nothing else reaches them.
 //! 4. Of several queues an RSS context is made, if the NIC has contexts, which spreads flows over them by their hash.
 //!    (It was never run on a NIC that has: see [`crate::ethtool::Ethtool::create_rss_context`].)
 //! 5. Rules for the flows are inserted (`ethtool -N`): to the context, or else to the queues in turn, those of a
 //!    port to the same one.
 //!
-//! Other processes may do the same with other queues: each undoes its own changes only. The split of headers stays
-//! while any queue is bound, and flow rules stay on while there are any, and the undoing says so: who ends later found
-//! it so, and leaves it so.
+//! Other processes may do the same with other queues: each undoes its own changes only. Header split stays on while
+//! any queue is bound, and the feature for flow rules while there are any; undoing reports that. A process that ends
+//! later leaves them on, as it found them on.
 
 mod claim;
 mod nic;
@@ -77,7 +77,7 @@ impl Plan {
         }
     }
 
-    /// Adds a queue. Of several each flow reaches one: [`Steered`] says how.
+    /// Adds a queue. With several, each flow reaches one of them: [`Steered`] says how.
     pub fn queue(mut self, queue: u32) -> Self {
         self.queues.push(queue);
         self
@@ -136,8 +136,8 @@ impl Plan {
         })
     }
 
-    /// Lets all that is hashed reach the queues, for devices without flow rules. Ordinary connections of
-    /// this interface then fail where they meet device memory.
+    /// Lets all hashed traffic reach the queues, for devices without flow rules. Ordinary connections of
+    /// this interface then fail when their packets land in device memory.
     pub fn everything(mut self) -> Self {
         self.everything = true;
         self

@@ -3,7 +3,7 @@
 //! Receiving and sending in programs that run on [tokio](https://docs.rs/tokio).
 //!
 //! [`Receiver`] is a stream that holds no more of the dma-buf than it may: when the application has not
-//! recycled enough, it stops to read, the peer's window closes, and memory is left for the segments under way.
+//! recycled enough, it stops reading, the receive window closes, and memory is left for segments in flight.
 //! [`Sender`] has no more in flight than it may. Both work on blocking sockets, too, whose flags they leave
 //! alone, on an ordinary connection, and side by side on one socket.
 //!
@@ -27,7 +27,7 @@
 //! # Cancellation
 //!
 //! A future that is dropped before it is ready has lost nothing: [`Receiver::receive`] has received
-//! nothing, [`Sender::send`] has sent nothing, and what [`Sender::flush`] saw complete is with the caller. After
+//! nothing, [`Sender::send`] has sent nothing, and the caller has the completions that [`Sender::flush`] saw. After
 //! [`Sender::send_all`] it isn't known how much was sent.
 
 mod edges;

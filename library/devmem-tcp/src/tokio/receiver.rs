@@ -129,8 +129,8 @@ impl<S: AsFd> Receiver<S> {
     }
 
     /// Waits until less than the limit is held and there is data, and takes what is there into `received`,
-    /// whose former contents are gone and whose memory is used again. At the end of the stream it says so
-    /// again and again.
+    /// whose former contents are gone and whose memory is reused. After the end of the stream, each call
+    /// reports it again.
     ///
     /// # Errors
     ///
@@ -177,8 +177,8 @@ impl<S: AsFd> Recycler<S> {
     ///
     /// # Errors
     ///
-    /// As [`rx::Recycler::recycle`]. All of `fragments` count as held then, as they may well be, unless it is that
-    /// some are of another connection.
+    /// As [`rx::Recycler::recycle`]. All of `fragments` then count as held, as they may well be, unless the error is
+    /// that some belong to another connection.
     pub fn recycle(
         &mut self,
         fragments: impl IntoIterator<Item = Fragment>,

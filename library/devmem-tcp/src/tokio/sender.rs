@@ -58,8 +58,8 @@ impl<S: AsFd> Sender<S> {
         self.in_flight
     }
 
-    /// Sends of `len` bytes at `offset` of the dma-buf what there is room for, and waits until that is at
-    /// least a byte: in the socket, and below the limit. Returns how many the kernel accepted. Sends that were
+    /// Sends as many of the `len` bytes at `offset` of the dma-buf as the socket and the limit have room for,
+    /// after waiting for room for at least one. Returns how many the kernel accepted. Sends that were
     /// completed meanwhile are added to `done`.
     ///
     /// # Errors

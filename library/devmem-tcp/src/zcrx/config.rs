@@ -21,8 +21,8 @@ impl Config {
     }
 
     /// No device (`ZCRX_REG_NODEV`, Linux 7.1): the kernel copies everything, of connections through
-    /// whatever interface, into an area of ordinary memory. It takes no NIC that can anything, and saves
-    /// nothing: it is for programs that are to run everywhere. [`Queue::flush`](super::Queue::flush) after
+    /// whatever interface, into an area of ordinary memory. It needs nothing of the NIC, and saves
+    /// nothing: it is for programs that must run everywhere. [`Queue::flush`](super::Queue::flush) after
     /// recycling gives the kernel the buffers; [`super::Receiver`] does it by itself.
     #[must_use]
     pub fn without_device() -> Self {

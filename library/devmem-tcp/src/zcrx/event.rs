@@ -28,11 +28,11 @@ pub enum Event {
         /// Why.
         end: End,
     },
-    /// The kernel tells something of the queue, once until [`super::Receiver::arm`].
+    /// The kernel reports something about the queue: once, until [`super::Receiver::arm`].
     Notification(Notification),
-    /// Without a device: a connection found no buffer, as fragments that are not recycled have them all.
-    /// It goes on by itself in [`super::Receiver::wait`] once some are, by whatever thread. Who waits without a
-    /// timeout and holds them all himself waits for ever.
+    /// Without a device: a connection found no buffer, because unrecycled fragments hold them all.
+    /// [`super::Receiver::wait`] resumes it once any thread has recycled some. A thread that holds them all
+    /// and waits without a timeout waits forever.
     Starved,
 }
 

@@ -19,7 +19,7 @@ pub struct Features {
     pub events: bool,
     /// Registration without a device (`ZCRX_REG_NODEV`).
     pub no_device: bool,
-    /// Having the kernel empty the refill ring (`ZCRX_CTRL_FLUSH_RQ`). Linux 6.19 has it and may not tell.
+    /// Having the kernel empty the refill ring (`ZCRX_CTRL_FLUSH_RQ`). Linux 6.19 has it and may not say so.
     pub flush: bool,
     /// More areas of a queue (`ZCRX_CTRL_ADD_AREA`).
     pub add_area: bool,

@@ -78,12 +78,12 @@
 //! Payload that arrives in host memory, because its packet came in through another queue or was
 //! not split, is copied into a free buffer of the area, if the CPU can reach that: never into a
 //! dma-buf, and then the receive ends with [`crate::ZcrxError::NoBufferToCopyInto`]. A completion does
-//! not tell; [`Receiver::copied`] does. A queue without buffers copies nothing: packets are
+//! not show this; [`Receiver::copied`] does. A queue without buffers copies nothing: packets are
 //! lost, and sent again when buffers come back.
 //!
-//! Without a device everything is copied, and nothing wakes a connection that found no buffer but what
-//! recycles one. [`Receiver::wait`] says [`Event::Starved`] then, and goes on with the connection as soon as
-//! fragments are recycled, also by another thread while it waits. In a ring of the caller's own it ends with
+//! Without a device everything is copied, and only recycling a buffer wakes a connection that found
+//! none. [`Receiver::wait`] then reports [`Event::Starved`], and resumes the connection as soon as
+//! fragments are recycled, even by another thread while it waits. In a ring of the caller's own it ends with
 //! [`crate::ZcrxError::NoBufferToCopyInto`]: recycle, [`Queue::flush`], and receive again.
 //!
 //! # What io-uring lacks

@@ -222,8 +222,8 @@ impl Queue {
             .map_err(|error| lacks(error, self.features.flush, FLUSH, "Linux 6.19 or newer"))
     }
 
-    /// What arrived in host memory and the kernel copied into the area, as far as it counts that: what is
-    /// at the start of a packet that was not split at all it does not (`io_zcrx_recv_skb` in
+    /// What arrived in host memory and the kernel copied into the area, as far as it counts that: it does
+    /// not count the linear part of a packet that was not split at all (`io_zcrx_recv_skb` in
     /// io_uring/zcrx.c). None on a kernel that doesn't count.
     #[must_use]
     pub fn copied(&self) -> Option<Copied> {

@@ -210,8 +210,8 @@ impl Receiver {
         }
     }
 
-    /// Waits for events and puts them into `events`, whose former contents are gone. After `timeout`, whatever
-    /// else woke the thread, there are none.
+    /// Waits for events and puts them into `events`, whose former contents are gone. It is empty only after
+    /// `timeout`: other wakeups of the thread don't end the wait.
     ///
     /// # Errors
     ///

@@ -61,9 +61,9 @@ impl Refill {
         self.waker = Some(waker);
     }
 
-    /// Recycles fragments: the memory is the NIC's again. What the ring has no room for waits for the next
-    /// call, which may be one with nothing: there is room again when the NIC's driver has looked into the
-    /// ring, or after [`super::Queue::flush`].
+    /// Recycles fragments: the NIC can use the memory again. Fragments that the ring has no room for wait
+    /// for the next call, which may pass none: there is room again when the NIC's driver has taken some
+    /// from the ring, or after [`super::Queue::flush`].
     ///
     /// # Errors
     ///
