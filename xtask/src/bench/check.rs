@@ -41,11 +41,14 @@ const OF_AN_INTERRUPT: &[(&str, f64)] = &[
 ];
 const MIB: f64 = 1_048_576.0;
 
-/// Whether a figure is compared, or has a say in it.
-pub(crate) fn is_compared(figure: &Figure) -> bool {
-    let name = figure.figure.as_str();
-    figure.part.is_none()
-        && (name == INTERRUPTS || COMPARED.iter().any(|(compared, _)| *compared == name))
+/// Those of `figures` that a comparison needs.
+pub(crate) fn compared_of(mut figures: Vec<Figure>) -> Vec<Figure> {
+    figures.retain(|figure| {
+        let name = figure.figure.as_str();
+        let needed = name == INTERRUPTS || COMPARED.iter().any(|(compared, _)| *compared == name);
+        needed && figure.part.is_none()
+    });
+    figures
 }
 
 /// Those that a change must not make worse.
@@ -169,7 +172,7 @@ fn look(old: &[Figure], fresh: &[Figure]) -> Comparison {
         let interrupts = |figures| of_row(figures, new, INTERRUPTS).map_or(0.0, |f| f.low);
         let more = (interrupts(fresh) - interrupts(old)).max(0.0);
         let of_an_interrupt = OF_AN_INTERRUPT.iter().find(|(name, _)| *name == new.figure);
-        let slack = slack + of_an_interrupt.map_or(0.0, |(_, cost)| cost * more);
+        let of_interrupts = of_an_interrupt.map_or(0.0, |(_, cost)| cost * more);
         let old = committed;
         seen.compared += 1;
         let line = format!(
@@ -181,9 +184,8 @@ fn look(old: &[Figure], fresh: &[Figure]) -> Comparison {
             new.low,
             old.low
         );
-        // Streams that are alike may fall into a costly habit now and then, never into a cheap one.
-        let spread = (old.high - old.low) / old.low.max(f64::MIN_POSITIVE);
-        let tolerance = (TOLERANCE + spread) * old.low + slack;
+        // Most of what repeats are apart comes from their interrupts, too.
+        let tolerance = TOLERANCE * old.low + slack + of_interrupts.max(old.high - old.low);
         if new.low > old.low + tolerance {
             seen.worse.push(line);
         } else if new.low < old.low - tolerance {
@@ -280,6 +282,20 @@ mod tests {
         assert!(more(0.85, 14.0));
         assert!(more(0.88, 25.0));
         assert!(more(0.762, 10.0), "fewer of them allow nothing less");
+    }
+
+    #[test]
+    fn repeats_that_were_apart_allow_nothing_beyond_what_more_interrupts_cost() {
+        let mut old = [figure(INSTRUCTIONS, 0.752), figure(INTERRUPTS, 14.0)];
+        old[0].high = 0.80;
+        let more = |instructions| {
+            is_worse(
+                &old,
+                &[figure(INSTRUCTIONS, instructions), figure(INTERRUPTS, 25.0)],
+            )
+        };
+        assert!(!more(0.86));
+        assert!(more(0.88));
     }
 
     #[test]

@@ -40,13 +40,13 @@ const REPEATS: u32 = 3;
 /// How often a row that seems worse is measured again.
 const MORE_ROUNDS: u32 = 2;
 
-/// How often a row is measured that others are to be compared with, so that its habits are among them.
+/// How often committed figures of compared rows are measured: streams settle into one of several patterns.
 const CHECKED_REPEATS: u32 = 9;
 /// What comparing may take where other things run, too.
 const CHECK_MINUTES: i64 = 12;
 
-/// The rows that are compared, at MTU 9000, each with the size of reads and writes whose streams have the fewest habits:
-/// those that a change is likely to make worse. They are measured on the kernel that all else runs on.
+/// The rows that are compared, at MTU 9000, each with a size of reads and writes: those that a change is likely to make
+/// worse. They are measured on the kernel that all else runs on.
 const CHECKED_ROWS: &[(&str, u32)] = &[
     ("rigb", 64 << 10),
     ("rigb devmem, accelerator", 1 << 20),
@@ -195,13 +195,13 @@ fn show(project: &Project, figures: &[Figure], options: &Options, versions: &str
     Ok(())
 }
 
-/// What becomes of the figures that are compared.
+/// What to do with the figures that are compared.
 #[derive(Args)]
 pub(crate) struct CheckOptions {
     /// Skip it if it may take longer than this
     #[arg(long, value_name = "MINUTES", allow_negative_numbers = true)]
     minutes_left: Option<i64>,
-    /// Compare nothing, and write what others are to be compared with
+    /// Measure the committed figures again, and compare nothing
     #[arg(long, conflicts_with = "minutes_left")]
     document: bool,
 }
@@ -218,28 +218,23 @@ pub(crate) fn compare(project: &Project, lock: Locked, options: &CheckOptions) -
         return Ok(());
     }
     let committed = check::compared(project);
-    let old = match options.document {
-        true => Vec::new(),
-        false => check::read(&committed)?,
-    };
     let bench = Bench::prepare(project, lock, false)?;
-    let mut rows = scenario::rows(Extent::Usual, Flavour::Lean);
-    rows.retain(|row| match row {
-        Row::Transfer(Transfer { scenario, mtu, io }) => {
-            *mtu == scenario::FIRST.0 && CHECKED_ROWS.contains(&(scenario.name, *io))
-        }
-        Row::Restart => false,
-    });
-    let repeats = match options.document {
-        true => CHECKED_REPEATS,
-        false => REPEATS,
-    };
+    if options.document {
+        let figures = bench.measure(
+            &checked_rows(),
+            WINDOW,
+            CHECKED_REPEATS,
+            &Profiles::default(),
+        )?;
+        return check::write(&committed, &check::compared_of(figures));
+    }
+    let old = check::read(&committed)?;
     let mut figures = Vec::new();
-    for row in &rows {
-        let measure = || bench.repeats(row, WINDOW, repeats, &Profiles::default());
+    for row in &checked_rows() {
+        let measure = || bench.repeats(row, WINDOW, REPEATS, &Profiles::default());
         let mut repeats = measure()?;
         let mut measured = figures::medians(repeats.clone());
-        // By a costly habit of its streams, perhaps, which does not stay.
+        // The streams may have settled into a costly pattern, which does not stay.
         for _ in 0..MORE_ROUNDS {
             if !check::is_worse(&old, &measured) {
                 break;
@@ -250,11 +245,18 @@ pub(crate) fn compare(project: &Project, lock: Locked, options: &CheckOptions) -
         }
         figures.extend(measured);
     }
-    figures.retain(check::is_compared);
-    match options.document {
-        true => check::write(&committed, &figures),
-        false => check::compare(&old, &figures),
-    }
+    check::compare(&old, &figures)
+}
+
+fn checked_rows() -> Vec<Row> {
+    let mut rows = scenario::rows(Extent::Usual, Flavour::Lean);
+    rows.retain(|row| match row {
+        Row::Transfer(Transfer { scenario, mtu, io }) => {
+            *mtu == scenario::FIRST.0 && CHECKED_ROWS.contains(&(scenario.name, *io))
+        }
+        Row::Restart => false,
+    });
+    rows
 }
 
 /// Folders for profiles by function.
