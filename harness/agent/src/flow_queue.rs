@@ -61,12 +61,11 @@ mod tests {
     ];
 
     fn flow(source: &str, destination: &str) -> FlowQueue {
-        FlowQueue {
-            ns: Ns::Local,
-            interface: "eth0".to_owned(),
-            source: source.parse().unwrap(),
-            destination: destination.parse().unwrap(),
-        }
+        FlowQueue::on(
+            (Ns::Local, "eth0"),
+            source.parse().unwrap(),
+            destination.parse().unwrap(),
+        )
     }
 
     #[test]

@@ -22,10 +22,7 @@ use crate::{CaseError, Result, Station, Testbed, testbed::PATIENCE_MS};
 impl Testbed {
     /// rtnl statistics.
     pub fn link_stats(&self, station: Station) -> Result<LinkStats> {
-        Ok(self.guest.call(GetLinkStats {
-            ns: station.ns,
-            interface: station.name(),
-        })?)
+        Ok(self.guest.call(GetLinkStats::on(station))?)
     }
 
     /// How often the registers of a NIC, which must be one of ours, were accessed since this was last
@@ -93,10 +90,7 @@ impl Testbed {
 
     /// One of the driver's own statistics.
     pub fn statistic(&self, station: Station, name: &str) -> Result<u64> {
-        let all = self.guest.call(GetDriverStats {
-            ns: station.ns,
-            interface: station.name(),
-        })?;
+        let all = self.guest.call(GetDriverStats::on(station))?;
         let called = self.nic.counter(name).unwrap_or(name);
         all.get(called)
             .copied()
@@ -115,10 +109,7 @@ impl Testbed {
 
     /// A statistic of each queue of a kind, in the order of the queues.
     pub fn queue_stats(&self, station: Station, kind: QueueKind, name: &str) -> Result<Vec<u64>> {
-        let all = self.guest.call(GetQueueStats {
-            ns: station.ns,
-            interface: station.name(),
-        })?;
+        let all = self.guest.call(GetQueueStats::on(station))?;
         Ok(all
             .iter()
             .filter(|stats| stats.queue.is_some_and(|(of, _)| of == kind))
@@ -163,10 +154,7 @@ impl Testbed {
 
     /// Page pools of an interface.
     pub fn page_pools(&self, station: Station) -> Result<Vec<PagePool>> {
-        Ok(self.guest.call(ListPagePools {
-            ns: station.ns,
-            interface: station.name(),
-        })?)
+        Ok(self.guest.call(ListPagePools::on(station))?)
     }
 
     /// Waits until the driver, the stack and users have returned every net_iov to its page pool;

@@ -29,11 +29,7 @@ pub fn ethernet(from: Mac, to: Mac, ethertype: u16) -> Vec<u8> {
 impl Testbed {
     /// Sends a frame as it is, without padding or a frame check sequence.
     pub fn send_frame(&self, from: Station, frame: Vec<u8>) -> Result {
-        Ok(self.guest.call(SendFrame {
-            ns: from.ns,
-            interface: from.name(),
-            frame,
-        })?)
+        Ok(self.guest.call(SendFrame::on(from, frame))?)
     }
 
     /// Has the peer send frames; returns the first `count` of a type that arrive at a station.

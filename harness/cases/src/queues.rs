@@ -67,10 +67,7 @@ impl Testbed {
     fn wait_queues(&self, station: Station, whom: &str, belongs: fn(&Queue) -> bool) -> Result {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let queues = self.guest.call(ListQueues {
-                ns: station.ns,
-                interface: station.name(),
-            })?;
+            let queues = self.guest.call(ListQueues::on(station))?;
             if !queues.iter().any(belongs) {
                 return Ok(());
             }

@@ -16,10 +16,7 @@ const DATAGRAMS: u64 = 200;
 impl Testbed {
     /// How an interface spreads flows.
     pub fn rss(&self, station: Station) -> Result<Rss> {
-        Ok(self.guest.call(GetRss {
-            ns: station.ns,
-            interface: station.name(),
-        })?)
+        Ok(self.guest.call(GetRss::on(station))?)
     }
 
     /// Changes how an interface spreads flows.
@@ -28,11 +25,7 @@ impl Testbed {
         station: Station,
         change: RssChange,
     ) -> std::result::Result<(), vm::Error> {
-        self.guest.call(SetRss {
-            ns: station.ns,
-            interface: station.name(),
-            change,
-        })
+        self.guest.call(SetRss::on(station, change))
     }
 
     /// What is hashed of a kind of flow.
@@ -69,12 +62,7 @@ impl Testbed {
                 self.peer.socket(family, self.port()),
                 self.local.socket(family, self.port()),
             );
-            let wanted = self.guest.call(FlowQueue {
-                ns: self.local.ns,
-                interface: self.local.name(),
-                source,
-                destination: listen,
-            })?;
+            let wanted = self.guest.call(FlowQueue::on(self.local, source, listen))?;
             let sink = self.guest.start(UdpSink {
                 ns: self.local.ns,
                 listen,

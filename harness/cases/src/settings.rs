@@ -14,20 +14,12 @@ use crate::{CaseError, Result, Station, Testbed};
 impl Testbed {
     /// Brings an interface up or down.
     pub fn set_interface(&self, station: Station, up: bool) -> Result {
-        Ok(self.guest.call(SetUp {
-            ns: station.ns,
-            interface: station.name(),
-            up,
-        })?)
+        Ok(self.guest.call(SetUp::on(station, up))?)
     }
 
     /// Changes an MTU.
     pub fn set_mtu(&self, station: Station, mtu: u32) -> Result {
-        Ok(self.guest.call(SetMtu {
-            ns: station.ns,
-            interface: station.name(),
-            mtu,
-        })?)
+        Ok(self.guest.call(SetMtu::on(station, mtu))?)
     }
 
     /// Turns header split on or off.
@@ -52,39 +44,34 @@ impl Testbed {
         tx: Option<u32>,
         data_split: Option<TcpDataSplit>,
     ) -> Result {
-        Ok(self.guest.call(SetRings {
-            ns: station.ns,
-            interface: station.name(),
-            change: RingChange {
+        Ok(self.guest.call(SetRings::on(
+            station,
+            RingChange {
                 rx,
                 tx,
                 tcp_data_split: data_split,
                 ..RingChange::default()
             },
-        })?)
+        ))?)
     }
 
     /// Turns features on or off, by their kernel names.
     pub fn set_features(&self, station: Station, features: &[(&str, bool)]) -> Result {
-        Ok(self.guest.call(SetFeatures {
-            ns: station.ns,
-            interface: station.name(),
-            features: features
+        Ok(self.guest.call(SetFeatures::on(
+            station,
+            features
                 .iter()
                 .map(|&(name, on)| (name.to_owned(), on))
                 .collect(),
-        })?)
+        ))?)
     }
 
     /// Makes a NIC receive frames for multicast groups it has not joined, such as its peer's
     /// messages to routers.
     pub fn receive_all_multicast(&self, station: Station) -> Result {
-        Ok(self.guest.call(SetReceiveMode {
-            ns: station.ns,
-            interface: station.name(),
-            promiscuous: None,
-            all_multicast: Some(true),
-        })?)
+        Ok(self
+            .guest
+            .call(SetReceiveMode::on(station, None, Some(true)))?)
     }
 
     /// Steers all TCP to these queues: every flow reaches one of them.
@@ -100,11 +87,7 @@ impl Testbed {
 
     /// Runs the self-tests that interrupt traffic; all of them must pass.
     pub fn test_offline(&self, station: Station) -> Result {
-        let found = self.guest.call(TestSelf {
-            ns: station.ns,
-            interface: station.name(),
-            offline: true,
-        })?;
+        let found = self.guest.call(TestSelf::on(station, true))?;
         match found.results.values().all(|&result| result == 0) {
             true => Ok(()),
             false => Err(CaseError::new(format!("not all tests pass: {found:?}"))),

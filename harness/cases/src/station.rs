@@ -4,7 +4,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use protocol::{Ns, net::Mac};
+use protocol::{
+    Ns,
+    net::{Mac, OnInterface},
+};
 use vm::{End, Wire};
 
 /// The only wire, unless an XDP program connects two of them, or there is one for control.
@@ -116,5 +119,15 @@ impl Station {
     #[must_use]
     pub fn name(&self) -> String {
         self.interface.to_owned()
+    }
+}
+
+impl OnInterface for Station {
+    fn ns(&self) -> Ns {
+        self.ns
+    }
+
+    fn interface(&self) -> &str {
+        self.interface
     }
 }

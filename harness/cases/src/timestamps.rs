@@ -18,10 +18,7 @@ const SHORT_MS: u64 = 5000;
 impl Testbed {
     /// The number of the NIC's clock.
     fn clock(&self) -> Result<u32> {
-        let timestamps = self.guest.call(GetTimestamping {
-            ns: self.local.ns,
-            interface: self.local.name(),
-        })?;
+        let timestamps = self.guest.call(GetTimestamping::on(self.local))?;
         timestamps
             .clock
             .ok_or_else(|| CaseError::new("the NIC has no clock"))
@@ -46,11 +43,8 @@ impl Testbed {
         tx: bool,
         rx_filter: u32,
     ) -> std::result::Result<Hwtstamp, vm::Error> {
-        self.guest.call(SetHwtstamp {
-            ns: self.local.ns,
-            interface: self.local.name(),
-            hwtstamp: Hwtstamp { tx, rx_filter },
-        })
+        self.guest
+            .call(SetHwtstamp::on(self.local, Hwtstamp { tx, rx_filter }))
     }
 
     /// Sends a datagram of `size` bytes to the peer; returns its timestamp, which must arrive.

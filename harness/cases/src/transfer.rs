@@ -78,12 +78,11 @@ impl Testbed {
 impl Stream {
     /// The queue on which the receiving NIC puts packets from `source`.
     pub fn queue_from(&self, bed: &Testbed, source: SocketAddr) -> Result<u32> {
-        let place = bed.guest.call(FlowQueue {
-            ns: self.to.ns,
-            interface: self.to.name(),
+        let place = bed.guest.call(FlowQueue::on(
+            self.to,
             source,
-            destination: self.to.socket(self.family, self.port),
-        })?;
+            self.to.socket(self.family, self.port),
+        ))?;
         Ok(place.queue)
     }
 

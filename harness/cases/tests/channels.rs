@@ -16,11 +16,7 @@ const MIB: u64 = 1 << 20;
 const CPUS: u32 = 4;
 
 fn set(bed: &Testbed, combined: u32) -> std::result::Result<(), vm::Error> {
-    bed.guest.call(SetChannels {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        combined,
-    })
+    bed.guest.call(SetChannels::on(bed.local, combined))
 }
 
 fn refusal(bed: &Testbed, combined: u32) -> Option<i32> {
@@ -28,10 +24,7 @@ fn refusal(bed: &Testbed, combined: u32) -> Option<i32> {
 }
 
 fn channels(bed: &Testbed) -> Result<Channels> {
-    Ok(bed.guest.call(GetChannels {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-    })?)
+    Ok(bed.guest.call(GetChannels::on(bed.local))?)
 }
 
 fn table(bed: &Testbed) -> Result<Vec<u32>> {
@@ -39,10 +32,7 @@ fn table(bed: &Testbed) -> Result<Vec<u32>> {
 }
 
 fn queues(bed: &Testbed) -> Result<Vec<Queue>> {
-    Ok(bed.guest.call(ListQueues {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-    })?)
+    Ok(bed.guest.call(ListQueues::on(bed.local))?)
 }
 
 /// How many queue pairs the device can have.
@@ -68,10 +58,7 @@ fn assert_pairs(bed: &Testbed, count: u32) -> Result {
 /// All counters of the interface as a whole: the sums over its queues, including those that are
 /// gone.
 fn assert_only_grows(bed: &Testbed, before: &mut Vec<(String, u64)>) -> Result {
-    let now = bed.guest.call(GetInterfaceQueueStats {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-    })?;
+    let now = bed.guest.call(GetInterfaceQueueStats::on(bed.local))?;
     for (name, old) in before.iter() {
         let new = now.get(name).copied();
         assert!(new >= Some(*old), "{name} went from {old} to {new:?}");
@@ -220,10 +207,7 @@ fn the_number_of_pairs_and_their_interrupts_affinity_outlive_what_else_changes()
         .needs([Ability::Channels])
         .cpus(CPUS)
         .boot("channels-kept")?;
-    let napis = bed.guest.call(ListNapis {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-    })?;
+    let napis = bed.guest.call(ListNapis::on(bed.local))?;
     let irqs: Vec<_> = napis.iter().filter_map(|napi| napi.irq).collect();
     assert_eq!(irqs.len(), CPUS as usize, "{napis:?}");
     let affinity = |irq: u32| format!("/proc/irq/{irq}/smp_affinity");

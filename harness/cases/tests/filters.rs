@@ -27,27 +27,11 @@ fn the_device_lets_in_what_was_asked_for_and_nothing_else() -> Result {
         .boot("filters")?;
     let own = bed.local.mac();
     let check = |mac, wanted, what| bed.assert_filter(mac, &[], own, wanted, what);
-    let add = |mac| {
-        bed.guest.call(AddFilter {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            mac,
-        })
-    };
-    let remove = |mac| {
-        bed.guest.call(RemoveFilter {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            mac,
-        })
-    };
+    let add = |mac| bed.guest.call(AddFilter::on(bed.local, mac));
+    let remove = |mac| bed.guest.call(RemoveFilter::on(bed.local, mac));
     let mode = |promiscuous, all_multicast| {
-        bed.guest.call(SetReceiveMode {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            promiscuous,
-            all_multicast,
-        })
+        bed.guest
+            .call(SetReceiveMode::on(bed.local, promiscuous, all_multicast))
     };
 
     check(own, true, "its own");
@@ -101,11 +85,7 @@ fn the_device_lets_in_what_was_asked_for_and_nothing_else() -> Result {
     // address hits the bit of its own IPv6 solicited-node group. These addresses hit no bit.
     let [first, second] = [other(0x41), other(0x42)];
     for mac in [first, second] {
-        bed.guest.call(SetMac {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            mac,
-        })?;
+        bed.guest.call(SetMac::on(bed.local, mac))?;
         bed.assert_filter(mac, &[], mac, true, "the new address");
     }
     bed.assert_filter(first, &[], second, false, "the old address");

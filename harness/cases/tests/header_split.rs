@@ -13,10 +13,7 @@ use protocol::{
 const MIB: u64 = 1 << 20;
 
 fn rings(bed: &Testbed, station: Station) -> Result<Rings> {
-    Ok(bed.guest.call(GetRings {
-        ns: station.ns,
-        interface: station.name(),
-    })?)
+    Ok(bed.guest.call(GetRings::on(station))?)
 }
 
 #[test]
@@ -161,15 +158,14 @@ fn ring_sizes_change_under_traffic_and_wrong_ones_are_refused() -> Result {
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
     let mut wanted = 0;
     let set = |rx: u32, tx: u32| {
-        bed.guest.call(SetRings {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            change: RingChange {
+        bed.guest.call(SetRings::on(
+            bed.local,
+            RingChange {
                 rx: Some(rx),
                 tx: Some(tx),
                 ..RingChange::default()
             },
-        })
+        ))
     };
 
     let last = (2 * middle, middle);

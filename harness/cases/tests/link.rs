@@ -26,10 +26,7 @@ const BAD: Link = Link {
 
 /// Frames with a wrong check sequence that a NIC has received.
 fn damaged(bed: &Testbed, station: Station) -> Result<u64> {
-    let stats = bed.guest.call(GetStandardStats {
-        ns: station.ns,
-        interface: station.name(),
-    })?;
+    let stats = bed.guest.call(GetStandardStats::on(station))?;
     let of_mac = |(group, id, _): &&(String, u16, u64)| {
         (group.as_str(), *id) == ("eth-mac", FRAME_CHECK_ERRORS)
     };

@@ -88,15 +88,14 @@ fn all_are_sent(
 #[test]
 fn datagrams_are_sent_while_the_ring_sizes_change() -> Result {
     let set = |bed: &Testbed, rx, tx| -> Result {
-        Ok(bed.guest.call(SetRings {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            change: RingChange {
+        Ok(bed.guest.call(SetRings::on(
+            bed.local,
+            RingChange {
                 rx: Some(rx),
                 tx: Some(tx),
                 ..RingChange::default()
             },
-        })?)
+        ))?)
     };
     all_are_sent(
         "lossless-rings",
@@ -132,21 +131,17 @@ fn datagrams_are_sent_while_xdp_programs_come_and_go() -> Result {
         "lossless-xdp",
         &[Ability::Xdp],
         |bed| {
-            Ok(bed.guest.call(AttachXdp {
-                ns: bed.local.ns,
-                interface: bed.local.name(),
-                program: XdpProgram {
+            Ok(bed.guest.call(AttachXdp::on(
+                bed.local,
+                XdpProgram {
                     ethertype: None,
                     action: XdpAction::Pass,
                     fragments: false,
                 },
-            })?)
+            ))?)
         },
         |bed| {
-            bed.guest.call(DetachXdp {
-                ns: bed.local.ns,
-                interface: bed.local.name(),
-            })?;
+            bed.guest.call(DetachXdp::on(bed.local))?;
             // Rings without headroom for a program, so that the next program is a first one again.
             bed.set_mtu(bed.local, 9000)?;
             bed.set_mtu(bed.local, 1500)
@@ -176,11 +171,7 @@ fn datagrams_are_sent_while_the_rss_table_changes() -> Result {
 #[test]
 fn datagrams_are_sent_while_channels_come_and_go() -> Result {
     let set = |bed: &Testbed, combined| -> Result {
-        Ok(bed.guest.call(SetChannels {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            combined,
-        })?)
+        Ok(bed.guest.call(SetChannels::on(bed.local, combined))?)
     };
     all_are_sent(
         "lossless-channels",
@@ -188,16 +179,15 @@ fn datagrams_are_sent_while_channels_come_and_go() -> Result {
         |bed| {
             // What byte queue limits hold back is in a qdisc, and the core resets those of queues
             // that go: one frame a queue until it is completed, which takes a while.
-            bed.guest.call(SetCoalesce {
-                ns: bed.local.ns,
-                interface: bed.local.name(),
-                queue: None,
-                coalesce: Coalesce {
+            bed.guest.call(SetCoalesce::on(
+                bed.local,
+                None,
+                Coalesce {
                     rx_usecs: Some(4000),
                     adaptive_rx: Some(false),
                     ..Coalesce::default()
                 },
-            })?;
+            ))?;
             for queue in 2..4 {
                 bed.guest.call(WriteFile {
                     ns: bed.local.ns,

@@ -40,7 +40,7 @@ fn the_drivers_interfaces_appear_come_up_go_down_and_are_gone_without_it() -> Re
         assert_eq!(own.len(), 2, "one for each NIC of the machine: {own:?}");
         for up in [true, false, true] {
             for interface in own.clone() {
-                bed.guest.call(SetUp { ns, interface, up })?;
+                bed.guest.call(SetUp::on((ns, interface), up))?;
             }
         }
         bed.unload_driver()?;

@@ -18,10 +18,7 @@ const MIB: u64 = 1 << 20;
 const CPUS: u32 = 3;
 
 fn napis(bed: &Testbed) -> Result<Vec<Napi>> {
-    Ok(bed.guest.call(ListNapis {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-    })?)
+    Ok(bed.guest.call(ListNapis::on(bed.local))?)
 }
 
 fn affinity(bed: &Testbed, irq: u32) -> Result<u32> {
@@ -141,13 +138,7 @@ fn an_affinity_that_is_set_while_the_interface_is_down_stays_when_it_comes_up() 
         }
         Ok(())
     };
-    let channels = |combined| {
-        bed.guest.call(SetChannels {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            combined,
-        })
-    };
+    let channels = |combined| bed.guest.call(SetChannels::on(bed.local, combined));
 
     bed.set_interface(bed.local, false)?;
     set(6)?;
@@ -196,13 +187,7 @@ fn threads_stay_over_down_and_up_and_cannot_be_turned_off_while_down() -> Result
     assert_eq!(threading()?, [(Some(Threading::Softirq), false); 2]);
 
     // The same while there are fewer queue pairs.
-    let channels = |combined| {
-        bed.guest.call(SetChannels {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            combined,
-        })
-    };
+    let channels = |combined| bed.guest.call(SetChannels::on(bed.local, combined));
     for (on, threads) in [(true, Threading::Thread), (false, Threading::Softirq)] {
         set_threading(&bed, !on)?;
         channels(1)?;

@@ -177,10 +177,7 @@ fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
         .boot("offloads-udp-segmentation")?;
     bed.show_whole_log()?;
     let active = || -> Result<BTreeSet<String>> {
-        let features = bed.guest.call(GetFeatures {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })?;
+        let features = bed.guest.call(GetFeatures::on(bed.local))?;
         Ok(features.active)
     };
     let pools = || pool_numbers(&bed);

@@ -23,10 +23,7 @@ const HELD: u64 = 2 * MOST;
 
 /// The pool that the queue receives from: one, as headers are not split.
 fn pool(bed: &Testbed) -> Result<PagePool> {
-    let queues = bed.guest.call(ListQueues {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-    })?;
+    let queues = bed.guest.call(ListQueues::on(bed.local))?;
     let own = |id, kind| id == QUEUE && kind == QueueKind::Rx;
     let queue = queues.iter().find(|queue| own(queue.id, queue.kind));
     let napi = queue.and_then(|queue| queue.napi_id);

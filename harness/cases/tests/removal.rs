@@ -72,12 +72,7 @@ fn a_device_that_is_gone_is_let_go_of_and_can_come_back() -> Result {
     bed.guest.allow_log(&["NETDEV WATCHDOG"]);
     let flows = bed.both_ways(2 * MIB)?;
 
-    let statistics = || {
-        bed.guest.call(GetStandardStats {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })
-    };
+    let statistics = || bed.guest.call(GetStandardStats::on(bed.local));
     let gone = bed.pull_out()?;
     let link = bed.link_stats(bed.local)?;
     for (group, number, value) in statistics()?.counters {

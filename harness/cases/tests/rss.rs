@@ -100,12 +100,11 @@ fn the_kernel_is_given_the_hash_that_key_and_addresses_say_unless_the_user_wants
         bed.set_features(bed.local, &[("rx-hashing", hashing)])?;
         for family in Family::BOTH {
             let port = bed.port();
-            let place = bed.guest.call(FlowQueue {
-                ns: bed.local.ns,
-                interface: bed.local.name(),
-                source: bed.peer.socket(family, port),
-                destination: bed.local.socket(family, port),
-            })?;
+            let place = bed.guest.call(FlowQueue::on(
+                bed.local,
+                bed.peer.socket(family, port),
+                bed.local.socket(family, port),
+            ))?;
             let frame = Frame::tcp(bed.peer, bed.local, family, port, b"any")?;
             bed.guest.call(ExchangeFrames {
                 from: bed.peer.ns,

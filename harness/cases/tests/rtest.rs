@@ -39,52 +39,32 @@ fn load_with(bed: &Testbed, parameters: &str) -> Result {
         to: Ns::Local,
         rename: Some(INTERFACE.to_owned()),
     })?;
-    bed.guest.call(SetMtu {
-        ns: Ns::Local,
-        interface: INTERFACE.to_owned(),
-        mtu: MTU,
-    })?;
+    bed.guest.call(SetMtu::on((Ns::Local, INTERFACE), MTU))?;
     up(bed, true)?;
-    bed.guest.call(WaitCarrier {
-        ns: Ns::Local,
-        interface: INTERFACE.to_owned(),
-        carrier: true,
-        timeout_ms: PATIENCE_MS,
-    })?;
+    bed.guest
+        .call(WaitCarrier::on((Ns::Local, INTERFACE), true, PATIENCE_MS))?;
     Ok(())
 }
 
 fn up(bed: &Testbed, up: bool) -> Result {
-    Ok(bed.guest.call(SetUp {
-        ns: Ns::Local,
-        interface: INTERFACE.to_owned(),
-        up,
-    })?)
+    Ok(bed.guest.call(SetUp::on((Ns::Local, INTERFACE), up))?)
 }
 
 /// What it was given counts as sent, what it took from its pool as received.
 fn stats(bed: &Testbed) -> Result<LinkStats> {
-    Ok(bed.guest.call(GetLinkStats {
-        ns: Ns::Local,
-        interface: INTERFACE.to_owned(),
-    })?)
+    Ok(bed.guest.call(GetLinkStats::on((Ns::Local, INTERFACE)))?)
 }
 
 /// Has the driver send a frame.
 fn send(bed: &Testbed, frame: Frame) -> Result {
-    Ok(bed.guest.call(SendFrame {
-        ns: Ns::Local,
-        interface: INTERFACE.to_owned(),
-        frame: frame.into_bytes(),
-    })?)
+    Ok(bed
+        .guest
+        .call(SendFrame::on((Ns::Local, INTERFACE), frame.into_bytes()))?)
 }
 
 /// Unloads the driver, after its pool is known to be there, and waits until the pool is gone.
 fn unload(bed: &Testbed) -> Result {
-    let pools = bed.guest.call(ListPagePools {
-        ns: Ns::Local,
-        interface: INTERFACE.to_owned(),
-    })?;
+    let pools = bed.guest.call(ListPagePools::on((Ns::Local, INTERFACE)))?;
     let in_use = pools.iter().filter(|pool| pool.detach_time.is_none());
     assert_eq!(
         in_use.count(),
@@ -110,10 +90,9 @@ fn what_is_dropped_in_hard_interrupt_returns_to_its_pool() -> Result {
         .needs_kernel(["BPF_SYSCALL"])
         .boot("rtest-hard-interrupt")?;
     load(&bed)?;
-    bed.guest.call(AttachXdp {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        program: XdpProgram {
+    bed.guest.call(AttachXdp::on(
+        bed.local,
+        XdpProgram {
             ethertype: None,
             action: XdpAction::Redirect {
                 ns: Ns::Local,
@@ -121,7 +100,7 @@ fn what_is_dropped_in_hard_interrupt_returns_to_its_pool() -> Result {
             },
             fragments: true,
         },
-    })?;
+    ))?;
     let frame = |size| {
         let payload = vec![0; size];
         Frame::tcp(bed.peer, bed.local, Family::V4, 1, &payload)
@@ -203,10 +182,7 @@ fn link_modes_rss_keys_and_coalescing_are_of_the_devices_kind() -> Result {
     let ns = Ns::Local;
     load(&bed)?;
 
-    let link = bed.guest.call(GetLinkModes {
-        ns,
-        interface: interface(),
-    })?;
+    let link = bed.guest.call(GetLinkModes::on((ns, interface())))?;
     let modes = ["100000baseSR4/Full", "FIBRE"].map(|mode| (mode.to_owned(), false));
     assert_eq!(
         (
@@ -225,44 +201,30 @@ fn link_modes_rss_keys_and_coalescing_are_of_the_devices_kind() -> Result {
         )
     );
 
-    let rss = || {
-        bed.guest.call(GetRss {
-            ns,
-            interface: interface(),
-        })
-    };
+    let rss = || bed.guest.call(GetRss::on((ns, interface())));
     let now = rss()?;
     assert_eq!(now.hash_function, Some(HASH_CRC32));
     assert_eq!((now.key.len(), now.indirection.len()), (52, 1), "{now:?}");
     let key: Vec<u8> = (0..52).collect();
-    bed.guest.call(SetRss {
-        ns,
-        interface: interface(),
-        change: RssChange {
+    bed.guest.call(SetRss::on(
+        (ns, interface()),
+        RssChange {
             key: Some(key.clone()),
             ..RssChange::default()
         },
-    })?;
+    ))?;
     assert_eq!(rss()?.key, key);
 
     let set = |coalesce: Coalesce| {
-        bed.guest.call(SetCoalesce {
-            ns,
-            interface: interface(),
-            queue: None,
-            coalesce,
-        })
+        bed.guest
+            .call(SetCoalesce::on((ns, interface()), None, coalesce))
     };
     let tx = Coalesce {
         tx_usecs: Some(70),
         ..Coalesce::default()
     };
     set(tx)?;
-    let now = bed.guest.call(GetCoalesce {
-        ns,
-        interface: interface(),
-        queue: None,
-    })?;
+    let now = bed.guest.call(GetCoalesce::on((ns, interface()), None))?;
     assert_eq!((now.tx_usecs, now.rx_usecs), (Some(70), None), "{now:?}");
     let rx = Coalesce {
         rx_usecs: Some(70),

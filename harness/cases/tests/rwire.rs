@@ -183,20 +183,14 @@ fn a_software_nic_that_only_sends_is_woken_when_there_is_room_on_the_wire() -> R
 fn a_software_nic_has_more_rx_queues_than_napis() -> Result {
     let bed = pair(1500, "rwire-queues")?;
     let of = bed.local;
-    let mut napis = bed.guest.call(ListNapis {
-        ns: of.ns,
-        interface: of.name(),
-    })?;
+    let mut napis = bed.guest.call(ListNapis::on(of))?;
     napis.sort_by_key(|napi| napi.id);
     let [first, second] = &napis[..] else {
         panic!("two NAPIs: {napis:?}");
     };
     assert_eq!((first.irq, second.irq), (None, None), "{napis:?}");
 
-    let queues = bed.guest.call(ListQueues {
-        ns: of.ns,
-        interface: of.name(),
-    })?;
+    let queues = bed.guest.call(ListQueues::on(of))?;
     let served = |kind: QueueKind| -> Vec<_> {
         let of_kind = queues.iter().filter(|queue| queue.kind == kind);
         of_kind.map(|queue| (queue.id, queue.napi_id)).collect()
@@ -237,10 +231,7 @@ fn a_software_nic_has_software_timestamps_and_no_ethtool_operation_of_its_own() 
     let ns = bed.local.ns;
     let interface = || bed.local.name();
 
-    let timestamps = bed.guest.call(GetTimestamping {
-        ns,
-        interface: interface(),
-    })?;
+    let timestamps = bed.guest.call(GetTimestamping::on((ns, interface())))?;
     assert_eq!(
         (timestamps.sources, timestamps.clock),
         (SOFTWARE_TIMESTAMPS, None)
@@ -258,24 +249,9 @@ fn a_software_nic_has_software_timestamps_and_no_ethtool_operation_of_its_own() 
     }
 
     let refusals = [
-        bed.guest
-            .call(GetChannels {
-                ns,
-                interface: interface(),
-            })
-            .err(),
-        bed.guest
-            .call(GetPause {
-                ns,
-                interface: interface(),
-            })
-            .err(),
-        bed.guest
-            .call(GetDriverStats {
-                ns,
-                interface: interface(),
-            })
-            .err(),
+        bed.guest.call(GetChannels::on((ns, interface()))).err(),
+        bed.guest.call(GetPause::on((ns, interface()))).err(),
+        bed.guest.call(GetDriverStats::on((ns, interface()))).err(),
     ];
     for refusal in refusals {
         assert_eq!(

@@ -29,10 +29,7 @@ fn packets(bed: &Testbed) -> Result<u64> {
 }
 
 fn pools(bed: &Testbed) -> Result<Vec<PagePool>> {
-    Ok(bed.guest.call(ListPagePools {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-    })?)
+    Ok(bed.guest.call(ListPagePools::on(bed.local))?)
 }
 
 /// Size in bytes of the pieces that a pool has outstanding; `None` if it has none.

@@ -41,18 +41,12 @@ const KEPT: [&str; 18] = [
 type Counters = BTreeMap<String, u64>;
 
 fn device(bed: &Testbed) -> Result<Counters> {
-    Ok(bed.guest.call(GetInterfaceQueueStats {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-    })?)
+    Ok(bed.guest.call(GetInterfaceQueueStats::on(bed.local))?)
 }
 
 /// Sums over the queues in use.
 fn queues(bed: &Testbed) -> Result<Counters> {
-    let queues = bed.guest.call(GetQueueStats {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-    })?;
+    let queues = bed.guest.call(GetQueueStats::on(bed.local))?;
     let mut sum = Counters::new();
     for (name, value) in queues.into_iter().flat_map(|queue| queue.counters) {
         *sum.entry(name).or_default() += value;
@@ -215,10 +209,7 @@ const TX_OCTETS: u16 = 6;
 const RX_OCTETS: u16 = 12;
 
 fn standard_stats(bed: &Testbed) -> Result<StandardStats> {
-    Ok(bed.guest.call(GetStandardStats {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-    })?)
+    Ok(bed.guest.call(GetStandardStats::on(bed.local))?)
 }
 
 /// Statistics that agree with each other: registers are read one after the other, with no frame

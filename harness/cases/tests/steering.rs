@@ -18,15 +18,14 @@ const UDP_SEGMENTATION: &str = "tx-udp-segmentation";
 
 /// Steers TCP over IPv4 to this port.
 fn steer(bed: &Testbed, port: u16, queue: u32) -> Result<u32> {
-    Ok(bed.guest.call(InsertFlowRule {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        place: RulePlace::Any,
-        rule: FlowRule {
+    Ok(bed.guest.call(InsertFlowRule::on(
+        bed.local,
+        RulePlace::Any,
+        FlowRule {
             destination_port: Some((port, 0xffff).into()),
             ..FlowRule::all(FlowType::Tcp4, queue)
         },
-    })?)
+    ))?)
 }
 
 /// The frames that each queue receives of a new stream to this port.
@@ -67,16 +66,9 @@ fn a_flow_goes_to_the_queue_of_its_rule_and_where_its_hash_says_without_one() ->
                 "{frames:?} instead of queue {wanted}"
             );
         }
-        bed.guest.call(DeleteFlowRule {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            place,
-        })?;
+        bed.guest.call(DeleteFlowRule::on(bed.local, place))?;
     }
-    let rules = bed.guest.call(ListFlowRules {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-    })?;
+    let rules = bed.guest.call(ListFlowRules::on(bed.local))?;
     assert_eq!(rules.rules, []);
     assert!(frames_to(&bed, port)?[0] > FRAMES, "the rule is gone");
     bed.finish()?;

@@ -92,12 +92,7 @@ fn the_device_timestamps_what_it_sends_with_its_clock() -> Result {
     // program waits a few seconds for each, and a slow guest's timestamps can be later than that.
     let timestamps = bed.tx_timestamps(Family::V4, 30, 64)?;
     assert!(timestamps.is_sorted(), "{timestamps:?}");
-    let counted = || {
-        bed.guest.call(GetTxTimestampStats {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })
-    };
+    let counted = || bed.guest.call(GetTxTimestampStats::on(bed.local));
     bed.wait_until(timestamped + 30, || {
         let counted = counted()?;
         Ok(counted.delivered.unwrap_or(0) + counted.failed.unwrap_or(0))
@@ -156,15 +151,14 @@ fn the_device_timestamps_the_messages_that_are_asked_for() -> Result {
 
     // An XDP program that sees the frames first does not affect timestamps.
     bed.set_hwtstamp(false, PTP_V2_L2_SYNC)?;
-    bed.guest.call(AttachXdp {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        program: XdpProgram {
+    bed.guest.call(AttachXdp::on(
+        bed.local,
+        XdpProgram {
             ethertype: Some(PTP),
             action: XdpAction::Pass,
             fragments: false,
         },
-    })?;
+    ))?;
     let before = bed.read_clock()?;
     let timestamps: Vec<u64> = receive(&bed, &[SYNC; 5])?.into_iter().flatten().collect();
     assert_eq!(timestamps.len(), 5, "beside a program: {timestamps:?}");

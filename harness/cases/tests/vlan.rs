@@ -30,10 +30,7 @@ fn tags_are_handled_by_the_device_or_by_the_kernel_and_traffic_passes() -> Resul
 
     for on in [true, false, true] {
         bed.set_features(bed.local, &[(STRIP, on)])?;
-        let features = bed.guest.call(GetFeatures {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })?;
+        let features = bed.guest.call(GetFeatures::on(bed.local))?;
         assert_eq!(features.active.contains(STRIP), on, "{features:?}");
         let tso = bed.statistic(bed.local, "tx_tso")?;
         for family in Family::BOTH {

@@ -118,11 +118,7 @@ fn try_run(
         )?;
     found.logs = Some(bed.guest.directory().to_owned());
     if let Some(combined) = test.channels {
-        bed.guest.call(SetChannels {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            combined,
-        })?;
+        bed.guest.call(SetChannels::on(bed.local, combined))?;
     }
     bed.guest.call(MountRoot {
         source: RootSource::Disk {

@@ -128,17 +128,14 @@ interface_requests! {
     GetLinkStats {},
 }
 
-/// Makes a VLAN interface on another one. It is down.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct AddVlan {
-    /// Which namespace.
-    pub ns: Ns,
-    /// The interface that it is on.
-    pub interface: String,
-    /// Its own name.
-    pub name: String,
-    /// VLAN identifier, 0 to 4094.
-    pub id: u16,
+interface_requests! {
+    /// Makes a VLAN interface on another one. It is down.
+    AddVlan {
+        /// Its own name.
+        name: String,
+        /// VLAN identifier, 0 to 4094.
+        id: u16,
+    },
 }
 
 /// Moves an interface into a namespace, optionally under a new name, or renames it where it is.

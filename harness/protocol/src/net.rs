@@ -82,12 +82,22 @@ impl fmt::Debug for Mac {
     }
 }
 
-/// A request about an interface.
+/// What names an interface: a request about it, or a namespace and a name.
 pub trait OnInterface {
     /// Which namespace.
     fn ns(&self) -> Ns;
     /// Interface name.
     fn interface(&self) -> &str;
+}
+
+impl<N: AsRef<str>> OnInterface for (Ns, N) {
+    fn ns(&self) -> Ns {
+        self.0
+    }
+
+    fn interface(&self) -> &str {
+        self.1.as_ref()
+    }
 }
 
 /// Defines requests about an interface.
@@ -102,6 +112,17 @@ macro_rules! interface_requests {
                 /// Interface name.
                 pub interface: String,
                 $($(#[$field_doc])* pub $field: $kind,)*
+            }
+
+            impl $name {
+                /// This request, about an interface.
+                pub fn on(at: impl $crate::net::OnInterface, $($field: $kind),*) -> Self {
+                    Self {
+                        ns: at.ns(),
+                        interface: at.interface().to_owned(),
+                        $($field,)*
+                    }
+                }
             }
 
             impl $crate::net::OnInterface for $name {

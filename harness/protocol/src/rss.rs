@@ -19,18 +19,15 @@ interface_requests! {
     },
 }
 
-/// Where a flow would be received: the Toeplitz hash over its addresses and ports with the
-/// interface's key, looked up in its indirection table.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct FlowQueue {
-    /// Which namespace.
-    pub ns: Ns,
-    /// Interface that receives.
-    pub interface: String,
-    /// Sender of the received packets.
-    pub source: SocketAddr,
-    /// Receiver of the packets; of the same family.
-    pub destination: SocketAddr,
+interface_requests! {
+    /// Where a flow would be received: the Toeplitz hash over its addresses and ports with the
+    /// interface's key, looked up in its indirection table.
+    FlowQueue {
+        /// Sender of the received packets.
+        source: SocketAddr,
+        /// Receiver of the packets; of the same family.
+        destination: SocketAddr,
+    },
 }
 
 /// Answer to [`FlowQueue`].

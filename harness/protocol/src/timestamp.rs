@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Ns, traffic::ExchangeFrames};
+use crate::{Ns, net::interface_requests, traffic::ExchangeFrames};
 
 /// Which frames a device timestamps (`struct hwtstamp_config`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,24 +18,14 @@ pub struct Hwtstamp {
     pub rx_filter: u32,
 }
 
-/// Gets which frames an interface timestamps (`SIOCGHWTSTAMP`).
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct GetHwtstamp {
-    /// Namespace of the interface.
-    pub ns: Ns,
-    /// The interface.
-    pub interface: String,
-}
-
-/// Sets which frames an interface timestamps (`SIOCSHWTSTAMP`). The answer is what was set.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SetHwtstamp {
-    /// Namespace of the interface.
-    pub ns: Ns,
-    /// The interface.
-    pub interface: String,
-    /// The new settings.
-    pub hwtstamp: Hwtstamp,
+interface_requests! {
+    /// Gets which frames an interface timestamps (`SIOCGHWTSTAMP`).
+    GetHwtstamp {},
+    /// Sets which frames an interface timestamps (`SIOCSHWTSTAMP`). The answer is what was set.
+    SetHwtstamp {
+        /// The new settings.
+        hwtstamp: Hwtstamp,
+    },
 }
 
 /// What takes a timestamp.

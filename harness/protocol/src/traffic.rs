@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Failure, Ns};
+use crate::{Failure, Ns, net::interface_requests};
 
 /// Sends ICMP or ICMPv6 echo requests one after the other and checks the replies' payload.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -38,17 +38,14 @@ pub struct PingReport {
     pub error: Option<Failure>,
 }
 
-/// Sends a frame as it is, past the whole stack: also one that is wrong.
-///
-/// When this returns, the driver has it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SendFrame {
-    /// Namespace of the interface.
-    pub ns: Ns,
-    /// Interface that sends.
-    pub interface: String,
-    /// From the Ethernet header on, without padding and frame check sequence.
-    pub frame: Vec<u8>,
+interface_requests! {
+    /// Sends a frame as it is, past the whole stack: also one that is wrong.
+    ///
+    /// When this returns, the driver has it.
+    SendFrame {
+        /// From the Ethernet header on, without padding and frame check sequence.
+        frame: Vec<u8>,
+    },
 }
 
 /// Sends frames as they are, and waits for frames that come to an interface.

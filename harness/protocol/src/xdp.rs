@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Ns;
+use crate::{Ns, net::interface_requests};
 
 /// What an XDP program does with the frames that it is for. All others pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,43 +48,19 @@ pub struct XdpProgram {
     pub fragments: bool,
 }
 
-/// Attaches a program to an interface, in native mode, instead of any that is attached.
-///
-/// Fails with the kernel's errno.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct AttachXdp {
-    /// Which namespace.
-    pub ns: Ns,
-    /// Interface name.
-    pub interface: String,
-    /// The program.
-    pub program: XdpProgram,
-}
-
-/// Takes the program of an interface away, if there is one.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct DetachXdp {
-    /// Which namespace.
-    pub ns: Ns,
-    /// Interface name.
-    pub interface: String,
-}
-
-/// How many frames the program that was attached last was for, since it was attached. The answer
-/// is the same after it was detached.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct XdpRuns {
-    /// Which namespace.
-    pub ns: Ns,
-    /// Interface name.
-    pub interface: String,
-}
-
-/// What an interface says that it can do of XDP (`enum netdev_xdp_act`).
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct XdpFeatures {
-    /// Which namespace.
-    pub ns: Ns,
-    /// Interface name.
-    pub interface: String,
+interface_requests! {
+    /// Attaches a program to an interface, in native mode, instead of any that is attached.
+    ///
+    /// Fails with the kernel's errno.
+    AttachXdp {
+        /// The program.
+        program: XdpProgram,
+    },
+    /// Takes the program of an interface away, if there is one.
+    DetachXdp {},
+    /// How many frames the program that was attached last was for, since it was attached. The answer
+    /// is the same after it was detached.
+    XdpRuns {},
+    /// What an interface says that it can do of XDP (`enum netdev_xdp_act`).
+    XdpFeatures {},
 }

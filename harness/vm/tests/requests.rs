@@ -67,20 +67,10 @@ fn the_kernel_says_why_it_refuses() {
     );
     assert_eq!(errno(missing), Some(2));
     let (ns, interface) = (Ns::Peer, "eth7".to_owned());
-    let missing = guest
-        .call(SetUp {
-            ns,
-            interface: interface.clone(),
-            up: true,
-        })
-        .unwrap_err();
+    let missing = guest.call(SetUp::on((ns, &interface), true)).unwrap_err();
     assert_eq!(errno(missing), Some(19));
     // Before there is an address, a kernel with routing rules takes any for one to broadcast to.
-    let lo = SetUp {
-        ns: Ns::Local,
-        interface: "lo".to_owned(),
-        up: true,
-    };
+    let lo = SetUp::on((Ns::Local, "lo"), true);
     guest.call(lo).unwrap();
     let listen = address("192.0.2.1:5000");
     let no_address = guest
@@ -134,28 +124,20 @@ fn modules_load_and_unload_and_devices_follow() {
     let feature = "tx-tcp-segmentation";
     let get = || {
         guest
-            .call(GetFeatures {
-                ns: Ns::Local,
-                interface: interface.clone(),
-            })
+            .call(GetFeatures::on((Ns::Local, &interface)))
             .unwrap()
     };
     assert!(get().active.iter().any(|name| name == feature));
     let features = BTreeMap::from([(feature.to_owned(), false)]);
-    let set = SetFeatures {
-        ns: Ns::Local,
-        interface: interface.clone(),
-        features,
-    };
+    let set = SetFeatures::on((Ns::Local, &interface), features);
     guest.call(set).unwrap();
     assert!(!get().active.iter().any(|name| name == feature));
 
-    let neighbour = AddNeighbour {
-        ns: Ns::Local,
-        interface,
-        address: "192.0.2.9".parse().unwrap(),
-        mac: Wire(7).mac(End::Peer),
-    };
+    let neighbour = AddNeighbour::on(
+        (Ns::Local, interface),
+        "192.0.2.9".parse().unwrap(),
+        Wire(7).mac(End::Peer),
+    );
     guest.call(neighbour).unwrap();
     unload("igb").unwrap();
     let left = guest.call(ListInterfaces { ns: Ns::Local }).unwrap();

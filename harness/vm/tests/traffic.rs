@@ -113,12 +113,7 @@ fn traffic_crosses_the_wire_both_ways_over_both_families() {
     );
 
     let interface = interface(&guest, End::Local);
-    let stats = guest
-        .call(GetLinkStats {
-            ns: local,
-            interface,
-        })
-        .unwrap();
+    let stats = guest.call(GetLinkStats::on((local, interface))).unwrap();
     assert!(
         stats.rx_bytes > 9_000_000,
         "the payload did not cross the wire: {stats:?}"
@@ -222,12 +217,7 @@ fn a_pulled_cable_is_seen_and_endless_traffic_goes_on_after_it() {
     let carrier = |carrier| {
         guest.set_link(WIRE, End::Local, carrier).unwrap();
         let interface = interface(&guest, End::Local);
-        let wait = WaitCarrier {
-            ns: Ns::Local,
-            interface,
-            carrier,
-            timeout_ms: 60_000,
-        };
+        let wait = WaitCarrier::on((Ns::Local, interface), carrier, 60_000);
         guest.call(wait).unwrap();
     };
     carrier(false);

@@ -206,7 +206,7 @@ fn boot(options: cases::Options, setup: &Setup, images: &Images, name: &str) -> 
         for ns in [Ns::Local, Ns::Peer] {
             let interface = "lo".to_owned();
             let up = true;
-            bed.guest.call(SetUp { ns, interface, up })?;
+            bed.guest.call(SetUp::on((ns, interface), up))?;
         }
     }
     let shares = shares(setup)?.into_iter().map(|(share, _)| share);
@@ -232,15 +232,14 @@ fn steer(bed: &Testbed, setup: &Setup) -> Result<()> {
     for &port in &setup.port {
         for flow in [FlowType::Tcp4, FlowType::Tcp6] {
             bed.guest
-                .call(InsertFlowRule {
-                    ns: bed.local.ns,
-                    interface: bed.local.name(),
-                    place: RulePlace::Any,
-                    rule: FlowRule {
+                .call(InsertFlowRule::on(
+                    bed.local,
+                    RulePlace::Any,
+                    FlowRule {
                         destination_port: Some((port, u16::MAX).into()),
                         ..FlowRule::all(flow, QUEUE)
                     },
-                })
+                ))
                 .with_context(|| format!("--port {port}"))?;
         }
     }

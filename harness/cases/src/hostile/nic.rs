@@ -232,14 +232,13 @@ impl Attack<'_> {
     /// Gives the RX rings so many descriptors, unless the driver refuses to.
     fn set_ring(&self, rx: u32) -> Step {
         let local = self.bed.local;
-        granted(self.bed.guest.call(SetRings {
-            ns: local.ns,
-            interface: local.name(),
-            change: RingChange {
+        granted(self.bed.guest.call(SetRings::on(
+            local,
+            RingChange {
                 rx: Some(rx),
                 ..RingChange::default()
             },
-        }))?;
+        )))?;
         Ok(())
     }
 

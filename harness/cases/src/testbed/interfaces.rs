@@ -61,14 +61,13 @@ impl Testbed {
         self.set_mtu(station, self.mtu)?;
         self.set_interface(station, true)?;
         for (family, length) in [(Family::V4, 24), (Family::V6, 64)] {
-            self.guest.call(AddAddress {
-                ns: station.ns,
-                interface: station.name(),
-                prefix: Prefix {
+            self.guest.call(AddAddress::on(
+                station,
+                Prefix {
                     address: station.address(family),
                     length,
                 },
-            })?;
+            ))?;
         }
         Ok(())
     }
@@ -90,12 +89,7 @@ impl Testbed {
     pub fn add_vlan(&self, id: u16) -> Result {
         for station in self.stations() {
             let on_vlan = station.on_vlan();
-            self.guest.call(AddVlan {
-                ns: station.ns,
-                interface: station.name(),
-                name: on_vlan.name(),
-                id,
-            })?;
+            self.guest.call(AddVlan::on(station, on_vlan.name(), id))?;
             self.set_up_station(on_vlan)?;
         }
         Ok(())
@@ -111,11 +105,8 @@ impl Testbed {
 
     /// Waits until one NIC sees the link, or does not.
     pub fn wait_carrier_of(&self, station: Station, carrier: bool) -> Result {
-        Ok(self.guest.call(WaitCarrier {
-            ns: station.ns,
-            interface: station.name(),
-            carrier,
-            timeout_ms: PATIENCE_MS,
-        })?)
+        Ok(self
+            .guest
+            .call(WaitCarrier::on(station, carrier, PATIENCE_MS))?)
     }
 }

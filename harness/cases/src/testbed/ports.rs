@@ -40,33 +40,21 @@ impl Testbed {
             // Do not answer for the namespace's addresses here.
             write("/proc/sys/net/ipv4/conf/NAME/arp_ignore", "8")?;
             write("/proc/sys/net/ipv6/conf/NAME/disable_ipv6", "1")?;
-            self.guest.call(SetFeatures {
-                ns: Ns::Local,
-                interface: interface(),
-                features: [("rx-gro".to_owned(), false)].into(),
-            })?;
-            self.guest.call(SetMtu {
-                ns: Ns::Local,
-                interface: interface(),
-                mtu: self.mtu,
-            })?;
+            self.guest.call(SetFeatures::on(
+                (Ns::Local, interface()),
+                [("rx-gro".to_owned(), false)].into(),
+            ))?;
+            self.guest
+                .call(SetMtu::on((Ns::Local, interface()), self.mtu))?;
             self.guest.call(MoveInterface {
                 from: Ns::Local,
                 interface: interface(),
                 to: Ns::Local,
                 rename: Some(name.to_owned()),
             })?;
-            self.guest.call(SetUp {
-                ns: Ns::Local,
-                interface: name.to_owned(),
-                up: true,
-            })?;
-            self.guest.call(WaitCarrier {
-                ns: Ns::Local,
-                interface: name.to_owned(),
-                carrier: true,
-                timeout_ms: PATIENCE_MS,
-            })?;
+            self.guest.call(SetUp::on((Ns::Local, name), true))?;
+            self.guest
+                .call(WaitCarrier::on((Ns::Local, name), true, PATIENCE_MS))?;
         }
         Ok(())
     }

@@ -15,11 +15,7 @@ const MIB: u64 = 1 << 20;
 const CPUS: u32 = 3;
 
 fn get(bed: &Testbed, queue: Option<u32>) -> Result<(u32, bool)> {
-    let now = bed.guest.call(GetCoalesce {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        queue,
-    })?;
+    let now = bed.guest.call(GetCoalesce::on(bed.local, queue))?;
     assert_eq!(
         now.tx_usecs.unwrap_or(0),
         0,
@@ -32,12 +28,7 @@ fn get(bed: &Testbed, queue: Option<u32>) -> Result<(u32, bool)> {
 }
 
 fn set(bed: &Testbed, queue: Option<u32>, coalesce: Coalesce) -> Option<i32> {
-    let set = bed.guest.call(SetCoalesce {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        queue,
-        coalesce,
-    });
+    let set = bed.guest.call(SetCoalesce::on(bed.local, queue, coalesce));
     set.err().map(|error| error.errno().unwrap_or(0))
 }
 
@@ -158,11 +149,7 @@ fn interrupts_are_coalesced_as_the_user_says() -> Result {
     bed.set_receive_ring(bed.local, 512)?;
     bed.set_header_split(bed.local, TcpDataSplit::On)?;
     for combined in [1, CPUS] {
-        bed.guest.call(SetChannels {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            combined,
-        })?;
+        bed.guest.call(SetChannels::on(bed.local, combined))?;
     }
     bed.wait_carrier(true)?;
     let all = [(8191, false), (100, false), (50, false)];

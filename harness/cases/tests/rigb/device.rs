@@ -48,18 +48,11 @@ fn register(bed: &Testbed, offset: u32) -> Result<u32> {
 }
 
 fn link_modes(bed: &Testbed) -> Result<LinkModes> {
-    Ok(bed.guest.call(GetLinkModes {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-    })?)
+    Ok(bed.guest.call(GetLinkModes::on(bed.local))?)
 }
 
 fn set_link(bed: &Testbed, change: LinkModeChange) -> Option<i32> {
-    let set = bed.guest.call(SetLinkModes {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        change,
-    });
+    let set = bed.guest.call(SetLinkModes::on(bed.local, change));
     set.err().map(|error| error.errno().unwrap_or(0))
 }
 
@@ -135,18 +128,9 @@ fn the_link_is_negotiated_and_what_is_offered_is_the_users_choice() -> Result {
     bed.wait_carrier_of(bed.local, true)?;
 
     // Flow control is as the user set it, even after down and up.
-    let pause = || {
-        bed.guest.call(GetPause {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })
-    };
+    let pause = || bed.guest.call(GetPause::on(bed.local));
     let set_pause = |pause| {
-        let set = bed.guest.call(SetPause {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            pause,
-        });
+        let set = bed.guest.call(SetPause::on(bed.local, pause));
         set.err().map(|error| error.errno().unwrap_or(0))
     };
     let flow = |rx, tx| Pause {
@@ -212,11 +196,7 @@ fn the_phy_is_left_alone_while_the_firmware_has_it() -> Result {
 }
 
 fn test(bed: &Testbed, offline: bool) -> Result<SelfTest> {
-    Ok(bed.guest.call(TestSelf {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        offline,
-    })?)
+    Ok(bed.guest.call(TestSelf::on(bed.local, offline))?)
 }
 
 #[test]
@@ -321,20 +301,14 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
         .needs_kernel(["PTP_1588_CLOCK"])
         .boot("device-shows")?;
     let (ns, interface) = (bed.local.ns, || bed.local.name());
-    let info = bed.guest.call(GetDriverInfo {
-        ns,
-        interface: interface(),
-    })?;
+    let info = bed.guest.call(GetDriverInfo::on((ns, interface())))?;
     assert_eq!(
         (info.driver.as_str(), info.bus_info),
         ("rigb", device(&bed)?)
     );
 
     // The dump starts with CTRL and STATUS; the registers of RX queue 0 include its length.
-    let dump = bed.guest.call(DumpRegisters {
-        ns,
-        interface: interface(),
-    })?;
+    let dump = bed.guest.call(DumpRegisters::on((ns, interface())))?;
     assert_eq!((dump.version, dump.words.len()), (2, 39 + 16 * 15));
     assert_eq!(dump.words[0], register(&bed, CTRL)?);
     assert_eq!(dump.words[1], register(&bed, STATUS)?);
@@ -345,13 +319,7 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
     // The LED blinks, and afterwards is as it was.
     let before = register(&bed, LEDCTL)?;
     let seen = thread::scope(|scope| -> Result<BTreeSet<u32>> {
-        let blinking = scope.spawn(|| {
-            bed.guest.call(Identify {
-                ns,
-                interface: interface(),
-                seconds: 2,
-            })
-        });
+        let blinking = scope.spawn(|| bed.guest.call(Identify::on((ns, interface()), 2)));
         let mut seen = BTreeSet::new();
         while !blinking.is_finished() {
             seen.insert(register(&bed, LEDCTL)?);
@@ -362,20 +330,12 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
     assert!(seen.len() > 1, "it did not blink: {seen:x?}");
     assert_eq!(register(&bed, LEDCTL)?, before);
 
-    let level = || {
-        bed.guest.call(GetMessageLevel {
-            ns,
-            interface: bed.local.name(),
-        })
-    };
+    let level = || bed.guest.call(GetMessageLevel::on((ns, bed.local.name())));
     bed.show_whole_log()?;
     // NETIF_MSG_LINK, or nothing.
     for wanted in [4, 0] {
-        bed.guest.call(SetMessageLevel {
-            ns,
-            interface: interface(),
-            level: wanted,
-        })?;
+        bed.guest
+            .call(SetMessageLevel::on((ns, interface()), wanted))?;
         assert_eq!(level()?, wanted);
         for up in [false, true] {
             bed.set_link(bed.local, up)?;
@@ -406,31 +366,18 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
         })?;
         assert_eq!(timestamps.len(), 1, "timestamps over {family:?}");
     }
-    let timestamps = bed.guest.call(GetTimestamping {
-        ns,
-        interface: interface(),
-    })?;
+    let timestamps = bed.guest.call(GetTimestamping::on((ns, interface())))?;
     // All SOF_TIMESTAMPING_* flags of hardware and software, except SYS_HARDWARE, which no driver
     // has.
     assert_eq!(timestamps.sources, 0x7f & !(1 << 5));
     assert!(timestamps.clock.is_some());
-    let wol = bed.guest.call(GetWakeOnLan {
-        ns,
-        interface: interface(),
-    })?;
+    let wol = bed.guest.call(GetWakeOnLan::on((ns, interface())))?;
     assert_eq!((wol.supported, wol.on), (0, 0));
-    let refused = bed.guest.call(SetWakeOnLan {
-        ns,
-        interface: interface(),
-        options: 1 << 5,
-    });
+    let refused = bed.guest.call(SetWakeOnLan::on((ns, interface()), 1 << 5));
     assert_eq!(refused.err().and_then(|e| e.errno()), Some(EOPNOTSUPP));
 
     // QEMU's model has no filters, which the driver finds by reading them back.
-    let features = bed.guest.call(GetFeatures {
-        ns,
-        interface: interface(),
-    })?;
+    let features = bed.guest.call(GetFeatures::on((ns, interface())))?;
     let ntuple = "rx-ntuple-filter".to_owned();
     let filters = bed.can(Ability::Ntuple)?;
     for offered in [features.active, features.changeable] {

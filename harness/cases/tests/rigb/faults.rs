@@ -163,21 +163,17 @@ fn interface(bed: &Testbed) -> Result<Interface> {
 }
 
 fn rings(bed: &Testbed) -> Result<Rings> {
-    Ok(bed.guest.call(GetRings {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-    })?)
+    Ok(bed.guest.call(GetRings::on(bed.local))?)
 }
 
 fn receive_ring(bed: &Testbed, rx: u32) -> SetRings {
-    SetRings {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        change: RingChange {
+    SetRings::on(
+        bed.local,
+        RingChange {
             rx: Some(rx),
             ..RingChange::default()
         },
-    }
+    )
 }
 
 #[test]
@@ -186,11 +182,7 @@ fn an_interface_that_has_no_memory_to_come_up_stays_down_and_comes_up_later() ->
     let bed = testbed("fault-open")?;
     bed.set_interface(bed.local, false)?;
     let up = || {
-        let up = SetUp {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            up: true,
-        };
+        let up = SetUp::on(bed.local, true);
         up.into()
     };
     fail_each(&bed, up, |injected| {
@@ -224,10 +216,7 @@ fn rings_that_there_is_no_memory_for_leave_a_queue_bound() -> Result {
     bed.steer(bed.local, &[1])?;
     let bound = bed.bind(bed.local, 1, Memory::Udmabuf, MIB)?;
     let binding = || -> Result<Option<u32>> {
-        let queues = bed.guest.call(ListQueues {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })?;
+        let queues = bed.guest.call(ListQueues::on(bed.local))?;
         Ok(queues.iter().find_map(|queue| queue.dmabuf))
     };
     let before = binding()?;
@@ -253,18 +242,11 @@ fn rings_that_there_is_no_memory_for_leave_a_queue_bound() -> Result {
 #[ignore = "needs a kernel with fault injection"]
 fn queue_pairs_that_there_is_no_memory_for_leave_the_others_running() -> Result {
     let bed = testbed("fault-channels")?;
-    let set = |combined| SetChannels {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        combined,
-    };
+    let set = |combined| SetChannels::on(bed.local, combined);
     bed.guest.call(set(1))?;
     let more = || set(2).into();
     fail_each(&bed, more, |injected| {
-        let now = bed.guest.call(GetChannels {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })?;
+        let now = bed.guest.call(GetChannels::on(bed.local))?;
         let wanted = if injected.reply.is_ok() { 2 } else { 1 };
         assert_eq!(now.combined, wanted);
         passes_traffic(&bed)?;
@@ -280,11 +262,7 @@ fn an_mtu_that_there_is_no_memory_for_leaves_the_old_one() -> Result {
     // With header split on, payload buffers serve every MTU, and nothing is allocated.
     bed.set_header_split(bed.local, TcpDataSplit::Off)?;
     let jumbo = || {
-        let jumbo = SetMtu {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            mtu: 9000,
-        };
+        let jumbo = SetMtu::on(bed.local, 9000);
         jumbo.into()
     };
     fail_each(&bed, jumbo, |injected| {
@@ -320,10 +298,7 @@ fn a_bind_that_there_is_no_memory_for_leaves_the_queue_as_it_was() -> Result {
         if let Ok(job) = &injected.reply {
             stop(&bed, job)?;
         }
-        let queues = bed.guest.call(ListQueues {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })?;
+        let queues = bed.guest.call(ListQueues::on(bed.local))?;
         assert!(queues.iter().all(|q| q.dmabuf.is_none()), "{queues:?}");
         bed.stream(bed.peer, bed.local, Family::V4)
             .transfer(&bed, 64 << 10, &[64 << 10])?;
@@ -374,24 +349,20 @@ fn a_program_that_there_is_no_memory_for_leaves_the_queues_without_one() -> Resu
     let bed = testbed_with("fault-xdp", &["BPF_SYSCALL"])?;
     bed.set_header_split(bed.local, TcpDataSplit::Off)?;
     let attach = || {
-        let attach = AttachXdp {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            program: XdpProgram {
+        let attach = AttachXdp::on(
+            bed.local,
+            XdpProgram {
                 ethertype: None,
                 action: XdpAction::Pass,
                 fragments: false,
             },
-        };
+        );
         attach.into()
     };
     fail_each(&bed, attach, |injected| {
         passes_traffic(&bed)?;
         assert_eq!(interface(&bed)?.xdp, injected.reply.is_ok());
-        bed.guest.call(DetachXdp {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })?;
+        bed.guest.call(DetachXdp::on(bed.local))?;
         // Back to rings without headroom for a program.
         bed.set_receive_ring(bed.local, OTHER)?;
         bed.set_receive_ring(bed.local, SMALL)

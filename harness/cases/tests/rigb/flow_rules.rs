@@ -61,36 +61,19 @@ fn rules_are_offered_where_the_device_has_filters_and_nowhere_else() -> Result {
     let bed = Testbed::options().boot("flow-rules")?;
     let has_filters = has_filters(&bed)?;
     assert_eq!(bed.can(Ability::Ntuple)?, has_filters, "the description");
-    let features = || {
-        bed.guest.call(GetFeatures {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })
-    };
-    let list = || {
-        bed.guest.call(ListFlowRules {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })
-    };
+    let features = || bed.guest.call(GetFeatures::on(bed.local));
+    let list = || bed.guest.call(ListFlowRules::on(bed.local));
     let insert = || {
-        bed.guest.call(InsertFlowRule {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            place: RulePlace::Any,
-            rule: FlowRule {
+        bed.guest.call(InsertFlowRule::on(
+            bed.local,
+            RulePlace::Any,
+            FlowRule {
                 destination_port: Some((5201, 0xffff).into()),
                 ..FlowRule::all(FlowType::Tcp4, 1)
             },
-        })
+        ))
     };
-    let delete = |place| {
-        bed.guest.call(DeleteFlowRule {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            place,
-        })
-    };
+    let delete = |place| bed.guest.call(DeleteFlowRule::on(bed.local, place));
 
     let now = features()?;
     assert_eq!(has(&now.changeable), has_filters);

@@ -45,25 +45,16 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
         .boot_steered("transmit-timeout")?;
     bed.guest.allow_log(&["NETDEV WATCHDOG"]);
     let device = bed.pci_device(bed.local)?;
-    let counters = || {
-        bed.guest.call(GetInterfaceQueueStats {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })
-    };
+    let counters = || bed.guest.call(GetInterfaceQueueStats::on(bed.local));
     let offered = || -> Result<_> {
-        let link = bed.guest.call(GetLinkModes {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })?;
+        let link = bed.guest.call(GetLinkModes::on(bed.local))?;
         Ok(link.modes)
     };
     // A reset makes the device forget this.
     let everything = offered()?;
-    bed.guest.call(SetLinkModes {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        change: LinkModeChange {
+    bed.guest.call(SetLinkModes::on(
+        bed.local,
+        LinkModeChange {
             autoneg: Some(true),
             advertise: Some(
                 ["Autoneg", "TP", "1000baseT/Full"]
@@ -72,7 +63,7 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
             ),
             ..LinkModeChange::default()
         },
-    })?;
+    ))?;
     bed.wait_carrier_of(bed.local, true)?;
     let gigabit = offered()?;
     assert_ne!(gigabit, everything);
@@ -123,10 +114,7 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
         assert_eq!(less.count(), 0, "{before:?} then {after:?}");
         bed.wait_carrier_of(bed.local, true)?;
         assert_eq!(offered()?, gigabit);
-        let queues = bed.guest.call(ListQueues {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })?;
+        let queues = bed.guest.call(ListQueues::on(bed.local))?;
         assert!(
             queues.iter().any(|queue| queue.dmabuf.is_some()),
             "{queues:?}"

@@ -89,30 +89,12 @@ struct Settings {
 fn settings(bed: &Testbed) -> Result<Settings> {
     let (ns, interface) = (bed.local.ns, || bed.local.name());
     let guest = &bed.guest;
-    let features = guest.call(GetFeatures {
-        ns,
-        interface: interface(),
-    })?;
-    let modes = guest.call(GetLinkModes {
-        ns,
-        interface: interface(),
-    })?;
-    let mut pause = guest.call(GetPause {
-        ns,
-        interface: interface(),
-    })?;
+    let features = guest.call(GetFeatures::on((ns, interface())))?;
+    let modes = guest.call(GetLinkModes::on((ns, interface())))?;
+    let mut pause = guest.call(GetPause::on((ns, interface())))?;
     (pause.rx_frames, pause.tx_frames) = (None, None);
-    let coalesce = |queue| {
-        guest.call(GetCoalesce {
-            ns,
-            interface: interface(),
-            queue: Some(queue),
-        })
-    };
-    let rss = guest.call(GetRss {
-        ns,
-        interface: interface(),
-    })?;
+    let coalesce = |queue| guest.call(GetCoalesce::on((ns, interface()), Some(queue)));
+    let rss = guest.call(GetRss::on((ns, interface())))?;
     let interfaces = guest.call(ListInterfaces { ns })?;
     let own = interfaces.into_iter().find(|own| own.name == interface());
     let device = bed.pci_device(bed.local)?;
@@ -138,25 +120,14 @@ fn settings(bed: &Testbed) -> Result<Settings> {
         features: features.active,
         modes: modes.modes,
         pause,
-        level: guest.call(GetMessageLevel {
-            ns,
-            interface: interface(),
-        })?,
-        tx_ring: guest
-            .call(GetRings {
-                ns,
-                interface: interface(),
-            })?
-            .tx,
+        level: guest.call(GetMessageLevel::on((ns, interface())))?,
+        tx_ring: guest.call(GetRings::on((ns, interface())))?.tx,
         coalesce: vec![coalesce(0)?, coalesce(1)?],
         key: rss.key,
         table: rss.indirection,
         hash_fields: rss.hash_fields,
         mac: own.map(|own| own.mac),
-        hwtstamp: guest.call(GetHwtstamp {
-            ns,
-            interface: interface(),
-        })?,
+        hwtstamp: guest.call(GetHwtstamp::on((ns, interface())))?,
         registers,
     })
 }
@@ -170,53 +141,45 @@ fn set_all(bed: &Testbed) -> Result {
         &[("rx-checksum", false), ("tx-tcp6-segmentation", false)],
     )?;
     let modes = ["Autoneg", "TP", "100baseT/Full", "1000baseT/Full"];
-    guest.call(SetLinkModes {
-        ns,
-        interface: interface(),
-        change: LinkModeChange {
+    guest.call(SetLinkModes::on(
+        (ns, interface()),
+        LinkModeChange {
             autoneg: Some(true),
             advertise: Some(modes.map(str::to_owned).into()),
             ..LinkModeChange::default()
         },
-    })?;
+    ))?;
     // QEMU's model turns flow control on when the negotiation ends.
     bed.wait_carrier_of(bed.local, true)?;
-    guest.call(SetPause {
-        ns,
-        interface: interface(),
-        pause: Pause {
+    guest.call(SetPause::on(
+        (ns, interface()),
+        Pause {
             autoneg: Some(false),
             rx: Some(true),
             tx: Some(true),
             ..Pause::default()
         },
-    })?;
-    guest.call(SetMessageLevel {
-        ns,
-        interface: interface(),
-        level: 4,
-    })?;
-    guest.call(SetRings {
-        ns,
-        interface: interface(),
-        change: RingChange {
+    ))?;
+    guest.call(SetMessageLevel::on((ns, interface()), 4))?;
+    guest.call(SetRings::on(
+        (ns, interface()),
+        RingChange {
             tx: Some(TX_RING),
             ..RingChange::default()
         },
-    })?;
+    ))?;
     bed.add_vlan(VLAN)?;
     bed.receive_all_multicast(bed.local)?;
     for (queue, rx_usecs) in [(0, 30), (1, 70)] {
-        guest.call(SetCoalesce {
-            ns,
-            interface: interface(),
-            queue: Some(queue),
-            coalesce: Coalesce {
+        guest.call(SetCoalesce::on(
+            (ns, interface()),
+            Some(queue),
+            Coalesce {
                 rx_usecs: Some(rx_usecs),
                 adaptive_rx: Some(false),
                 ..Coalesce::default()
             },
-        })?;
+        ))?;
     }
     guest.call(SetRss {
         ns,
@@ -230,24 +193,15 @@ fn set_all(bed: &Testbed) -> Result {
             ..RssChange::default()
         },
     })?;
-    guest.call(SetRss {
-        ns,
-        interface: interface(),
-        change: RssChange {
+    guest.call(SetRss::on(
+        (ns, interface()),
+        RssChange {
             hash_fields: Some((Flow::Udp4, HashFields::ADDRESSES)),
             ..RssChange::default()
         },
-    })?;
-    guest.call(SetHwtstamp {
-        ns,
-        interface: interface(),
-        hwtstamp: HWTSTAMP,
-    })?;
-    guest.call(SetMac {
-        ns,
-        interface: interface(),
-        mac: OTHER,
-    })?;
+    ))?;
+    guest.call(SetHwtstamp::on((ns, interface()), HWTSTAMP))?;
+    guest.call(SetMac::on((ns, interface()), OTHER))?;
     // The kernel updates the driver in a work item.
     let device = bed.pci_device(bed.local)?;
     bed.wait_until(ALL_MULTICAST.into(), || {
@@ -287,13 +241,7 @@ fn what_users_set_stays_in_the_device_whatever_else_they_change() -> Result {
             offset: RLPML,
         })
     };
-    let channels = |combined| {
-        bed.guest.call(SetChannels {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            combined,
-        })
-    };
+    let channels = |combined| bed.guest.call(SetChannels::on(bed.local, combined));
     for change in [
         "down and up",
         "MTU",
@@ -323,11 +271,7 @@ fn what_users_set_stays_in_the_device_whatever_else_they_change() -> Result {
                 bed.set_header_split(bed.local, TcpDataSplit::Off)?;
             }
             "self-test" => {
-                bed.guest.call(TestSelf {
-                    ns: bed.local.ns,
-                    interface: bed.local.name(),
-                    offline: true,
-                })?;
+                bed.guest.call(TestSelf::on(bed.local, true))?;
             }
             _ => unreachable!("all are above"),
         }

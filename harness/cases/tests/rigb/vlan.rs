@@ -18,10 +18,7 @@ fn tags_are_inserted_if_they_are_stripped_and_not_set_apart() -> Result {
     let bed = Testbed::options().boot("vlan-mode")?;
     for on in [true, false, true] {
         bed.set_features(bed.local, &[(STRIP, on)])?;
-        let features = bed.guest.call(GetFeatures {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-        })?;
+        let features = bed.guest.call(GetFeatures::on(bed.local))?;
         let active = [STRIP, INSERT].map(|name| features.active.contains(name));
         assert_eq!(active, [on, on]);
         let control = bed.guest.call(ReadRegister {

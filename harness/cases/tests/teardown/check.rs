@@ -26,10 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// the kernel prints the names of attached devices, even of those that are gone.
 pub(crate) fn nothing_is_left(bed: &Testbed, pools: usize, binding_stays: bool) -> Result {
     bed.wait_rings_gone(bed.local)?;
-    let queues = bed.guest.call(ListQueues {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-    })?;
+    let queues = bed.guest.call(ListQueues::on(bed.local))?;
     if queues.iter().any(|queue| queue.dmabuf.is_some()) {
         return Err(CaseError::new(format!(
             "a queue is still bound: {queues:?}"

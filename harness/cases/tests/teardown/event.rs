@@ -219,34 +219,28 @@ fn ask<Q: Query<Reply = ()>>(bed: &Testbed, request: Q) -> Result<Happened> {
 }
 
 fn channels(bed: &Testbed, combined: u32) -> SetChannels {
-    SetChannels {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        combined,
-    }
+    SetChannels::on(bed.local, combined)
 }
 
 fn rings(bed: &Testbed, rx: u32, tx: u32) -> SetRings {
-    SetRings {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        change: RingChange {
+    SetRings::on(
+        bed.local,
+        RingChange {
             rx: Some(rx),
             tx: Some(tx),
             ..RingChange::default()
         },
-    }
+    )
 }
 
 fn split(bed: &Testbed, split: TcpDataSplit) -> SetRings {
-    SetRings {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        change: RingChange {
+    SetRings::on(
+        bed.local,
+        RingChange {
             tcp_data_split: Some(split),
             ..RingChange::default()
         },
-    }
+    )
 }
 
 /// Its part of a test's name.

@@ -139,10 +139,7 @@ fn programs_pass_drop_send_back_and_change_frames_of_any_length() -> Result {
         .needs_counters(["rx_xdp_drop", "rx_xdp_failed", "rx_xdp_tx"])
         .boot("xdp-actions")?;
     // Basic, redirect, redirect target, zero-copy sockets, and fragments in and out.
-    let features = bed.guest.call(XdpFeatures {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-    })?;
+    let features = bed.guest.call(XdpFeatures::on(bed.local))?;
     assert_eq!(features, 1 | 2 | 4 | 8 | 32 | 64);
 
     programs_do_what_they_want(&bed, 1500, false)?;

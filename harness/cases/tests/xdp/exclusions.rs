@@ -25,14 +25,13 @@ fn header_split_and_programs_without_fragments_exclude_each_other() -> Result {
         .needs([Ability::HeaderSplit, Ability::Xdp])
         .boot("xdp-header-split")?;
     let split = |split| {
-        bed.guest.call(SetRings {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            change: RingChange {
+        bed.guest.call(SetRings::on(
+            bed.local,
+            RingChange {
                 tcp_data_split: Some(split),
                 ..RingChange::default()
             },
-        })
+        ))
     };
 
     // The core refuses either beside the other.

@@ -49,25 +49,15 @@ fn with_fragments(program: XdpProgram) -> XdpProgram {
 }
 
 fn attach(bed: &Testbed, program: XdpProgram) -> std::result::Result<(), vm::Error> {
-    bed.guest.call(AttachXdp {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        program,
-    })
+    bed.guest.call(AttachXdp::on(bed.local, program))
 }
 
 fn detach(bed: &Testbed) -> Result {
-    Ok(bed.guest.call(DetachXdp {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-    })?)
+    Ok(bed.guest.call(DetachXdp::on(bed.local))?)
 }
 
 fn runs(bed: &Testbed) -> Result<u64> {
-    Ok(bed.guest.call(XdpRuns {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-    })?)
+    Ok(bed.guest.call(XdpRuns::on(bed.local))?)
 }
 
 /// Waits until the program has run, while there is traffic for it.

@@ -32,33 +32,30 @@ fn forward(name: &str, split: bool) -> Result {
         .two_wires()
         .boot(name)?;
     for (port, other) in [(0, 1), (1, 0)] {
-        bed.guest.call(SetReceiveMode {
-            ns: Ns::Local,
-            interface: PORTS[port].to_owned(),
-            promiscuous: Some(true),
-            all_multicast: None,
-        })?;
+        bed.guest.call(SetReceiveMode::on(
+            (Ns::Local, PORTS[port]),
+            Some(true),
+            None,
+        ))?;
         if split {
-            bed.guest.call(SetRings {
-                ns: Ns::Local,
-                interface: PORTS[port].to_owned(),
-                change: RingChange {
+            bed.guest.call(SetRings::on(
+                (Ns::Local, PORTS[port]),
+                RingChange {
                     tcp_data_split: Some(TcpDataSplit::On),
                     ..RingChange::default()
                 },
-            })?;
+            ))?;
         }
-        bed.guest.call(AttachXdp {
-            ns: Ns::Local,
-            interface: PORTS[port].to_owned(),
-            program: XdpProgram {
+        bed.guest.call(AttachXdp::on(
+            (Ns::Local, PORTS[port]),
+            XdpProgram {
                 fragments: split,
                 ..for_all(XdpAction::Redirect {
                     ns: Ns::Local,
                     interface: PORTS[other].to_owned(),
                 })
             },
-        })?;
+        ))?;
     }
     for family in Family::BOTH {
         for (from, to) in [(bed.local, bed.peer), (bed.peer, bed.local)] {
@@ -68,10 +65,7 @@ fn forward(name: &str, split: bool) -> Result {
     }
     ping(&bed, 20_000)?;
     for port in PORTS {
-        let statistics = bed.guest.call(GetDriverStats {
-            ns: Ns::Local,
-            interface: port.to_owned(),
-        })?;
+        let statistics = bed.guest.call(GetDriverStats::on((Ns::Local, port)))?;
         let [redirected, sent] = ["rx_xdp_redirect", "tx_xdp"].map(|name| statistics[name]);
         // At least the payload of two transfers.
         let least = 2 * 4 * MIB / 9000;
@@ -80,16 +74,9 @@ fn forward(name: &str, split: bool) -> Result {
     }
 
     // A NIC that goes down with frames on their way to it takes no memory of the other's with it.
-    bed.guest.call(SetUp {
-        ns: Ns::Local,
-        interface: PORTS[1].to_owned(),
-        up: false,
-    })?;
+    bed.guest.call(SetUp::on((Ns::Local, PORTS[1]), false))?;
     let failed = || -> Result<u64> {
-        let statistics = bed.guest.call(GetDriverStats {
-            ns: Ns::Local,
-            interface: PORTS[0].to_owned(),
-        })?;
+        let statistics = bed.guest.call(GetDriverStats::on((Ns::Local, PORTS[0])))?;
         Ok(statistics["rx_xdp_failed"])
     };
     let before = failed()?;

@@ -183,13 +183,7 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
         .needs_registers(POSTED)
         .cpus(4)
         .boot("xsk-changes")?;
-    let channels = |combined| {
-        bed.guest.call(SetChannels {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            combined,
-        })
-    };
+    let channels = |combined| bed.guest.call(SetChannels::on(bed.local, combined));
     let job = start(&bed, &socket(&bed, 0))?;
     attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
     echoes(&bed, "at first")?;
@@ -212,11 +206,7 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
             }
             "channels" => channels(2)?,
             "self-test" => {
-                bed.guest.call(TestSelf {
-                    ns: bed.local.ns,
-                    interface: bed.local.name(),
-                    offline: true,
-                })?;
+                bed.guest.call(TestSelf::on(bed.local, true))?;
             }
             _ => unreachable!("all are above"),
         }

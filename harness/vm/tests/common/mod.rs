@@ -51,41 +51,18 @@ pub(crate) fn bring_up(guest: &Guest, mtu: u32) {
     let local = interface(guest, End::Local);
     for (ns, interface, host) in [(Ns::Local, local.as_str(), 1), (Ns::Peer, "peer", 2)] {
         let name = || interface.to_owned();
-        guest
-            .call(SetMtu {
-                ns,
-                interface: name(),
-                mtu,
-            })
-            .unwrap();
-        guest
-            .call(SetUp {
-                ns,
-                interface: name(),
-                up: true,
-            })
-            .unwrap();
+        guest.call(SetMtu::on((ns, name()), mtu)).unwrap();
+        guest.call(SetUp::on((ns, name()), true)).unwrap();
         for prefix in [format!("192.0.2.{host}/24"), format!("2001:db8::{host}/64")] {
             let prefix = prefix.parse().unwrap();
-            guest
-                .call(AddAddress {
-                    ns,
-                    interface: name(),
-                    prefix,
-                })
-                .unwrap();
+            guest.call(AddAddress::on((ns, name()), prefix)).unwrap();
         }
     }
     for (ns, interface) in [(Ns::Local, local.as_str()), (Ns::Peer, "peer")] {
         let interface = interface.to_owned();
         let timeout_ms = 60_000;
         guest
-            .call(WaitCarrier {
-                ns,
-                interface,
-                carrier: true,
-                timeout_ms,
-            })
+            .call(WaitCarrier::on((ns, interface), true, timeout_ms))
             .unwrap();
     }
 }
