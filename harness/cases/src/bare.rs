@@ -45,11 +45,11 @@ impl Testbed {
     /// Switches a device on that has no driver, by its name in QEMU.
     pub fn bare_device(&self, id: &str) -> Result<BareDevice<'_>> {
         let name = self.pci_address(id)?;
-        self.guest.call(WriteFile {
-            ns: Ns::Local,
-            path: format!("/sys/bus/pci/devices/{name}/enable"),
-            contents: "1".to_owned(),
-        })?;
+        self.guest.call(WriteFile::new(
+            Ns::Local,
+            format!("/sys/bus/pci/devices/{name}/enable"),
+            "1",
+        ))?;
         let command = self.guest.call(ReadConfig {
             device: name.clone(),
             offset: COMMAND,
@@ -80,16 +80,15 @@ impl BareDevice<'_> {
     /// Reads a register of the first BAR.
     pub fn read(&self, offset: u32) -> Result<u32> {
         let device = self.name.clone();
-        Ok(self.bed.guest.call(ReadRegister { device, offset })?)
+        Ok(self.bed.guest.call(ReadRegister::new(device, offset))?)
     }
 
     /// Writes one.
     pub fn write(&self, offset: u32, value: u32) -> Result {
-        Ok(self.bed.guest.call(WriteRegister {
-            device: self.name.clone(),
-            offset,
-            value,
-        })?)
+        Ok(self
+            .bed
+            .guest
+            .call(WriteRegister::new(&self.name, offset, value))?)
     }
 }
 

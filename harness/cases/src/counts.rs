@@ -78,10 +78,9 @@ impl Testbed {
     /// Datagrams that sockets of a namespace have read, over IPv4 and IPv6.
     pub fn datagrams_read(&self, ns: Ns) -> Result<u64> {
         const IPV6: &str = "Udp6InDatagrams";
-        let text = self.guest.call(ReadFile {
-            ns,
-            path: "/proc/thread-self/net/snmp6".to_owned(),
-        })?;
+        let text = self
+            .guest
+            .call(ReadFile::new(ns, "/proc/thread-self/net/snmp6"))?;
         let mut lines = text.lines().filter_map(|line| line.strip_prefix(IPV6));
         let ipv6 = lines.next().and_then(|value| value.trim().parse().ok());
         let ipv6: u64 = ipv6.ok_or_else(|| CaseError::new(format!("no {IPV6} in {text}")))?;
@@ -101,10 +100,9 @@ impl Testbed {
     pub fn register(&self, station: Station, name: &str) -> Result<u32> {
         let offset = self.nic.register(name);
         let offset = offset.ok_or_else(|| CaseError::new(format!("no register {name}")))?;
-        Ok(self.guest.call(ReadRegister {
-            device: self.pci_device(station)?,
-            offset,
-        })?)
+        Ok(self
+            .guest
+            .call(ReadRegister::new(self.pci_device(station)?, offset))?)
     }
 
     /// A statistic of each queue of a kind, in the order of the queues.
@@ -120,10 +118,9 @@ impl Testbed {
     /// A stack counter (RFC 4293 and others), as the namespace's `/proc/net/snmp` names it:
     /// `("Tcp", "InCsumErrors")`.
     pub fn counter(&self, ns: Ns, group: &str, name: &str) -> Result<u64> {
-        let text = self.guest.call(ReadFile {
-            ns,
-            path: "/proc/thread-self/net/snmp".to_owned(),
-        })?;
+        let text = self
+            .guest
+            .call(ReadFile::new(ns, "/proc/thread-self/net/snmp"))?;
         protocol::snmp::value(&text, group, name)
             .ok_or_else(|| crate::CaseError::new(format!("no counter {group} {name} in {text}")))
     }

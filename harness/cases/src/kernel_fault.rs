@@ -115,11 +115,7 @@ impl Testbed {
             self.guest.allow_log(parts);
         }
         // By default DMA debugging describes one error only, which may be the allowed one.
-        let all = WriteFile {
-            ns: Ns::Local,
-            path: format!("{DMA_DEBUGGING}/all_errors"),
-            contents: "1".to_owned(),
-        };
+        let all = WriteFile::new(Ns::Local, format!("{DMA_DEBUGGING}/all_errors"), "1");
         match self.guest.call(all) {
             Err(error) if error.errno() == NO_DMA_DEBUGGING => Ok(()),
             told => Ok(told?),
@@ -129,10 +125,9 @@ impl Testbed {
     /// Fails if a driver that is gone has left DMA mappings of a device: the kernel's report
     /// describes only one of those left, which may be a binding's.
     pub fn check_mappings(&self, device: &str) -> Result {
-        let dump = self.guest.call(ReadFile {
-            ns: Ns::Local,
-            path: format!("{DMA_DEBUGGING}/dump"),
-        });
+        let dump = self
+            .guest
+            .call(ReadFile::new(Ns::Local, format!("{DMA_DEBUGGING}/dump")));
         let dump = match dump {
             Err(error) if error.errno() == NO_DMA_DEBUGGING => return Ok(()),
             dump => dump?,

@@ -41,10 +41,7 @@ impl Testbed {
         for queue in queues {
             let path =
                 format!("/sys/class/net/{interface}/queues/tx-{queue}/byte_queue_limits/{name}");
-            let text = self.guest.call(ReadFile {
-                ns: Ns::Local,
-                path,
-            })?;
+            let text = self.guest.call(ReadFile::new(Ns::Local, path))?;
             sum += text.trim().parse::<u64>()?;
         }
         Ok(sum)

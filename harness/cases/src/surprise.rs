@@ -86,7 +86,7 @@ impl Testbed {
         self.set_rom(&peer, port.registers | ROM_ENABLE)?;
         self.write_config(&port.name, SLOT_CONTROL, OFF)?;
         self.wait_unplugged(self.local)?;
-        let register = self.guest.call(ReadRegister { device, offset: 0 })?;
+        let register = self.guest.call(ReadRegister::new(device, 0))?;
         if register != u32::MAX {
             let what = format!("a register that is gone reads as {register:#x}");
             return Err(CaseError::new(what));

@@ -106,17 +106,11 @@ impl Stream {
 impl Testbed {
     /// Reserves `bytes` of the guest's memory as huge pages of 2 MiB.
     pub fn reserve_huge_pages(&self, bytes: u64) -> Result {
-        let file = || "/proc/sys/vm/nr_hugepages".into();
+        let file = "/proc/sys/vm/nr_hugepages";
         let pages = bytes.div_ceil(2 << 20).to_string();
-        self.guest.call(WriteFile {
-            ns: self.local.ns,
-            path: file(),
-            contents: pages.clone(),
-        })?;
-        let got = self.guest.call(ReadFile {
-            ns: self.local.ns,
-            path: file(),
-        })?;
+        self.guest
+            .call(WriteFile::new(self.local.ns, file, &pages))?;
+        let got = self.guest.call(ReadFile::new(self.local.ns, file))?;
         if got.trim() != pages {
             return Err(CaseError::new(format!(
                 "the guest found {} huge pages, not {pages}",

@@ -49,8 +49,7 @@ fn payload_goes_both_ways(bed: &Testbed, memory: u64) -> Result {
 fn payload_goes_through(options: Options, topology: Topology, name: &str) -> Result {
     let bed = options.accelerator(topology).boot_steered(name)?;
     payload_goes_both_ways(&bed, 16 * MIB)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -89,8 +88,7 @@ fn a_jumbo_frame_is_received_in_one_buffer_of_the_accelerator() -> Result {
     );
     // Frames of 9000 bytes in page-sized buffers would be three fragments each.
     assert!(received.sink.fragments < 2 * bytes / 8948, "{received:?}");
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -125,8 +123,7 @@ fn without_a_peer_to_peer_path_a_bind_is_refused_and_all_else_works() -> Result 
     let received = stream.receive_devmem(&bed, 1, 4 * MIB, 4 * MIB, |_| ())?;
     assert_eq!(received.verified, 4 * MIB, "{received:?}");
     bed.unload_accelerator()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -142,11 +139,11 @@ fn a_bar_of_registers_is_not_taken_for_memory() -> Result {
         })
         .boot("accelerator-registers")?;
     let write = |path: &str, contents: &str| {
-        bed.guest.call(WriteFile {
-            ns: Ns::Local,
-            path: format!("/sys/bus/pci/{path}"),
-            contents: contents.to_owned(),
-        })
+        bed.guest.call(WriteFile::new(
+            Ns::Local,
+            format!("/sys/bus/pci/{path}"),
+            contents,
+        ))
     };
     let driver_override = format!("devices/{DEVICE}/driver_override");
     write(&driver_override, "ivshmem_mem")?;
@@ -157,8 +154,7 @@ fn a_bar_of_registers_is_not_taken_for_memory() -> Result {
     );
     bed.wait_logged("BAR 2 is not prefetchable memory", 1)?;
     bed.unload_accelerator()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -172,8 +168,7 @@ fn payload_is_received_and_sent_behind_the_first_four_gigabytes_of_an_accelerato
     let held = stream.in_accelerator().copy_sink(&bed, 5 * GIB)?;
     payload_goes_both_ways(&bed, 16 * MIB)?;
     held.stop()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -231,8 +226,7 @@ fn all_of_an_accelerators_memory_is_given_out_and_comes_back() -> Result {
     let stream = bed.stream(bed.peer, bed.local, Family::V4).in_accelerator();
     let received = stream.receive_devmem(&bed, 1, 4 * MIB, all, |_| ())?;
     assert_eq!(received.verified, 4 * MIB, "{received:?}");
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -269,6 +263,5 @@ fn a_udmabuf_and_an_accelerators_memory_are_bound_side_by_side() -> Result {
         }
         Result::Ok(())
     })?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

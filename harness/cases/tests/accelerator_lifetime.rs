@@ -22,10 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The accelerator's address on the PCI bus.
 fn address(bed: &Testbed) -> Result<String> {
-    let uevent = bed.guest.call(ReadFile {
-        ns: Ns::Local,
-        path: "/sys/class/misc/ivshmem_mem0/device/uevent".to_owned(),
-    })?;
+    let uevent = bed.guest.call(ReadFile::new(
+        Ns::Local,
+        "/sys/class/misc/ivshmem_mem0/device/uevent",
+    ))?;
     uevent
         .lines()
         .find_map(|line| line.strip_prefix("PCI_SLOT_NAME="))
@@ -35,11 +35,11 @@ fn address(bed: &Testbed) -> Result<String> {
 
 /// Writes the accelerator's address into a file of its driver: `bind` or `unbind`.
 fn tell_driver(bed: &Testbed, file: &str, address: &str) -> Result {
-    Ok(bed.guest.call(WriteFile {
-        ns: Ns::Local,
-        path: format!("/sys/bus/pci/drivers/ivshmem_mem/{file}"),
-        contents: address.to_owned(),
-    })?)
+    Ok(bed.guest.call(WriteFile::new(
+        Ns::Local,
+        format!("/sys/bus/pci/drivers/ivshmem_mem/{file}"),
+        address,
+    ))?)
 }
 
 #[test]
@@ -89,8 +89,7 @@ fn an_accelerator_stays_with_its_driver_until_a_nic_no_longer_uses_its_memory() 
     let stream = bed.stream(bed.peer, bed.local, Family::V6).in_accelerator();
     let received = stream.receive_devmem(&bed, 1, 4 * MIB, 4 * MIB, |_| ())?;
     assert_eq!(received.verified, 4 * MIB, "{received:?}");
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -118,6 +117,5 @@ fn what_one_user_left_in_an_accelerators_memory_the_next_does_not_find() -> Resu
     bed.guest.dmabuf(again)?.read(0, &mut found)?;
     assert!(found.iter().all(|byte| *byte == 0), "it was not cleared");
     second.stop()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

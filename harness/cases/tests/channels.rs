@@ -112,8 +112,7 @@ fn queue_pairs_come_and_go_under_traffic_and_nothing_runs_backwards() -> Result 
     }
     bed.set_interface(bed.local, false)?;
     bed.wait_pools_gone(bed.local)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 /// Each ring takes its time to change, above all on the debug kernel: the core's watchdog must not
@@ -140,8 +139,7 @@ fn the_rings_of_all_pairs_change_under_traffic() -> Result {
     // Frames on a ring that is gone are not waited for.
     set(&bed, pairs)?;
     bed.wait_all_sent(bed.local.interface, 0..pairs)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -197,8 +195,7 @@ fn what_the_device_cannot_do_and_what_is_in_use_is_refused() -> Result {
     set(&bed, 3)?;
     let bind = bed.bind(bed.local, 3, Memory::Udmabuf, 4 * MIB);
     assert_refused(bind, EINVAL, "a bind to a queue that is not there");
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -212,19 +209,11 @@ fn the_number_of_pairs_and_their_interrupts_affinity_outlive_what_else_changes()
     assert_eq!(irqs.len(), CPUS as usize, "{napis:?}");
     let affinity = |irq: u32| format!("/proc/irq/{irq}/smp_affinity");
     for (cpus, irq) in ["3", "5", "9", "6"].into_iter().zip(&irqs) {
-        bed.guest.call(WriteFile {
-            ns: Ns::Local,
-            path: affinity(*irq),
-            contents: cpus.to_owned(),
-        })?;
+        bed.guest
+            .call(WriteFile::new(Ns::Local, affinity(*irq), cpus))?;
     }
     let affinities = || -> Result<Vec<String>> {
-        let read = |irq: &u32| {
-            bed.guest.call(ReadFile {
-                ns: Ns::Local,
-                path: affinity(*irq),
-            })
-        };
+        let read = |irq: &u32| bed.guest.call(ReadFile::new(Ns::Local, affinity(*irq)));
         Ok(irqs
             .iter()
             .map(read)
@@ -256,6 +245,5 @@ fn the_number_of_pairs_and_their_interrupts_affinity_outlive_what_else_changes()
     bed.wait_carrier_of(bed.local, true)?;
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, MIB, &[64 << 10])?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

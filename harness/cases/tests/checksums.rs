@@ -60,8 +60,7 @@ fn the_stack_drops_tcp_segments_with_a_wrong_checksum_and_takes_right_ones() -> 
             );
         }
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -83,8 +82,7 @@ fn the_stack_verifies_what_the_device_is_not_asked_to() -> Result {
             (dropped + 1, taken + 1)
         );
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -128,8 +126,7 @@ fn a_datagram_with_a_wrong_checksum_is_not_delivered() -> Result {
             "only the right one was delivered: {report:?}"
         );
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 /// The source port for which a datagram's computed checksum is 0, so that the device must send its
@@ -209,8 +206,7 @@ fn a_checksum_that_comes_out_as_zero_is_sent_as_its_complement() -> Result {
         );
         assert!(bed.statistic(bed.local, "tx_csum")? > checksums);
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -247,8 +243,7 @@ fn what_the_device_did_not_verify_is_dropped_and_counted_on_a_bound_queue() -> R
     assert_eq!(bed.link_stats(bed.local)?.rx_dropped, rx_dropped + bad);
     bound.stop()?;
     assert_eq!(bed.net_iovs_left(bed.local)?, 0);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -275,6 +270,5 @@ fn the_padding_of_short_frames_is_no_payload_on_a_bound_queue() -> Result {
     }
     bound.stop()?;
     assert_eq!(bed.net_iovs_left(bed.local)?, 0);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

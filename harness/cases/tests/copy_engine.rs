@@ -137,8 +137,7 @@ fn an_engine_copies_fills_compares_and_adds() -> Result {
     assert_eq!(outcomes[0], outcome(Status::Done, 1, 4));
     assert_eq!(outcomes[1].status, Status::Malformed);
     assert_eq!(pieces[1].0, halves(&sums[..2]));
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -191,8 +190,7 @@ fn a_work_queue_reaches_nothing_but_what_was_imported_into_it() -> Result {
     let more = Execute { besides: 8, ..all };
     assert_refused(bed.guest.call(more), EBUSY, "a ninth work queue");
     other.stop()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 fn binding_of(bed: &Testbed) -> protocol::Binding {
@@ -248,8 +246,7 @@ fn descriptors_are_submitted_without_a_system_call() -> Result {
         assert_eq!(calls(2 * number)?, 0, "step {number} is submitted");
         assert_ne!(calls(2 * number + 1)?, 0, "step {number} is waited for");
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -293,8 +290,7 @@ fn what_is_received_is_gathered_untouched_by_the_processor_and_leaves_no_trace_i
     );
     assert!(sink.descriptors > 0 && sink.fragments > 1, "{sink:?}");
     assert!(source.delivered && source.copied == 0, "{source:?}");
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -302,11 +298,11 @@ fn an_engine_that_is_unbound_ends_its_users_and_works_when_it_is_bound_again() -
     let bed = Testbed::engine("engine-unbind")?;
     let address = bed.pci_address("engine")?;
     let write = |what: &str| {
-        bed.guest.call(WriteFile {
-            ns: Ns::Local,
-            path: format!("{DRIVER}/{what}"),
-            contents: address.clone(),
-        })
+        bed.guest.call(WriteFile::new(
+            Ns::Local,
+            format!("{DRIVER}/{what}"),
+            &address,
+        ))
     };
     bed.steer(bed.local, &[BOUND])?;
     let stream = secret(&bed);
@@ -329,6 +325,5 @@ fn an_engine_that_is_unbound_ends_its_users_and_works_when_it_is_bound_again() -
     let (outcomes, pieces) = carry_out(&bed, execute(&[&page, &[0; 64]], &steps))?;
     assert_eq!(outcomes, [outcome(Status::Done, 1, 64)]);
     assert_eq!(pieces[1].0, page);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -33,8 +33,7 @@ fn payload_is_sent(mtu: u32, family: Family, chunk: u32, name: &str) -> Result {
         bed.statistic(bed.local, "tx_net_iovs")? >= bytes / (64 << 10),
         "the NIC was given net_iovs"
     );
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -82,8 +81,7 @@ fn payload_arrives_without_segmentation_offload() -> Result {
         );
     }
     assert_eq!(bed.statistic(bed.local, "tx_tso")?, before);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -116,6 +114,5 @@ fn device_memory_is_received_and_sent_at_the_same_time() -> Result {
         "{arrived:?} {sent:?}"
     );
     assert_eq!(bed.net_iovs_left(bed.local)?, 0);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

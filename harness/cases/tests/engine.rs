@@ -111,8 +111,7 @@ fn an_engine_gathers_the_accelerators_memory() -> Result {
     bench.memory.read(at, &mut gathered)?;
     let expected = source.chunks(EACH as usize).rev().flatten();
     assert!(gathered.iter().eq(expected));
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -140,6 +139,5 @@ fn an_engines_signal_rings_the_tail_of_a_nic_of_ours() -> Result {
     let completion = bench.execute(signal, &[])?;
     assert_eq!(completion.status, Status::Done);
     bed.wait_until(42, || Ok(nic.read(tail)?.into()))?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

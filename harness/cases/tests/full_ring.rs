@@ -25,14 +25,14 @@ fn a_full_ring_stops_its_queue_until_frames_are_completed() -> Result {
     bed.set_transmit_ring(bed.local, RING)?;
     // Byte queue limits would stop the queue before the ring is full.
     for queue in 0..2 {
-        bed.guest.call(WriteFile {
-            ns: bed.local.ns,
-            path: format!(
+        bed.guest.call(WriteFile::new(
+            bed.local.ns,
+            format!(
                 "/sys/class/net/{}/queues/tx-{queue}/byte_queue_limits/limit_min",
                 bed.local.name()
             ),
-            contents: "100000000".to_owned(),
-        })?;
+            "100000000",
+        ))?;
     }
 
     // Resolve the neighbours first: packets that wait for them could be dropped.
@@ -72,6 +72,5 @@ fn a_full_ring_stops_its_queue_until_frames_are_completed() -> Result {
     // A frame that finds no room is dropped. And a queue that was not woken would have timed out by
     // now, which the log would show.
     assert_eq!(bed.link_stats(bed.local)?.tx_dropped, dropped);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -57,8 +57,7 @@ fn header_split_goes_on_and_off_under_traffic_and_loses_no_data() -> Result {
         }
     }
     finish(source, sink)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -86,8 +85,7 @@ fn what_cannot_be_split_arrives_too() -> Result {
         bed.stream(bed.peer, bed.local, family)
             .transfer(&bed, 4 * MIB, &[64 << 10])?;
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 /// Together with Ethernet, IPv6 and TCP headers, more than the 256 bytes of a header buffer.
@@ -104,8 +102,7 @@ fn packets_with_headers_too_long_to_split_arrive_too() -> Result {
     stream.hop_by_hop = LONG;
     stream.transfer(&bed, MIB, &[64 << 10])?;
     assert_eq!(bed.statistic(bed.local, "rx_unsplit_dropped")?, 0);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -139,8 +136,7 @@ fn packets_with_headers_too_long_to_split_are_dropped_and_counted_on_a_bound_que
     let report = sink.stop()?;
     assert_eq!((report.bytes, report.linear_bytes), (0, 0), "{report:?}");
     assert_eq!(bed.net_iovs_left(bed.local)?, 0);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -190,6 +186,5 @@ fn ring_sizes_change_under_traffic_and_wrong_ones_are_refused() -> Result {
     sink.wait_bytes(wanted + MIB)?;
 
     finish(source, sink)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

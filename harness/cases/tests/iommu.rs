@@ -15,10 +15,10 @@ fn payload_goes_both_ways_through_an_iommu() -> Result {
         .iommu()
         .boot_steered("iommu")?;
     let device = bed.pci_device(bed.local)?;
-    let domain = bed.guest.call(ReadFile {
-        ns: bed.local.ns,
-        path: format!("/sys/bus/pci/devices/{device}/iommu_group/type"),
-    })?;
+    let domain = bed.guest.call(ReadFile::new(
+        bed.local.ns,
+        format!("/sys/bus/pci/devices/{device}/iommu_group/type"),
+    ))?;
     assert_eq!(domain.trim(), "DMA", "the kernel unmaps at once");
     for family in Family::BOTH {
         bed.stream(bed.peer, bed.local, family)
@@ -27,8 +27,7 @@ fn payload_goes_both_ways_through_an_iommu() -> Result {
             .transfer(&bed, MIB, &[64 << 10])?;
     }
     bed.both_ways(MIB)?.finish()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -42,8 +41,7 @@ fn a_nic_whose_rings_are_replaced_under_traffic_reaches_nothing_that_was_freed()
         bed.set_receive_ring(bed.local, descriptors)?;
     }
     flows.finish()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -56,6 +54,5 @@ fn a_nic_that_is_brought_down_under_traffic_reaches_nothing_that_was_freed() -> 
     bed.set_interface(bed.local, true)?;
     bed.wait_carrier(true)?;
     flows.abandon()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

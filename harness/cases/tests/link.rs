@@ -43,8 +43,7 @@ fn tcp_arrives_whole_over_a_bad_link_in_both_directions() -> Result {
             stream.transfer(&bed, MIB, &[64 << 10])?;
         }
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -56,8 +55,7 @@ fn device_memory_gets_all_bytes_over_a_bad_link() -> Result {
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let received = stream.receive_devmem(&bed, 1, 2 * MIB, 4 * MIB, |_| ())?;
     received.assert_whole(2 * MIB);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -77,8 +75,7 @@ fn damaged_frames_are_counted_and_a_rate_passes_traffic() -> Result {
     // Roughly 1500 frames, of which 30 are damaged.
     let count = damaged(&bed, bed.local)? - before;
     assert!((8..100).contains(&count), "{count}");
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 /// How many frames of a station are in the capture of a guest.

@@ -81,8 +81,7 @@ fn all_are_sent(
         "no datagram is lost: {reports:?}"
     );
     read?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -189,14 +188,14 @@ fn datagrams_are_sent_while_channels_come_and_go() -> Result {
                 },
             ))?;
             for queue in 2..4 {
-                bed.guest.call(WriteFile {
-                    ns: bed.local.ns,
-                    path: format!(
+                bed.guest.call(WriteFile::new(
+                    bed.local.ns,
+                    format!(
                         "/sys/class/net/{}/queues/tx-{queue}/byte_queue_limits/limit_max",
                         bed.local.name()
                     ),
-                    contents: "1".to_owned(),
-                })?;
+                    "1",
+                ))?;
             }
             set(bed, 2)
         },
@@ -249,6 +248,5 @@ fn the_device_tests_itself_while_frames_arrive() -> Result {
         source.stop()?;
         sink.stop()?;
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

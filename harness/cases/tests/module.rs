@@ -46,8 +46,7 @@ fn the_drivers_interfaces_appear_come_up_go_down_and_are_gone_without_it() -> Re
         bed.unload_driver()?;
         assert_eq!(interfaces()?, before);
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -68,8 +67,7 @@ fn the_driver_unloads_and_loads_again_while_idle() -> Result {
         }
     }
     unload(&bed)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -100,6 +98,5 @@ fn the_driver_unloads_under_traffic_and_loads_again() -> Result {
         bed.stream(bed.local, bed.peer, Family::V4)
             .transfer(&bed, MIB, &[64 << 10])?;
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

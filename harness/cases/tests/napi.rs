@@ -22,10 +22,10 @@ fn napis(bed: &Testbed) -> Result<Vec<Napi>> {
 }
 
 fn affinity(bed: &Testbed, irq: u32) -> Result<u32> {
-    let text = bed.guest.call(ReadFile {
-        ns: Ns::Local,
-        path: format!("/proc/irq/{irq}/smp_affinity"),
-    })?;
+    let text = bed.guest.call(ReadFile::new(
+        Ns::Local,
+        format!("/proc/irq/{irq}/smp_affinity"),
+    ))?;
     Ok(u32::from_str_radix(text.trim(), 16).unwrap_or_default())
 }
 
@@ -36,11 +36,11 @@ fn affinities(bed: &Testbed, napis: &[Napi]) -> Result<BTreeMap<u32, u32>> {
 
 /// Turns threaded NAPI on or off for the NIC under test.
 fn set_threading(bed: &Testbed, threaded: bool) -> Result {
-    Ok(bed.guest.call(WriteFile {
-        ns: Ns::Local,
-        path: format!("/sys/class/net/{}/threaded", bed.local.name()),
-        contents: u32::from(threaded).to_string(),
-    })?)
+    Ok(bed.guest.call(WriteFile::new(
+        Ns::Local,
+        format!("/sys/class/net/{}/threaded", bed.local.name()),
+        u32::from(threaded).to_string(),
+    ))?)
 }
 
 #[test]
@@ -59,11 +59,11 @@ fn what_users_set_on_a_napi_and_its_interrupt_stays_whatever_is_reconfigured() -
         let Some(irq) = napi.irq else {
             panic!("no interrupt: {napi:?}");
         };
-        bed.guest.call(WriteFile {
-            ns: Ns::Local,
-            path: format!("/proc/irq/{irq}/smp_affinity"),
-            contents: format!("{:x}", 7 & !(1 << (number % CPUS))),
-        })?;
+        bed.guest.call(WriteFile::new(
+            Ns::Local,
+            format!("/proc/irq/{irq}/smp_affinity"),
+            format!("{:x}", 7 & !(1 << (number % CPUS))),
+        ))?;
         bed.guest.call(SetNapi {
             ns: bed.local.ns,
             id: napi.id,
@@ -112,8 +112,7 @@ fn what_users_set_on_a_napi_and_its_interrupt_stays_whatever_is_reconfigured() -
         bed.stream(bed.peer, bed.local, family)
             .transfer(&bed, MIB, &[64 << 10])?;
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -130,11 +129,11 @@ fn an_affinity_that_is_set_while_the_interface_is_down_stays_when_it_comes_up() 
     let all = || -> Result<Vec<_>> { irqs.iter().map(|&irq| affinity(&bed, irq)).collect() };
     let set = |wanted: u32| -> Result {
         for irq in &irqs {
-            bed.guest.call(WriteFile {
-                ns: Ns::Local,
-                path: format!("/proc/irq/{irq}/smp_affinity"),
-                contents: format!("{wanted:x}"),
-            })?;
+            bed.guest.call(WriteFile::new(
+                Ns::Local,
+                format!("/proc/irq/{irq}/smp_affinity"),
+                format!("{wanted:x}"),
+            ))?;
         }
         Ok(())
     };
@@ -156,8 +155,7 @@ fn an_affinity_that_is_set_while_the_interface_is_down_stays_when_it_comes_up() 
     bed.wait_carrier(true)?;
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, MIB, &[64 << 10])?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -195,8 +193,7 @@ fn threads_stay_over_down_and_up_and_cannot_be_turned_off_while_down() -> Result
         channels(2)?;
         assert_eq!(threading()?, [(Some(threads), on); 2]);
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -206,20 +203,19 @@ fn device_memory_is_received_in_threads_and_by_busy_polling() -> Result {
         .needs([Ability::NapiIds])
         .boot_steered("napi-polling")?;
     let sysctl = |name: &str, value: u32| {
-        bed.guest.call(WriteFile {
-            ns: Ns::Local,
-            path: format!("/proc/sys/net/core/{name}"),
-            contents: value.to_string(),
-        })
+        bed.guest.call(WriteFile::new(
+            Ns::Local,
+            format!("/proc/sys/net/core/{name}"),
+            value.to_string(),
+        ))
     };
     // Sockets created from now on poll the NAPI that their packets came from for this many
     // microseconds: long enough for packets to arrive on an emulated machine.
     let busy = |on| sysctl("busy_read", if on { 500_000 } else { 0 });
     let polled = || -> Result<u64> {
-        let text = bed.guest.call(ReadFile {
-            ns: bed.local.ns,
-            path: "/proc/thread-self/net/netstat".to_owned(),
-        })?;
+        let text = bed
+            .guest
+            .call(ReadFile::new(bed.local.ns, "/proc/thread-self/net/netstat"))?;
         let packets = snmp::value(&text, "TcpExt", "BusyPollRxPackets");
         Ok(packets.expect("the kernel counts it"))
     };
@@ -263,6 +259,5 @@ fn device_memory_is_received_in_threads_and_by_busy_polling() -> Result {
             );
         }
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -40,8 +40,7 @@ fn odd_sizes_pass(mtu: u32, name: &str) -> Result {
         bed.statistic(bed.local, "tx_csum")? - checksums >= 2 * BYTES / u64::from(mtu),
         "the device filled in checksums"
     );
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 /// Asserts that a feature stays as it is, and that nothing else went wrong.
@@ -78,8 +77,7 @@ fn each_write_in_a_packet_of_its_own_arrives_with_a_right_checksum() -> Result {
         let sink = sink.join()?;
         assert_eq!((sink.bytes, sink.mismatch), (200_000, None), "{source:?}");
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -107,8 +105,7 @@ fn packets_with_extension_headers_are_segmented_and_checksummed_by_the_kernel() 
             "{checksums} with {hop_by_hop} bytes of options"
         );
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -133,8 +130,7 @@ fn a_feature_that_the_device_lacks_can_be_turned_neither_on_nor_off() -> Result 
         bed.set_features(bed.local, &[("tx-scatter-gather", false)]),
         "tx-scatter-gather",
     );
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 /// Page pools of the current rings of the NIC under test. New rings have new pools; old pools stay
@@ -165,8 +161,7 @@ fn whether_udp_is_segmented_is_found_out_wherever_flows_are_steered() -> Result 
     bed.wait_logged(NO_UDP_SEGMENTATION, 1)?;
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, BYTES, ODD)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -229,8 +224,7 @@ fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
     bed.wait_carrier_of(bed.local, true)?;
     bed.stream(bed.local, bed.peer, Family::V6)
         .transfer(&bed, BYTES, ODD)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 /// Logged by the driver if it could not find out.
@@ -259,8 +253,7 @@ fn whether_udp_is_segmented_is_asked_once_also_if_nothing_is_found_out() -> Resu
     bed.wait_carrier_of(bed.local, true)?;
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, BYTES, ODD)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -282,8 +275,7 @@ fn what_is_asked_for_together_with_a_feature_that_turns_out_lacking_is_set() -> 
     // The core has told the driver of the VLAN, which would otherwise be filtered out.
     bed.stream(bed.peer.on_vlan(), bed.local.on_vlan(), Family::V4)
         .transfer(&bed, BYTES, ODD)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -323,8 +315,7 @@ fn traffic_passes_with_offloads_off_that_can_be_off() -> Result {
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, BYTES, ODD)?;
     assert!(verified()? > by_device, "it is on again");
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -362,6 +353,5 @@ fn the_doorbell_waits_for_frames_that_the_kernel_sends_together() -> Result {
         SENDS * FRAMES
     );
     assert_eq!(sink.stop()?.corrupt, 0);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -40,11 +40,11 @@ fn what_sockets_held_is_kept_for_reuse_up_to_a_limit() -> Result {
         .boot("page-pool-limit")?;
     bed.steer(bed.local, &[QUEUE])?;
     // An unread socket accepts this much from the start.
-    bed.guest.call(WriteFile {
-        ns: bed.local.ns,
-        path: "/proc/sys/net/ipv4/tcp_rmem".to_owned(),
-        contents: format!("4096 {0} {0}", 4 * HELD),
-    })?;
+    bed.guest.call(WriteFile::new(
+        bed.local.ns,
+        "/proc/sys/net/ipv4/tcp_rmem",
+        format!("4096 {0} {0}", 4 * HELD),
+    ))?;
     let memory = || -> Result<u64> { Ok(pool(&bed)?.inflight_mem.unwrap_or(0)) };
     let posted = memory()?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
@@ -81,6 +81,5 @@ fn what_sockets_held_is_kept_for_reuse_up_to_a_limit() -> Result {
         kept / MIB
     );
     assert!(kept > posted, "some is kept: {kept} of {held}");
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

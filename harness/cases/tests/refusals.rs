@@ -27,8 +27,7 @@ fn a_bind_is_refused_while_header_split_is_off() -> Result {
     assert_eq!(refusal(&bed, 1), Some(EINVAL));
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, MIB, &[64 << 10])?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -40,8 +39,7 @@ fn a_bind_to_a_queue_that_does_not_exist_is_refused() -> Result {
     // Two processors make two queues. The netdev family checks the index itself, before it calls
     // the driver's queue operations (net/core/netdev-genl.c).
     assert_eq!(refusal(&bed, 2), Some(EINVAL));
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -54,8 +52,7 @@ fn a_second_bind_to_a_bound_queue_is_refused() -> Result {
     assert_eq!(refusal(&bed, 1), Some(EEXIST));
     first.stop()?;
     assert_eq!(refusal(&bed, 1), None, "the first binding is gone");
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -70,6 +67,5 @@ fn header_split_stays_on_while_a_queue_is_bound() -> Result {
     assert_refused(error, EINVAL, "header split off under a binding");
     bound.stop()?;
     bed.set_header_split(bed.local, TcpDataSplit::Off)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

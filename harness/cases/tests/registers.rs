@@ -107,8 +107,7 @@ fn payload_comes_and_goes_without_a_read_of_a_register() -> Result {
     assert_few(accesses_while(&bed, &mut sink, bed.local)?);
     source.finish()?;
     sink.join()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 /// QEMU by itself waits for five seconds, gives the guest ones then, and is out of step with the device for good.
@@ -124,6 +123,5 @@ fn a_device_that_had_to_wait_for_a_processor_answers_with_what_is_in_its_registe
     stream.source(&bed, Some(MIB), &[64 << 10], 0)?.join()?;
     let received = sink.join()?;
     assert_eq!((received.bytes, received.mismatch), (MIB, None));
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

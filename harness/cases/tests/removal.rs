@@ -33,8 +33,7 @@ fn a_device_is_unplugged_under_traffic_with_a_bound_queue() -> Result {
     bed.unplug(bed.local)?;
     bed.wait_until(1, || Ok(1 - interfaces(&bed)?))?;
     flows.abandon()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -50,8 +49,7 @@ fn unplugging_a_device_of_the_c_driver_shows_the_same_order_of_locks() -> Result
     }
     bed.unplug(bed.local)?;
     bed.wait_until(1, || Ok(1 - interfaces(&bed)?))?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -106,8 +104,7 @@ fn a_device_that_is_gone_is_let_go_of_and_can_come_back() -> Result {
     assert_eq!(interfaces(&bed)?, 0);
     flows.abandon()?;
     comes_back(&bed)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -133,8 +130,7 @@ fn a_device_that_is_gone_leaves_an_xdp_socket_its_memory() -> Result {
     assert_eq!(interfaces(&bed)?, 0);
     socket.stop()?;
     comes_back(&bed)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 /// Plugs the NIC in again, and sees it work.

@@ -86,8 +86,7 @@ fn flows_reach_the_queues_that_key_and_table_say() -> Result {
     bed.set_interface(bed.local, false)?;
     bed.set_interface(bed.local, true)?;
     assert_eq!(read()?.indirection, table);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -122,8 +121,7 @@ fn the_kernel_is_given_the_hash_that_key_and_addresses_say_unless_the_user_wants
             })?;
         }
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -132,14 +130,14 @@ fn a_flow_is_answered_on_the_queue_that_it_comes_in_on_if_the_user_says_so() -> 
         .needs([Ability::QueueStatistics, Ability::Rss])
         .boot("rss-answers")?;
     for queue in 0..2 {
-        bed.guest.call(WriteFile {
-            ns: bed.local.ns,
-            path: format!(
+        bed.guest.call(WriteFile::new(
+            bed.local.ns,
+            format!(
                 "/sys/class/net/{}/queues/tx-{queue}/xps_rxqs",
                 bed.local.name()
             ),
-            contents: format!("{:x}", 1 << queue),
-        })?;
+            format!("{:x}", 1 << queue),
+        ))?;
     }
     for queue in [1, 0] {
         bed.steer(bed.local, &[queue])?;
@@ -159,8 +157,7 @@ fn a_flow_is_answered_on_the_queue_that_it_comes_in_on_if_the_user_says_so() -> 
             }
         }
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -173,8 +170,7 @@ fn a_table_with_a_queue_that_does_not_exist_is_refused() -> Result {
     assert_refused(error, EINVAL, "a table with queue 2");
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, MIB, &[64 << 10])?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -264,6 +260,5 @@ fn what_is_hashed_follows_the_user() -> Result {
     bed.wait_carrier(true)?;
     assert_eq!(fields(Flow::Udp4)?, HashFields::ADDRESSES);
     assert_eq!(fields(Flow::Udp6)?, HashFields::PORTS);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -71,9 +71,7 @@ fn unload(bed: &Testbed) -> Result {
         2,
         "the NAPI's and the TX queue's: {pools:?}"
     );
-    bed.guest.call(UnloadModule {
-        name: MODULE.to_owned(),
-    })?;
+    bed.guest.call(UnloadModule::new(MODULE))?;
     bed.wait_until(1, || {
         bed.guest.call(FreeDeferred {})?;
         let pools = bed.guest.call(ListStrayPools { ns: Ns::Local })?;
@@ -128,8 +126,7 @@ fn what_is_dropped_in_hard_interrupt_returns_to_its_pool() -> Result {
     bed.set_interface(bed.local, false)?;
     bed.wait_pools_gone(bed.local)?;
     unload(&bed)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -148,8 +145,7 @@ fn what_a_driver_forgets_does_not_outlive_its_device() -> Result {
     thread::sleep(Duration::from_millis(100));
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, 1 << 20, &[64 << 10])?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -170,8 +166,7 @@ fn a_driver_that_completes_more_than_was_sent_is_warned_and_goes_on() -> Result 
     }
     bed.wait_until(before + FRAMES, || Ok(stats(&bed)?.tx_packets))?;
     unload(&bed)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -232,6 +227,5 @@ fn link_modes_rss_keys_and_coalescing_are_of_the_devices_kind() -> Result {
     };
     assert_refused(set(rx), EINVAL, "coalescing for RX");
     unload(&bed)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

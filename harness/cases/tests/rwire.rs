@@ -29,10 +29,10 @@ fn pair(mtu: u32, name: &str) -> Result<Testbed> {
 /// Packets that a station's namespace has received, where each of merged segments counts.
 fn segments(bed: &Testbed, station: Station, family: Family) -> Result<u64> {
     let read = |file: &str| {
-        bed.guest.call(ReadFile {
-            ns: station.ns,
-            path: format!("/proc/thread-self/net/{file}"),
-        })
+        bed.guest.call(ReadFile::new(
+            station.ns,
+            format!("/proc/thread-self/net/{file}"),
+        ))
     };
     let count = match family {
         Family::V4 => snmp::value(&read("netstat")?, "IpExt", "InNoECTPkts"),
@@ -103,8 +103,7 @@ fn passes_traffic(mtu: u32, name: &str) -> Result {
             station.interface
         );
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -135,11 +134,8 @@ fn a_software_nic_that_only_sends_is_woken_when_there_is_room_on_the_wire() -> R
         // It does not say that fragments are missing.
         ("/proc/sys/net/ipv4/ipfrag_time".to_owned(), "3600"),
     ] {
-        bed.guest.call(WriteFile {
-            ns: bed.local.ns,
-            path,
-            contents: contents.to_owned(),
-        })?;
+        bed.guest
+            .call(WriteFile::new(bed.local.ns, path, contents))?;
     }
     for station in bed.stations() {
         bed.set_mtu(station, MTU)?;
@@ -175,8 +171,7 @@ fn a_software_nic_that_only_sends_is_woken_when_there_is_room_on_the_wire() -> R
         Ok(bed.link_stats(bed.local)?.rx_packets)
     })?;
     sink.stop()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -206,8 +201,7 @@ fn a_software_nic_has_more_rx_queues_than_napis() -> Result {
         [(0, first), (1, second)],
         "TX queues and their NAPIs"
     );
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -221,8 +215,7 @@ fn a_software_nic_has_a_link_while_both_ends_are_up() -> Result {
         bed.stream(other, down, Family::V4)
             .transfer(&bed, MIB, &[64 << 10])?;
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -260,8 +253,7 @@ fn a_software_nic_has_software_timestamps_and_no_ethtool_operation_of_its_own() 
             "what the driver does not implement is not there"
         );
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -280,9 +272,7 @@ fn a_software_pair_comes_and_goes_idle_and_under_traffic() -> Result {
                 jobs.push((source, sink));
             }
         }
-        bed.guest.call(UnloadModule {
-            name: Driver::Rwire.name().to_owned(),
-        })?;
+        bed.guest.call(UnloadModule::new(Driver::Rwire.name()))?;
         for station in bed.stations() {
             let left = bed.guest.call(ListInterfaces { ns: station.ns })?;
             assert!(
@@ -299,6 +289,5 @@ fn a_software_pair_comes_and_goes_idle_and_under_traffic() -> Result {
         bed.stream(bed.local, bed.peer, Family::V4)
             .transfer(&bed, MIB, &[64 << 10])?;
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

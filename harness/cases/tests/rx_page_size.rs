@@ -91,8 +91,7 @@ fn a_jumbo_frame_is_one_fragment_of_a_buffer_that_holds_it() -> Result {
         }
     }
     assert_eq!(bed.statistic(bed.local, "rx_unsplit_dropped")?, 0);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -116,8 +115,7 @@ fn small_frames_arrive_in_buffers_that_are_far_too_large_for_them() -> Result {
     assert!(source.delivered, "{source:?}");
     whole(&report, bytes);
     assert_eq!(bed.net_iovs_left(bed.local)?, 0);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -160,8 +158,7 @@ fn only_the_bound_queue_has_large_buffers_and_only_while_it_is_bound() -> Result
             "a page, or two for headers, is enough in host memory: {pool:?}"
         );
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -201,8 +198,7 @@ fn a_page_size_that_is_not_possible_is_refused_and_the_old_queue_runs_on() -> Re
         wanted = sink.wait_bytes(wanted + MIB)?;
     }
     cases::finish(source, sink)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -241,8 +237,7 @@ fn a_bound_queue_keeps_its_page_size_when_the_rings_are_made_anew() -> Result {
     let report = sink.join()?;
     whole(&report, source.bytes);
     one_fragment_each(&report, packets(&bed)? - before);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -262,6 +257,5 @@ fn a_queue_that_is_bound_while_the_interface_is_down_has_its_page_size_when_it_i
     assert!(source.delivered, "{source:?}");
     whole(&report, bytes);
     one_fragment_each(&report, packets(&bed)? - before);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

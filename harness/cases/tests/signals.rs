@@ -105,8 +105,7 @@ fn send_by_engine_alone(bed: &Testbed, messages: u32) -> Result {
 fn what_an_engine_has_computed_leaves_without_the_processors_doorbell() -> Result {
     let bed = boot("signals")?;
     send_by_engine_alone(&bed, MESSAGES)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -117,8 +116,7 @@ fn frames_that_no_engine_rings_for_leave_all_the_same_and_then_none_can() -> Res
     assert_eq!(by_engine, 0, "it is too late");
     // And the next ones as if nothing had been.
     send_by_engine_alone(&bed, 2)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -131,6 +129,5 @@ fn a_ring_that_goes_is_rung_by_no_engine_and_loses_no_frame() -> Result {
         let (_, by_engine) = flow.finish()?;
         assert_eq!(by_engine, 0, "round {round}");
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

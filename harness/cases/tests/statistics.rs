@@ -144,8 +144,7 @@ fn counters_of_queues_and_interface_agree_and_never_run_backwards() -> Result {
         ],
         ["rx-packets", "rx-bytes", "tx-packets", "tx-bytes"].map(|name| device[name])
     );
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -198,8 +197,7 @@ fn segmentation_and_checksums_are_counted_as_they_leave() -> Result {
     })?;
     let after = counters()?;
     assert!(moved(&before, &after, "tx-csum-none") > 0, "{after:?}");
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 // `ETHTOOL_A_STATS_ETH_MAC_*`
@@ -280,6 +278,5 @@ fn the_device_counts_frames_by_the_standards() -> Result {
     for ((group, id, count), (.., now)) in after.counters.iter().zip(&later.counters) {
         assert!(now >= count, "{group} {id} went from {count} to {now}");
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

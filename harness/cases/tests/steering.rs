@@ -71,8 +71,7 @@ fn a_flow_goes_to_the_queue_of_its_rule_and_where_its_hash_says_without_one() ->
     let rules = bed.guest.call(ListFlowRules::on(bed.local))?;
     assert_eq!(rules.rules, []);
     assert!(frames_to(&bed, port)?[0] > FRAMES, "the rule is gone");
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -95,8 +94,7 @@ fn device_memory_gets_the_flow_of_a_rule_while_others_go_on_beside_it() -> Resul
         "{received:?}"
     );
     finish(source, sink)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -136,6 +134,5 @@ fn datagrams_of_a_send_are_segmented_by_the_device_and_arrive_whole() -> Result 
         let segmented = bed.statistic(bed.local, "tx_tso")? - before;
         assert!(segmented >= SENDS, "{segmented} over {family:?}");
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

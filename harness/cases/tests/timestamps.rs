@@ -105,8 +105,7 @@ fn the_device_timestamps_what_it_sends_with_its_clock() -> Result {
     // The frames were sent all the same, and other traffic goes on alongside timestamps.
     bed.stream(bed.local, bed.peer, Family::V4)
         .transfer(&bed, MIB, &[64 << 10])?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -169,8 +168,7 @@ fn the_device_timestamps_the_messages_that_are_asked_for() -> Result {
     let refused = bed.set_hwtstamp(true, ALL).err();
     assert_eq!(refused.and_then(|error| error.errno()), Some(ERANGE));
     assert_eq!(receive(&bed, &[SYNC])?.iter().flatten().count(), 1);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -190,8 +188,7 @@ fn a_timestamp_that_nobody_took_does_not_keep_others_away() -> Result {
         assert!(tries < 60, "it timestamps no more");
         thread::sleep(Duration::from_secs(1));
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -235,8 +232,7 @@ fn the_clock_can_be_set_and_made_faster_or_slower() -> Result {
         let from = first.time.wrapping_add_signed(shift);
         assert!(bounds(from, first, last), "{shift}: {first:?}, {last:?}");
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -268,6 +264,5 @@ fn clock_and_timestamps_go_on_when_the_interface_was_down() -> Result {
         .collect();
     assert_eq!(timestamps.len(), 2);
     assert_between(last, &timestamps, bed.read_clock()?);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

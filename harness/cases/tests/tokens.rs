@@ -19,11 +19,11 @@ fn a_receiver_that_keeps_its_tokens_stalls_and_goes_on_when_it_returns_them() ->
         .needs_counters(["rx_starved"])
         .boot_steered("tokens-kept")?;
     // Nothing is sent on the bound queue's pair: TX completions would get it polled.
-    bed.guest.call(WriteFile {
-        ns: bed.local.ns,
-        path: format!("/sys/class/net/{}/queues/tx-0/xps_cpus", bed.local.name()),
-        contents: "3".to_owned(),
-    })?;
+    bed.guest.call(WriteFile::new(
+        bed.local.ns,
+        format!("/sys/class/net/{}/queues/tx-0/xps_cpus", bed.local.name()),
+        "3",
+    ))?;
 
     // More payload than the dma-buf has room for.
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
@@ -74,6 +74,5 @@ fn a_receiver_that_keeps_its_tokens_stalls_and_goes_on_when_it_returns_them() ->
         "{report:?} {source:?}"
     );
     assert!(source.delivered, "{source:?}");
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

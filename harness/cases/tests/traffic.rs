@@ -105,8 +105,7 @@ fn ping_and_tcp_both_ways(mtu: u32, name: &str) -> Result {
             station.interface
         );
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -126,10 +125,10 @@ fn frames_arrive_whole_that_devices_read_and_write_through_bounce_buffers() -> R
         .bounce_buffers()
         .boot("traffic-bounce")?;
     let used = || -> Result<u64> {
-        let text = bed.guest.call(ReadFile {
-            ns: Ns::Local,
-            path: "/sys/kernel/debug/swiotlb/io_tlb_used".to_owned(),
-        })?;
+        let text = bed.guest.call(ReadFile::new(
+            Ns::Local,
+            "/sys/kernel/debug/swiotlb/io_tlb_used",
+        ))?;
         Ok(text.trim().parse()?)
     };
     assert!(used()? > 0, "no bounce buffer is used");
@@ -164,8 +163,7 @@ fn frames_arrive_whole_that_devices_read_and_write_through_bounce_buffers() -> R
         bed.set_interface(station, false)?;
     }
     bed.wait_until(1, || Ok(u64::from(used()? == 0)))?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -182,6 +180,5 @@ fn the_largest_mtu_works_and_no_larger_one_is_taken() -> Result {
     let error = bed.set_mtu(bed.local, largest + 1);
     // dev_validate_mtu() in net/core/dev.c.
     assert_refused(error, EINVAL, "an MTU that is one byte larger");
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

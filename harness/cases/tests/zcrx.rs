@@ -63,8 +63,7 @@ fn payload_is_received(memory: ZcrxMemory, mtu: u32, family: Family, name: &str)
     );
     assert_eq!(bed.statistic(bed.local, "rx_unsplit_dropped")?, 0);
     bed.assert_no_ring_left()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -141,8 +140,7 @@ fn the_kernel_syncs_an_accelerators_memory_that_nobody_mapped_for_a_ring() -> Re
     let ring = stream.zcrx_sink_spec(1, ZcrxMemory::DmaBuf(ACCELERATOR), area, Release::Immediate);
     bed.guest.start(ring)?.stop()?;
     bed.wait_rings_gone(bed.local)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -172,8 +170,7 @@ fn a_ring_gets_an_accelerators_memory_only_where_pci_lets_the_nic_reach_it() -> 
         "{error}"
     );
     bed.assert_no_ring_left()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -214,8 +211,7 @@ fn a_jumbo_frame_is_one_fragment_of_a_buffer_that_holds_it() -> Result {
         }
     }
     bed.assert_no_ring_left()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -246,8 +242,7 @@ fn payload_that_comes_in_on_another_queue_is_copied_and_counted() -> Result {
     let error = report.error.map(|error| error.message).unwrap_or_default();
     assert!(error.contains("arrived in host memory"), "{error}");
     assert_eq!(report.bytes, 0);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -279,8 +274,7 @@ fn a_receiver_that_keeps_its_buffers_stalls_and_goes_on_when_it_gives_them_back(
     assert_whole(&report, bytes);
     assert!(source.delivered, "{source:?}");
     bed.assert_no_ring_left()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -299,8 +293,7 @@ fn rings_that_are_always_full_lose_nothing() -> Result {
         bed.wait_rings_gone(bed.local)?;
     }
     bed.assert_no_ring_left()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -332,6 +325,5 @@ fn two_rings_receive_on_two_queues_at_once() -> Result {
         assert!(source.join()?.delivered);
     }
     bed.assert_no_ring_left()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -34,8 +34,7 @@ fn buffers_that_are_never_returned_come_back_when_the_ring_closes() -> Result {
     source.stop()?;
     assert!(report.fragments_held > 0, "{report:?}");
     bed.assert_no_ring_left()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -58,8 +57,7 @@ fn a_queue_returns_to_host_memory_when_its_ring_closes_under_traffic() -> Result
     // Ordinary sockets read what arrives there.
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, MIB, &[64 << 10])?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -75,8 +73,7 @@ fn a_queue_returns_to_host_memory_when_the_rings_owner_is_killed_under_traffic()
     assert_refused(sink.join(), ESRCH, "joining a killed owner");
     source.stop()?;
     bed.assert_no_ring_left()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -98,8 +95,7 @@ fn the_memory_of_a_starved_ring_comes_back_when_its_owner_is_killed() -> Result 
         source.stop()?;
         bed.assert_no_ring_left()?;
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -127,8 +123,7 @@ fn a_ring_may_come_and_go_while_the_interface_is_down() -> Result {
     bed.set_interface(bed.local, true)?;
     bed.wait_carrier(true)?;
     bed.assert_no_ring_left()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -139,9 +134,7 @@ fn the_driver_unloads_with_a_ring_on_a_queue() -> Result {
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
     sink.wait_bytes(4 * MIB)?;
 
-    bed.guest.call(UnloadModule {
-        name: bed.driver().to_owned(),
-    })?;
+    bed.guest.call(UnloadModule::new(bed.driver()))?;
     source.stop()?;
     // No error is reported: the ring gets no completion, and the connection is silent.
     let report = sink.stop()?;
@@ -151,8 +144,7 @@ fn the_driver_unloads_with_a_ring_on_a_queue() -> Result {
     bed.set_up()?;
     bed.stream(bed.local, bed.peer, Family::V4)
         .transfer(&bed, MIB, &[64 << 10])?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -168,6 +160,5 @@ fn a_ring_goes_on_after_the_interface_was_down() -> Result {
     assert_whole(&sink.join()?, bytes);
     assert!(source.join()?.delivered);
     bed.assert_no_ring_left()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

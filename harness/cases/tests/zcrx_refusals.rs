@@ -42,8 +42,7 @@ fn a_ring_is_refused_while_header_split_is_off() -> Result {
         .boot("zcrx-no-split")?;
     assert_refused(&bed, 1, EINVAL, "header split is off");
     bed.assert_no_ring_left()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -55,8 +54,7 @@ fn a_ring_is_refused_a_queue_that_does_not_exist_or_takes_unsplit_packets() -> R
     assert_refused(&bed, 2, ERANGE, "there is no RX queue 2");
     assert_refused(&bed, 0, EOPNOTSUPP, "does not offer");
     bed.assert_no_ring_left()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -89,8 +87,7 @@ fn a_ring_is_refused_buffers_that_the_driver_or_the_area_does_not_have() -> Resu
         assert!(error.to_string().contains(words), "{error}");
     }
     bed.assert_no_ring_left()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -122,6 +119,5 @@ fn a_queue_has_one_provider_be_it_a_ring_or_a_binding() -> Result {
     bed.wait_rings_gone(bed.local)?;
     bed.guest.start(binding)?.stop()?;
     bed.assert_no_ring_left()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -17,6 +17,16 @@ pub struct ReadFile {
     pub path: String,
 }
 
+impl ReadFile {
+    /// The request with these fields.
+    pub fn new(ns: Ns, path: impl Into<String>) -> Self {
+        Self {
+            ns,
+            path: path.into(),
+        }
+    }
+}
+
 /// Writes a text into an existing file with one `write`, as `echo` does.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WriteFile {
@@ -26,6 +36,17 @@ pub struct WriteFile {
     pub path: String,
     /// What to write.
     pub contents: String,
+}
+
+impl WriteFile {
+    /// The request with these fields.
+    pub fn new(ns: Ns, path: impl Into<String>, contents: impl Into<String>) -> Self {
+        Self {
+            ns,
+            path: path.into(),
+            contents: contents.into(),
+        }
+    }
 }
 
 /// Writes a line into the kernel's log, so that the console shows what a test was doing.
@@ -49,6 +70,13 @@ pub struct LoadModule {
 pub struct UnloadModule {
     /// The module's name; `-` and `_` are the same.
     pub name: String,
+}
+
+impl UnloadModule {
+    /// The request with these fields.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into() }
+    }
 }
 
 /// All loaded modules.

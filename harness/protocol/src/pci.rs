@@ -13,6 +13,16 @@ pub struct ReadRegister {
     pub offset: u32,
 }
 
+impl ReadRegister {
+    /// The request with these fields.
+    pub fn new(device: impl Into<String>, offset: u32) -> Self {
+        Self {
+            device: device.into(),
+            offset,
+        }
+    }
+}
+
 /// Writes a register in the first BAR of a PCI device, past its driver.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WriteRegister {
@@ -22,6 +32,17 @@ pub struct WriteRegister {
     pub offset: u32,
     /// What to write.
     pub value: u32,
+}
+
+impl WriteRegister {
+    /// The request with these fields.
+    pub fn new(device: impl Into<String>, offset: u32, value: u32) -> Self {
+        Self {
+            device: device.into(),
+            offset,
+            value,
+        }
+    }
 }
 
 /// Reads a word in the configuration space of a PCI device.

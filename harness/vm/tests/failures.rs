@@ -41,11 +41,7 @@ fn a_complaint_of_the_kernel_fails_the_run_unless_it_was_expected() {
 fn a_kernel_panic_is_called_one() {
     let guest = boot("panic");
     let path = "/proc/sysrq-trigger".to_owned();
-    let crash = WriteFile {
-        ns: Ns::Local,
-        path,
-        contents: "c".to_owned(),
-    };
+    let crash = WriteFile::new(Ns::Local, path, "c");
     let error = guest.call(crash).unwrap_err();
     assert!(matches!(error, Error::KernelPanic { .. }), "{error}");
     assert!(error.to_string().contains("sysrq"), "{error}");

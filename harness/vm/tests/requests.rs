@@ -32,12 +32,7 @@ fn a_guest_boots_answers_and_powers_off() {
     assert_eq!(info.cpus, 2);
     let path = "/proc/sys/net/ipv4/ping_group_range".to_owned();
     for ns in [Ns::Local, Ns::Peer] {
-        let text = guest
-            .call(ReadFile {
-                ns,
-                path: path.clone(),
-            })
-            .unwrap();
+        let text = guest.call(ReadFile::new(ns, &path)).unwrap();
         assert_eq!(text.split_whitespace().last(), Some("2147483647"));
     }
     let verdict = guest.finish().unwrap();
@@ -55,12 +50,7 @@ fn the_kernel_says_why_it_refuses() {
     let guest = boot("refusals");
     let errno = |error: Error| error.errno();
     let path = "/proc/no-such-file".to_owned();
-    let missing = guest
-        .call(ReadFile {
-            ns: Ns::Local,
-            path,
-        })
-        .unwrap_err();
+    let missing = guest.call(ReadFile::new(Ns::Local, path)).unwrap_err();
     assert!(
         missing.to_string().contains("/proc/no-such-file"),
         "{missing}"
@@ -104,11 +94,7 @@ fn modules_load_and_unload_and_devices_follow() {
     let machine = Machine::new().wire_count(2);
     let guest = machine.boot(&images(), "modules").unwrap();
     bring_up(&guest, 1500);
-    let unload = |name: &str| {
-        guest.call(UnloadModule {
-            name: name.to_owned(),
-        })
-    };
+    let unload = |name: &str| guest.call(UnloadModule::new(name));
     let busy = unload("i2c-core").unwrap_err();
     assert_eq!(busy.errno(), Some(11), "{busy}");
     let modules = guest.call(ListModules {}).unwrap();
@@ -168,12 +154,7 @@ fn the_guests_clock_keeps_the_hosts_pace_while_the_host_is_busy() {
     let uptime = || {
         let before = Instant::now();
         let path = "/proc/uptime".to_owned();
-        let text = guest
-            .call(ReadFile {
-                ns: Ns::Local,
-                path,
-            })
-            .unwrap();
+        let text = guest.call(ReadFile::new(Ns::Local, path)).unwrap();
         let seconds: f64 = text.split_whitespace().next().unwrap().parse().unwrap();
         (before, seconds, Instant::now())
     };

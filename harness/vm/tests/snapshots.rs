@@ -35,10 +35,7 @@ fn boot_of(guest: &Guest) -> String {
 
 fn random(guest: &Guest) -> String {
     let path = "/proc/sys/kernel/random/uuid".to_owned();
-    let file = ReadFile {
-        ns: Ns::Local,
-        path,
-    };
+    let file = ReadFile::new(Ns::Local, path);
     guest.call(file).unwrap()
 }
 

@@ -130,10 +130,7 @@ fn traffic_crosses_the_wire_both_ways_over_both_families() {
 /// Datagrams that sockets of the local end have read.
 fn datagrams_read(guest: &Guest) -> u64 {
     let text = guest
-        .call(ReadFile {
-            ns: Ns::Local,
-            path: "/proc/thread-self/net/snmp".to_owned(),
-        })
+        .call(ReadFile::new(Ns::Local, "/proc/thread-self/net/snmp"))
         .unwrap();
     protocol::snmp::value(&text, "Udp", "InDatagrams").unwrap()
 }

@@ -86,7 +86,7 @@ pub(super) fn run(images: Images, driver: Driver, stages: &mut Vec<Stage>) -> Re
     let copy = copied_there(&bed)?;
     stages.push(stage.done(&format!("{size} received in RAM and copied there")));
 
-    let verdict = bed.finish().map_err(error)?;
+    let verdict = bed.verdict().map_err(error)?;
     Ok(Compared {
         bytes: BYTES,
         devmem,

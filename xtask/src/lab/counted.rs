@@ -36,10 +36,7 @@ pub(super) fn end(bed: &Testbed) -> Result<()> {
 }
 
 fn accelerator(bed: &Testbed) -> Result<Watch> {
-    let text = bed.guest.call(ReadFile {
-        ns: bed.local.ns,
-        path: RESOURCES.to_owned(),
-    })?;
+    let text = bed.guest.call(ReadFile::new(bed.local.ns, RESOURCES))?;
     let (start, last) = bar(&text).with_context(|| format!("{RESOURCES} has no BAR 2: {text}"))?;
     Ok(Watch {
         label: ACCELERATOR.to_owned(),

@@ -84,7 +84,7 @@ impl Lab {
     pub(super) fn finish(self) -> Result<()> {
         let beds = [Some(self.bed), self.peer];
         // Each has something to say.
-        let ended = beds.map(|bed| bed.map_or(Ok(()), |bed| bed.finish().map(drop)));
+        let ended = beds.map(|bed| bed.map_or(Ok(()), |bed| bed.finish()));
         ended
             .into_iter()
             .try_for_each(|ended| ended.map_err(failure::of_case))

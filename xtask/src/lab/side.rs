@@ -236,10 +236,7 @@ impl<'g> Side<'g> {
 
     /// How long the guest has been up, on its clock.
     fn uptime(&self) -> Result<Duration> {
-        let text = self.guest.call(ReadFile {
-            ns: Ns::Local,
-            path: "/proc/uptime".to_owned(),
-        })?;
+        let text = self.guest.call(ReadFile::new(Ns::Local, "/proc/uptime"))?;
         let seconds = text.split(' ').next().and_then(|word| word.parse().ok());
         seconds
             .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())

@@ -107,11 +107,11 @@ pub(crate) fn boot(
                 format!("4096 {RECEIVE_BUFFER} {RECEIVE_BUFFER}"),
             ),
         ] {
-            bed.guest.call(WriteFile {
+            bed.guest.call(WriteFile::new(
                 ns,
-                path: format!("/proc/sys/net/ipv4/{name}"),
+                format!("/proc/sys/net/ipv4/{name}"),
                 contents,
-            })?;
+            ))?;
         }
     }
     Ok(bed)

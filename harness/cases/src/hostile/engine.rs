@@ -38,7 +38,7 @@ pub(super) fn prepare(bed: &Testbed) -> Result {
 
 pub(super) fn let_go(bed: &Testbed) -> Step {
     let name = ENGINE_DRIVER.to_owned();
-    match granted(bed.guest.call(UnloadModule { name }))? {
+    match granted(bed.guest.call(UnloadModule::new(name)))? {
         Some(()) => Ok(()),
         None => Err(Harm::Hang("to unload the driver is refused".to_owned()).into()),
     }
@@ -157,11 +157,11 @@ fn wrong(when: &str) -> Trouble {
 fn bind_anew(bed: &Testbed) -> Step {
     let address = bed.pci_address("engine")?;
     for what in ["unbind", "bind"] {
-        let write = WriteFile {
-            ns: Ns::Local,
-            path: format!("/sys/bus/pci/drivers/{ENGINE_DRIVER}/{what}"),
-            contents: address.clone(),
-        };
+        let write = WriteFile::new(
+            Ns::Local,
+            format!("/sys/bus/pci/drivers/{ENGINE_DRIVER}/{what}"),
+            &address,
+        );
         if granted(bed.guest.call(write))?.is_none() {
             return Err(Harm::Hang(format!("to {what} the driver is refused")).into());
         }

@@ -71,11 +71,11 @@ pub(super) fn prepare(bed: &Testbed) -> Result {
     bed.guest.allow_log(&["NETDEV WATCHDOG"]);
     for (what, limit) in LIMITS {
         for ns in [bed.local.ns, bed.peer.ns] {
-            bed.guest.call(WriteFile {
+            bed.guest.call(WriteFile::new(
                 ns,
-                path: format!("/proc/sys/net/ipv4/{what}"),
-                contents: limit.to_owned(),
-            })?;
+                format!("/proc/sys/net/ipv4/{what}"),
+                limit,
+            ))?;
         }
     }
     Ok(())

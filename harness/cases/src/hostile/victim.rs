@@ -170,8 +170,7 @@ impl Victim {
             self.abandon();
             return Err(trouble);
         }
-        self.bed.finish()?;
-        Ok(())
+        Ok(self.bed.finish()?)
     }
 
     /// Ends a guest without a look at it.

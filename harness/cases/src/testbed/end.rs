@@ -9,7 +9,12 @@ use crate::{KernelFault, Result, Station};
 
 impl Testbed {
     /// Ends the guest; fails if the kernel complained.
-    pub fn finish(self) -> Result<Verdict> {
+    pub fn finish(self) -> Result {
+        self.verdict().map(drop)
+    }
+
+    /// As [`Testbed::finish`]; returns where the guest's logs are.
+    pub fn verdict(self) -> Result<Verdict> {
         if let Some(unfinished) = self.unfinished {
             unfinished.finish();
         }

@@ -33,11 +33,11 @@ impl Testbed {
         if let Some(queue) = self.transmit_queue {
             // Before it moves: the guest's sysfs shows only one namespace.
             let queues = format!("/sys/class/net/{found}/queues");
-            self.guest.call(WriteFile {
-                ns: Ns::Local,
-                path: format!("{queues}/tx-{queue}/xps_cpus"),
-                contents: "1".to_owned(),
-            })?;
+            self.guest.call(WriteFile::new(
+                Ns::Local,
+                format!("{queues}/tx-{queue}/xps_cpus"),
+                "1",
+            ))?;
         }
         self.guest.call(MoveInterface {
             from: Ns::Local,

@@ -107,10 +107,8 @@ impl Testbed {
 
     /// Has the console also show kernel messages below warning level.
     pub fn show_whole_log(&self) -> Result {
-        Ok(self.guest.call(WriteFile {
-            ns: Ns::Local,
-            path: "/proc/sys/kernel/printk".to_owned(),
-            contents: "7".to_owned(),
-        })?)
+        Ok(self
+            .guest
+            .call(WriteFile::new(Ns::Local, "/proc/sys/kernel/printk", "7"))?)
     }
 }

@@ -36,7 +36,7 @@ impl Testbed {
     /// Unloads the driver, and what was loaded for it.
     pub fn unload_driver(&self) -> Result {
         for name in self.nic.load.iter().rev() {
-            self.guest.call(UnloadModule { name: name.clone() })?;
+            self.guest.call(UnloadModule::new(name))?;
         }
         Ok(())
     }
@@ -51,9 +51,7 @@ impl Testbed {
 
     /// Unloads the accelerator's driver.
     pub fn unload_accelerator(&self) -> std::result::Result<(), vm::Error> {
-        self.guest.call(UnloadModule {
-            name: ACCELERATOR_DRIVER.to_owned(),
-        })
+        self.guest.call(UnloadModule::new(ACCELERATOR_DRIVER))
     }
 
     /// Loads the engine's driver.

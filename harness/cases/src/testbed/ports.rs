@@ -31,11 +31,11 @@ impl Testbed {
             })?;
             let interface = || found.name.clone();
             let write = |path: &str, contents: &str| {
-                self.guest.call(WriteFile {
-                    ns: Ns::Local,
-                    path: path.replace("NAME", &found.name),
-                    contents: contents.to_owned(),
-                })
+                self.guest.call(WriteFile::new(
+                    Ns::Local,
+                    path.replace("NAME", &found.name),
+                    contents,
+                ))
             };
             // Do not answer for the namespace's addresses here.
             write("/proc/sys/net/ipv4/conf/NAME/arp_ignore", "8")?;

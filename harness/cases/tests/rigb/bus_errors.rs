@@ -28,10 +28,7 @@ fn recovers_from(error: &str, name: &str) -> Result {
     let device = bed.pci_device(bed.local)?;
     let interval = || {
         let device = device.clone();
-        bed.guest.call(ReadRegister {
-            device,
-            offset: EITR_1,
-        })
+        bed.guest.call(ReadRegister::new(device, EITR_1))
     };
     let set = interval()?;
     assert_ne!(set, 0);
@@ -52,8 +49,7 @@ fn recovers_from(error: &str, name: &str) -> Result {
         Ok((now.rx_packets - rx).min(now.tx_packets - tx))
     })?;
     flows.finish()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -89,6 +85,5 @@ fn a_correctable_bus_error_changes_nothing() -> Result {
     })?;
     assert!(!bed.guest.console_text().contains("device recovery"));
     flows.finish()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -82,11 +82,11 @@ fn the_device_is_reset_when_it_has_no_request_pending() -> Result {
     let bed = options.boot("bus-master")?;
     let device = bed.pci_device(bed.local)?;
     let write = |file: &str| -> Result {
-        Ok(bed.guest.call(WriteFile {
-            ns: Ns::Local,
-            path: format!("/sys/bus/pci/drivers/{}/{file}", bed.driver()),
-            contents: device.clone(),
-        })?)
+        Ok(bed.guest.call(WriteFile::new(
+            Ns::Local,
+            format!("/sys/bus/pci/drivers/{}/{file}", bed.driver()),
+            &device,
+        ))?)
     };
     // The driver leaves the device, and takes it again.
     let unbound = accesses(&bed, || write("unbind"))?;
@@ -97,6 +97,5 @@ fn the_device_is_reset_when_it_has_no_request_pending() -> Result {
     bed.take_in(bed.local)?;
     bed.set_up_station(bed.local)?;
     bed.wait_carrier(true)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

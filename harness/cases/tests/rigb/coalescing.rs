@@ -51,10 +51,10 @@ fn interval(bed: &Testbed, vector: u32) -> Result<u32> {
     const EITR: u32 = 0x1680;
     let interfaces = bed.guest.call(ListInterfaces { ns: bed.local.ns })?;
     let local = interfaces.into_iter().find(|i| i.name == bed.local.name());
-    let value = bed.guest.call(ReadRegister {
-        device: local.and_then(|i| i.device).expect("it is a PCI device"),
-        offset: EITR + 4 * vector,
-    })?;
+    let value = bed.guest.call(ReadRegister::new(
+        local.and_then(|i| i.device).expect("it is a PCI device"),
+        EITR + 4 * vector,
+    ))?;
     Ok(value >> 2 & 0x1fff)
 }
 
@@ -157,8 +157,7 @@ fn interrupts_are_coalesced_as_the_user_says() -> Result {
         assert_eq!(get(&bed, Some(queue))?, wanted, "queue {queue}");
     }
     assert_intervals(&bed, [8191, 100, 50])?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -202,9 +201,7 @@ fn intervals_adapt_where_the_user_wants_it_and_only_there() -> Result {
     // Unload the driver while DIM may be about to decide.
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, 4 * MIB, &[64 << 10])?;
-    bed.guest.call(protocol::kernel::UnloadModule {
-        name: bed.driver().to_owned(),
-    })?;
-    bed.finish()?;
-    Ok(())
+    bed.guest
+        .call(protocol::kernel::UnloadModule::new(bed.driver()))?;
+    bed.finish()
 }

@@ -110,8 +110,7 @@ fn nobody_touches_what_is_received(memory: Memory, name: &str) -> Result {
         allocations < 16,
         "the driver allocated {allocations} times, beside its page pools"
     );
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -157,8 +156,7 @@ fn no_processor_touches_payload_that_is_sent_from_an_accelerator() -> Result {
     assert_eq!((sink.bytes, sink.mismatch), (BYTES, None), "{sink:?}");
     assert!(source.delivered && source.copied == 0, "{source:?}");
     assert_eq!(bed.guest.window(0)?.ranges[TX], Accesses::default());
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 /// Some bytes, at the ends of copies, are accessed twice.
@@ -172,8 +170,7 @@ fn a_reader_of_received_payload_is_seen() -> Result {
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let seen = received(&bed, &stream, ACCELERATOR, true)?.ranges[RX];
     assert!(once_each(seen.loaded) && seen.stored == 0, "{seen:?}");
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -198,8 +195,7 @@ fn a_copy_into_an_accelerator_is_seen() -> Result {
     );
     let seen = bed.guest.window(0)?.ranges[RX];
     assert!(once_each(seen.stored) && seen.loaded == 0, "{seen:?}");
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 /// Addresses of the driver's queue operations: the core has it stop a queue, start it on other
@@ -237,6 +233,5 @@ fn a_window_lies_between_two_functions() -> Result {
         matches!(none, Err(vm::Error::Counter { .. })),
         "nothing is marked any more: {none:?}"
     );
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -41,10 +41,7 @@ fn device(bed: &Testbed) -> Result<String> {
 
 /// A register, read behind the driver's back.
 fn register(bed: &Testbed, offset: u32) -> Result<u32> {
-    Ok(bed.guest.call(ReadRegister {
-        device: device(bed)?,
-        offset,
-    })?)
+    Ok(bed.guest.call(ReadRegister::new(device(bed)?, offset))?)
 }
 
 fn link_modes(bed: &Testbed) -> Result<LinkModes> {
@@ -159,8 +156,7 @@ fn the_link_is_negotiated_and_what_is_offered_is_the_users_choice() -> Result {
     assert_eq!(register(&bed, CTRL)? >> 27 & 3, 2);
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, MIB, &[64 << 10])?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -178,11 +174,11 @@ fn the_phy_is_left_alone_while_the_firmware_has_it() -> Result {
     assert_eq!(register(&bed, SW_FW_SYNC)? & PHY, 0, "it is released");
 
     let set = |offset, value| {
-        bed.guest.call(WriteRegister {
-            device: device(&bed).expect("it is a PCI device"),
+        bed.guest.call(WriteRegister::new(
+            device(&bed).expect("it is a PCI device"),
             offset,
             value,
-        })
+        ))
     };
     set(SW_FW_SYNC, FIRMWARE_PHY)?;
     let before = register(&bed, MDIC)?;
@@ -191,8 +187,7 @@ fn the_phy_is_left_alone_while_the_firmware_has_it() -> Result {
     assert_eq!(register(&bed, MDIC)?, before, "it is not accessed");
     set(SW_FW_SYNC, 0)?;
     assert_eq!(link_modes(&bed)?.modes, modes);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 fn test(bed: &Testbed, offline: bool) -> Result<SelfTest> {
@@ -264,35 +259,28 @@ fn the_device_tests_itself_and_goes_on() -> Result {
     bed.wait_carrier(true)?;
     bed.stream(bed.peer, bed.local, Family::V6)
         .transfer(&bed, MIB, &[64 << 10])?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
 fn an_interface_that_comes_up_with_its_link_says_that_it_is_up() -> Result {
     let bed = Testbed::options().boot("device-operstate")?;
     let device = device(&bed)?;
-    bed.guest.call(UnloadModule {
-        name: bed.driver().to_owned(),
-    })?;
+    bed.guest.call(UnloadModule::new(bed.driver()))?;
     bed.load_driver()?;
     bed.wait_until(1, || {
-        let status = bed.guest.call(ReadRegister {
-            device: device.clone(),
-            offset: STATUS,
-        })?;
+        let status = bed.guest.call(ReadRegister::new(&device, STATUS))?;
         Ok(u64::from(status & LINK_UP != 0))
     })?;
     bed.set_up()?;
     let state = || -> Result<String> {
-        Ok(bed.guest.call(ReadFile {
-            ns: bed.local.ns,
-            path: format!("/sys/class/net/{}/operstate", bed.local.name()),
-        })?)
+        Ok(bed.guest.call(ReadFile::new(
+            bed.local.ns,
+            format!("/sys/class/net/{}/operstate", bed.local.name()),
+        ))?)
     };
     bed.wait_until(1, || Ok(u64::from(state()?.trim() == "up")))?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -383,6 +371,5 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
     for offered in [features.active, features.changeable] {
         assert_eq!(offered.contains(&ntuple), filters);
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

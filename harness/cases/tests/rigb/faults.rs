@@ -86,11 +86,11 @@ fn text(functions: &[Symbol], module: Option<&str>) -> Option<Range<u64>> {
 }
 
 fn write(bed: &Testbed, file: &str, contents: &str) -> Result {
-    Ok(bed.guest.call(WriteFile {
-        ns: Ns::Local,
-        path: format!("/sys/kernel/debug/{file}"),
-        contents: contents.to_owned(),
-    })?)
+    Ok(bed.guest.call(WriteFile::new(
+        Ns::Local,
+        format!("/sys/kernel/debug/{file}"),
+        contents,
+    ))?)
 }
 
 /// Makes a request with its first allocation failing, then its second, and so on, until none fails.
@@ -151,8 +151,7 @@ fn finish(bed: Testbed) -> Result {
         .transfer(&bed, MIB, &[64 << 10])?;
     bed.set_interface(bed.local, false)?;
     bed.wait_pools_gone(bed.local)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 fn interface(bed: &Testbed) -> Result<Interface> {

@@ -25,19 +25,8 @@ const FTQF: u32 = 0x59e0;
 /// packet, and is restored afterwards.
 fn has_filters(bed: &Testbed) -> Result<bool> {
     let device = bed.pci_device(bed.local)?;
-    let read = || {
-        bed.guest.call(ReadRegister {
-            device: device.clone(),
-            offset: FTQF,
-        })
-    };
-    let write = |value| {
-        bed.guest.call(WriteRegister {
-            device: device.clone(),
-            offset: FTQF,
-            value,
-        })
-    };
+    let read = || bed.guest.call(ReadRegister::new(&device, FTQF));
+    let write = |value| bed.guest.call(WriteRegister::new(&device, FTQF, value));
     let before = read()?;
     let pattern = before ^ 0x000f_0006;
     write(pattern)?;
@@ -96,6 +85,5 @@ fn rules_are_offered_where_the_device_has_filters_and_nowhere_else() -> Result {
             "the device has no filters: {said:?}"
         );
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -43,8 +43,7 @@ fn a_guest_that_slept_goes_on_with_a_bound_queue_and_its_traffic() -> Result {
         Ok((now.rx_packets - rx).min(now.tx_packets - tx))
     })?;
     flows.finish()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -60,8 +59,7 @@ fn an_interface_that_was_down_while_the_guest_slept_can_be_brought_up() -> Resul
         bed.stream(bed.peer, bed.local, family)
             .transfer(&bed, MIB, &[64 << 10])?;
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 // As before a reboot or kexec: the kernel shuts devices down in the same way.
@@ -79,7 +77,7 @@ fn a_guest_that_is_turned_off_under_traffic_leaves_its_nic_quiet() -> Result {
     ];
     for (offset, bit) in enabled {
         let device = device.clone();
-        let value = bed.guest.call(ReadRegister { device, offset })?;
+        let value = bed.guest.call(ReadRegister::new(device, offset))?;
         assert_ne!(
             value & bit,
             0,

@@ -25,8 +25,7 @@ fn a_bind_to_queue_0_is_refused_because_unsplit_packets_go_there() -> Result {
     bed.steer(bed.local, &[0])?;
     bed.stream(bed.peer, bed.local, Family::V4)
         .transfer(&bed, MIB, &[64 << 10])?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -53,8 +52,7 @@ fn a_bind_that_the_driver_refuses_leaves_the_old_queue_running() -> Result {
     finish(source, sink)?;
     // The queue never paused.
     bed.wait_all_came(packets_before)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -95,8 +93,7 @@ fn what_is_not_tcp_stays_on_queue_0_when_all_tcp_goes_to_a_bound_queue() -> Resu
         }
     }
     bound.stop()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -126,6 +123,5 @@ fn only_tcp_is_hashed_while_headers_are_split() -> Result {
     bed.set_header_split(bed.local, TcpDataSplit::Off)?;
     assert_eq!(fields(Flow::Udp4)?, HashFields::ADDRESSES);
     assert_eq!(fields(Flow::Udp6)?, HashFields::PORTS);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

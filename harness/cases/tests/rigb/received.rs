@@ -49,11 +49,8 @@ fn what_the_device_has_received_is_handed_up_before_a_change() -> Result {
         let unread = |read| {
             // Mask interrupts, so that nothing signals received packets.
             bed.packets_when_quiet()?;
-            bed.guest.call(WriteRegister {
-                device: device.clone(),
-                offset: EIMC,
-                value: u32::MAX,
-            })?;
+            bed.guest
+                .call(WriteRegister::new(&device, EIMC, u32::MAX))?;
             bed.guest.start(source(DATAGRAMS))?.join()?;
             Ok::<_, CaseError>(bed.datagrams_read(bed.local.ns)? == read)
         };
@@ -74,6 +71,5 @@ fn what_the_device_has_received_is_handed_up_before_a_change() -> Result {
             .map_err(|error| CaseError::new(format!("{what}: {error}")))?;
     }
     sink.stop()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

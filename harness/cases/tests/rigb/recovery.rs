@@ -29,10 +29,10 @@ fn timeouts(bed: &Testbed) -> Result<u64> {
     let mut sum = 0;
     for queue in 0..2 {
         let queues = format!("/sys/class/net/{}/queues", bed.local.interface);
-        let text = bed.guest.call(ReadFile {
-            ns: Ns::Local,
-            path: format!("{queues}/tx-{queue}/tx_timeout"),
-        })?;
+        let text = bed.guest.call(ReadFile::new(
+            Ns::Local,
+            format!("{queues}/tx-{queue}/tx_timeout"),
+        ))?;
         sum += text.trim().parse::<u64>()?;
     }
     Ok(sum)
@@ -92,22 +92,14 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
     bed.change_clock(ClockChange::Set(1_800_000_000_000_000_000))?;
     bed.change_clock(ClockChange::Rate(400_000))?;
     bed.set_hwtstamp(true, PTP_V2_L2_SYNC)?;
-    let rx_timestamping = || {
-        bed.guest.call(ReadRegister {
-            device: device.clone(),
-            offset: TSYNCRXCTL,
-        })
-    };
+    let rx_timestamping = || bed.guest.call(ReadRegister::new(&device, TSYNCRXCTL));
     let wanted = rx_timestamping()?;
     assert_ne!(wanted, 0);
     let clock = bed.read_clock()?;
     for time in 1..=2 {
         let before = counters()?;
-        bed.guest.call(WriteRegister {
-            device: device.clone(),
-            offset: TRANSMIT_CONTROL,
-            value: 0,
-        })?;
+        bed.guest
+            .call(WriteRegister::new(&device, TRANSMIT_CONTROL, 0))?;
         bed.wait_until(time, || timeouts(&bed))?;
         let after = counters()?;
         let less = before.iter().filter(|(name, value)| after[*name] < **value);
@@ -153,6 +145,5 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
     flows.finish()?;
     // Frames on the ring that was reset are not waited for.
     bed.wait_all_sent(bed.local.interface, 0..2)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -98,12 +98,7 @@ fn settings(bed: &Testbed) -> Result<Settings> {
     let interfaces = guest.call(ListInterfaces { ns })?;
     let own = interfaces.into_iter().find(|own| own.name == interface());
     let device = bed.pci_device(bed.local)?;
-    let register = |offset| {
-        guest.call(ReadRegister {
-            device: device.clone(),
-            offset,
-        })
-    };
+    let register = |offset| guest.call(ReadRegister::new(&device, offset));
     let mut registers = BTreeMap::new();
     for (name, first, count) in REGISTERS {
         let values: std::result::Result<Vec<_>, _> =
@@ -205,10 +200,7 @@ fn set_all(bed: &Testbed) -> Result {
     // The kernel updates the driver in a work item.
     let device = bed.pci_device(bed.local)?;
     bed.wait_until(ALL_MULTICAST.into(), || {
-        let value = guest.call(ReadRegister {
-            device: device.clone(),
-            offset: RCTL,
-        })?;
+        let value = guest.call(ReadRegister::new(&device, RCTL))?;
         Ok((value & ALL_MULTICAST).into())
     })?;
     Ok(())
@@ -235,12 +227,7 @@ fn what_users_set_stays_in_the_device_whatever_else_they_change() -> Result {
     }
 
     let device = bed.pci_device(bed.local)?;
-    let longest = || {
-        bed.guest.call(ReadRegister {
-            device: device.clone(),
-            offset: RLPML,
-        })
-    };
+    let longest = || bed.guest.call(ReadRegister::new(&device, RLPML));
     let channels = |combined| bed.guest.call(SetChannels::on(bed.local, combined));
     for change in [
         "down and up",
@@ -282,6 +269,5 @@ fn what_users_set_stays_in_the_device_whatever_else_they_change() -> Result {
         bed.stream(bed.peer, bed.local, family)
             .transfer(&bed, MIB, &[64 << 10])?;
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

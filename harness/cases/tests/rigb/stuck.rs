@@ -77,20 +77,17 @@ fn hide(bed: &Testbed, device: &str, address: u32, hidden: bool) -> Result {
             value,
         })?;
     }
-    let ctrl = bed.guest.call(ReadRegister {
-        device: device.to_owned(),
-        offset: CTRL,
-    })?;
+    let ctrl = bed.guest.call(ReadRegister::new(device, CTRL))?;
     assert_eq!(ctrl == RESET, hidden, "CTRL reads as {ctrl:#x}");
     Ok(())
 }
 
 /// Where the first BAR is.
 fn bar_address(bed: &Testbed, device: &str) -> Result<u32> {
-    let resources = bed.guest.call(ReadFile {
-        ns: Ns::Local,
-        path: format!("/sys/bus/pci/devices/{device}/resource"),
-    })?;
+    let resources = bed.guest.call(ReadFile::new(
+        Ns::Local,
+        format!("/sys/bus/pci/devices/{device}/resource"),
+    ))?;
     let start = resources.split_whitespace().next().unwrap_or_default();
     Ok(u32::from_str_radix(start.trim_start_matches("0x"), 16)?)
 }
@@ -173,8 +170,7 @@ fn memory_of_queues_that_do_not_stop_is_never_freed() -> Result {
     );
     source.stop()?;
     sink.stop()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -192,8 +188,7 @@ fn statistics_of_the_interface_read_no_register() -> Result {
     assert_eq!(missed()?, queues.iter().sum::<u64>());
     hide(&bed, &device, address, false)?;
     recover(&bed)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -210,15 +205,9 @@ fn memory_of_a_socket_whose_queue_does_not_stop_stays_pinned() -> Result {
     // Pages that the kernel has pinned.
     let pinned = || -> Result<u64> {
         // The counters are per CPU.
-        bed.guest.call(WriteFile {
-            ns: Ns::Local,
-            path: "/proc/sys/vm/stat_refresh".to_owned(),
-            contents: "1".to_owned(),
-        })?;
-        let text = bed.guest.call(ReadFile {
-            ns: Ns::Local,
-            path: "/proc/vmstat".to_owned(),
-        })?;
+        bed.guest
+            .call(WriteFile::new(Ns::Local, "/proc/sys/vm/stat_refresh", "1"))?;
+        let text = bed.guest.call(ReadFile::new(Ns::Local, "/proc/vmstat"))?;
         let count = |name: &str| -> Result<u64> {
             let mut lines = text.lines().filter_map(|line| line.split_once(' '));
             let found = lines.find(|(of, _)| *of == name);
@@ -253,6 +242,5 @@ fn memory_of_a_socket_whose_queue_does_not_stop_stays_pinned() -> Result {
     next.stop()?;
     bed.wait_xsk_gone(bed.local)?;
     bed.wait_until(1, || Ok((pinned()? - before == CHUNKS).into()))?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -34,11 +34,11 @@ fn a_queue_sends_no_faster_than_its_limit_which_outlives_a_reset_of_the_device()
     let limit = |rate: u64| -> Result {
         for queue in 0..QUEUES {
             let name = bed.local.name();
-            bed.guest.call(WriteFile {
-                ns: bed.local.ns,
-                path: format!("/sys/class/net/{name}/queues/tx-{queue}/tx_maxrate"),
-                contents: rate.to_string(),
-            })?;
+            bed.guest.call(WriteFile::new(
+                bed.local.ns,
+                format!("/sys/class/net/{name}/queues/tx-{queue}/tx_maxrate"),
+                rate.to_string(),
+            ))?;
         }
         Ok(())
     };
@@ -68,6 +68,5 @@ fn a_queue_sends_no_faster_than_its_limit_which_outlives_a_reset_of_the_device()
     limit(0)?;
     let (took, _) = send()?;
     println!("without a limit: {took:?}");
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -20,10 +20,9 @@ const PAIRS: u32 = 9;
 
 /// The counts of the interrupts with a matching line in `/proc/interrupts`.
 fn interrupts(bed: &Testbed, matches: impl Fn(&str) -> bool) -> Result<Vec<u64>> {
-    let text = bed.guest.call(ReadFile {
-        ns: Ns::Local,
-        path: "/proc/interrupts".to_owned(),
-    })?;
+    let text = bed
+        .guest
+        .call(ReadFile::new(Ns::Local, "/proc/interrupts"))?;
     let counts = |line: &str| {
         let numbers = line.split_whitespace().skip(1);
         numbers.map_while(|word| word.parse::<u64>().ok()).sum()
@@ -93,6 +92,5 @@ fn each_processor_has_a_queue_pair_with_pools_and_a_vector_and_the_link_a_vector
         bed.wait_carrier_of(bed.local, up)?;
         assert!(link()? > before, "the link went up or down unasked: {up}");
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -21,10 +21,9 @@ fn tags_are_inserted_if_they_are_stripped_and_not_set_apart() -> Result {
         let features = bed.guest.call(GetFeatures::on(bed.local))?;
         let active = [STRIP, INSERT].map(|name| features.active.contains(name));
         assert_eq!(active, [on, on]);
-        let control = bed.guest.call(ReadRegister {
-            device: bed.pci_device(bed.local)?,
-            offset: CTRL,
-        })?;
+        let control = bed
+            .guest
+            .call(ReadRegister::new(bed.pci_device(bed.local)?, CTRL))?;
         assert_eq!(control & VME != 0, on, "{control:#x}");
     }
     // The log says why.
@@ -33,6 +32,5 @@ fn tags_are_inserted_if_they_are_stripped_and_not_set_apart() -> Result {
     let why = refused.expect_err("it follows another").to_string();
     assert!(why.contains(&format!("feature {INSERT} stays on")), "{why}");
     bed.wait_logged("tx-vlan-hw-insert follows rx-vlan-hw-parse", 1)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -49,10 +49,10 @@ pub(crate) fn nothing_is_left(bed: &Testbed, pools: usize, binding_stays: bool) 
     }
     if !binding_stays {
         empty(bed, "there are dma-bufs", || {
-            let text = bed.guest.call(ReadFile {
-                ns: Ns::Local,
-                path: "/sys/kernel/debug/dma_buf/bufinfo".to_owned(),
-            })?;
+            let text = bed.guest.call(ReadFile::new(
+                Ns::Local,
+                "/sys/kernel/debug/dma_buf/bufinfo",
+            ))?;
             Ok(if text.contains("Total 0 objects") {
                 Vec::new()
             } else {

@@ -124,9 +124,7 @@ impl Event {
             Self::Unload => {
                 bed.allow_faults(&[KernelFault::MappingOutlivesDriver])?;
                 let device = bed.pci_device(station)?;
-                bed.guest.call(UnloadModule {
-                    name: bed.driver().to_owned(),
-                })?;
+                bed.guest.call(UnloadModule::new(bed.driver()))?;
                 bed.check_mappings(&device)?;
                 return Ok(Happened::DriverGone);
             }
@@ -200,11 +198,7 @@ impl Event {
 
 /// A request that writes to a file in `/sys/bus/pci`.
 fn writing(file: &str, contents: &str) -> WriteFile {
-    WriteFile {
-        ns: Ns::Local,
-        path: format!("/sys/bus/pci/{file}"),
-        contents: contents.to_owned(),
-    }
+    WriteFile::new(Ns::Local, format!("/sys/bus/pci/{file}"), contents)
 }
 
 /// Makes a request that may be refused.

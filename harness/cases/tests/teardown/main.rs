@@ -75,6 +75,5 @@ fn pair(state: State, event: Event) -> Result {
     event.undo(&bed)?;
     check::nothing_is_left(&bed, pools.len(), state.binding_stays(happened))?;
     check::works(&bed)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -419,14 +419,14 @@ fn steer(bed: &Testbed, state: State) -> Result {
         return bed.steer(bed.local, &[QUEUE]);
     }
     bed.steer(bed.local, &[0])?;
-    Ok(bed.guest.call(WriteFile {
-        ns: Ns::Local,
-        path: format!(
+    Ok(bed.guest.call(WriteFile::new(
+        Ns::Local,
+        format!(
             "/sys/class/net/{}/queues/tx-{QUEUE}/xps_cpus",
             bed.local.name()
         ),
-        contents: format!("{:x}", (1 << PAIRS) - 1),
-    })?)
+        format!("{:x}", (1 << PAIRS) - 1),
+    ))?)
 }
 
 /// Its part of a test's name.

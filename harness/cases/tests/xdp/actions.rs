@@ -169,6 +169,5 @@ fn programs_pass_drop_send_back_and_change_frames_of_any_length() -> Result {
     let count = runs(&bed)?;
     ping(&bed, 1400)?;
     assert_eq!(runs(&bed)?, count);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -81,9 +81,6 @@ fn programs_come_and_go_under_traffic_and_stay_while_the_interface_is_down() -> 
     bed.wait_all_sent(bed.local.interface, 0..2)?;
 
     // Unload the driver with a program attached.
-    bed.guest.call(UnloadModule {
-        name: bed.driver().to_owned(),
-    })?;
-    bed.finish()?;
-    Ok(())
+    bed.guest.call(UnloadModule::new(bed.driver()))?;
+    bed.finish()
 }

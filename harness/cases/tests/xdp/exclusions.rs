@@ -73,6 +73,5 @@ fn header_split_and_programs_without_fragments_exclude_each_other() -> Result {
     split(TcpDataSplit::Off)?;
     attach(&bed, program(XdpAction::Pass))?;
     ping(&bed, 1000)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -23,8 +23,7 @@ fn programs_for_fragments_do_what_they_want_while_headers_are_split() -> Result 
     programs_do_what_they_want(&bed, 9216, true)?;
     bed.set_interface(bed.local, false)?;
     bed.wait_pools_gone(bed.local)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -73,6 +72,5 @@ fn tcp_passes_programs_for_fragments() -> Result {
     finish(source, sink)?;
     bed.set_interface(bed.local, false)?;
     bed.wait_pools_gone(bed.local)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

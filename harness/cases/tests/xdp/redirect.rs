@@ -89,8 +89,7 @@ fn forward(name: &str, split: bool) -> Result {
     })?;
     assert_eq!(report.received, 0, "{report:?}");
     bed.wait_until(before + 1, failed)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -113,6 +112,5 @@ fn frames_go_up_on_another_processor() -> Result {
     // Their memory is returned from there.
     bed.set_interface(bed.local, false)?;
     bed.wait_pools_gone(bed.local)?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }

@@ -132,8 +132,7 @@ fn the_device_writes_to_a_sockets_memory_and_sends_from_it() -> Result {
         bed.wait_until(before as u64, || Ok(pools()? as u64))?;
         ping(&bed, 1400)?;
     }
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -172,8 +171,7 @@ fn a_queue_of_a_sockets_goes_on_for_all_others() -> Result {
     }
     bed.wait_xsk_gone(bed.local)?;
     transfers()?;
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -252,8 +250,7 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
     attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
     echoes(&bed, "with copies")?;
     assert!(!close(&bed, job)?.zero_copy);
-    bed.finish()?;
-    Ok(())
+    bed.finish()
 }
 
 #[test]
@@ -292,11 +289,11 @@ fn a_queue_returns_to_pages_whatever_takes_the_socket_away() -> Result {
     // The driver is unbound while the socket is open, or is being closed.
     let device = bed.pci_device(bed.local)?;
     let tell = |file: &str| -> Result {
-        Ok(bed.guest.call(WriteFile {
-            ns: Ns::Local,
-            path: format!("/sys/bus/pci/drivers/{}/{file}", bed.driver()),
-            contents: device.clone(),
-        })?)
+        Ok(bed.guest.call(WriteFile::new(
+            Ns::Local,
+            format!("/sys/bus/pci/drivers/{}/{file}", bed.driver()),
+            &device,
+        ))?)
     };
     tell("unbind")?;
     job.tell(Command::Stop)?;
@@ -312,9 +309,6 @@ fn a_queue_returns_to_pages_whatever_takes_the_socket_away() -> Result {
         tell("unbind")?;
         assert_refused(job.join(), ESRCH, "joining a killed owner");
     }
-    bed.guest.call(UnloadModule {
-        name: bed.driver().to_owned(),
-    })?;
-    bed.finish()?;
-    Ok(())
+    bed.guest.call(UnloadModule::new(bed.driver()))?;
+    bed.finish()
 }
