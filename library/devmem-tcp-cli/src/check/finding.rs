@@ -61,7 +61,7 @@ pub(super) struct Finding {
     pub(super) what: &'static str,
     /// What was found.
     pub(super) found: String,
-    /// A command, or a call, that shows it.
+    /// A command that shows it, as a shell takes it.
     pub(super) shown_by: String,
     /// `state` is `good`, `note`, `fix`, `unknown` or `lacks`, and `detail` says what: a command, or why.
     #[serde(flatten)]

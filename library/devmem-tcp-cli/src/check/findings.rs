@@ -61,6 +61,17 @@ pub(super) fn finding(
     }
 }
 
+/// The command for what no other one shows: what the kernel answers to this one.
+fn by_asking(facts: &Facts) -> String {
+    format!("devmem-tcp check {}", facts.interface)
+}
+
+/// The same for what takes a queue.
+fn by_trying(facts: &Facts) -> String {
+    let queue = facts.named.map(|queue| format!("={queue}"));
+    by_asking(facts) + " --try" + &queue.unwrap_or_default()
+}
+
 /// What it means that there is no answer.
 pub(super) fn no_answer<T>(asked: &Asked<T>) -> State {
     match asked {
@@ -191,7 +202,8 @@ fn queue_management(facts: &Facts) -> Finding {
         Attempt::NotNow(_) => ("the driver has it".to_owned(), State::Good),
         attempt => meaning(attempt),
     };
-    finding("queue management", found, "bind-rx", state, RECEIVING)
+    let by = by_trying(facts);
+    finding("queue management", found, by, state, RECEIVING)
 }
 
 fn page_sizes(facts: &Facts) -> Finding {
@@ -206,13 +218,14 @@ fn page_sizes(facts: &Facts) -> Finding {
         }
         none => format!("unknown: {}", none.reason().unwrap_or_default()),
     };
-    let by = "bind-rx with rx-page-size";
+    let by = by_trying(facts);
     finding("rx-page-size", found, by, State::Note, NOTHING)
 }
 
 fn netmem_tx(facts: &Facts) -> Finding {
     let (found, state) = meaning(&facts.attempts.bind_tx);
-    finding("netmem TX", found, "bind-tx", state, &[Way::Tx])
+    let by = by_asking(facts);
+    finding("netmem TX", found, by, state, &[Way::Tx])
 }
 
 fn offloads(facts: &Facts) -> Finding {
@@ -238,8 +251,6 @@ fn offloads(facts: &Facts) -> Finding {
     let by = format!("ethtool -k {name}");
     finding("sg, TX checksums", found, by, state, &[Way::Tx])
 }
-
-const QUERY: &str = "IORING_REGISTER_QUERY";
 
 fn io_uring(facts: &Facts) -> Finding {
     let (found, state) = match &facts.zcrx {
@@ -268,7 +279,7 @@ fn io_uring(facts: &Facts) -> Finding {
         none => ("unknown".to_owned(), no_answer(none)),
     };
     let ways = [Way::Zcrx, Way::Nodev];
-    finding("zcrx", found, QUERY, state, &ways)
+    finding("zcrx", found, by_asking(facts), state, &ways)
 }
 
 fn zcrx(facts: &Facts) -> Finding {
@@ -276,7 +287,7 @@ fn zcrx(facts: &Facts) -> Finding {
         Attempt::NotNow(_) => ("the driver has it".to_owned(), State::Good),
         attempt => meaning(attempt),
     };
-    let by = "IORING_REGISTER_ZCRX_IFQ";
+    let by = by_trying(facts);
     finding("zcrx queue", found, by, state, &[Way::Zcrx])
 }
 
@@ -291,7 +302,8 @@ fn no_device(facts: &Facts) -> Finding {
         // The findings about io_uring and about the caller say it.
         _ => ("not tried".to_owned(), State::Note),
     };
-    finding("ZCRX_REG_NODEV", found, QUERY, state, &[Way::Nodev])
+    let by = by_asking(facts);
+    finding("ZCRX_REG_NODEV", found, by, state, &[Way::Nodev])
 }
 
 fn dma_bufs(facts: &Facts) -> Finding {
