@@ -75,13 +75,15 @@ pub(crate) fn doc(project: &Project) -> Result<()> {
 /// That of the user-space crates, and of those kernel crates that know no kernel.
 fn doc_workspace(project: &Project) -> Result<()> {
     let step = Step::begin("doc", "rustdoc");
-    // What follows documents them once more, to the same place.
+    // What follows documents the libraries once more, to the same place.
     library::documentation(project, &step)?;
     project
         .cargo()
         .args([
             "doc",
             "--workspace",
+            "--exclude",
+            library::TOOL,
             "--no-deps",
             "--document-private-items",
             "--features=devmem-tcp/serde,devmem-tcp/tokio",

@@ -9,7 +9,7 @@ use crate::project::Project;
 use crate::ui::Step;
 
 const CRATE: &str = "devmem-tcp";
-const TOOL: &str = "devmem-tcp-cli";
+pub(crate) const TOOL: &str = "devmem-tcp-cli";
 /// The tool, and what it is made of.
 const PACKAGES: [&str; 4] = ["devmem-tcp-payload", CRATE, "ivshmem-mem", TOOL];
 /// Features that must build alone, and what must build without any.
@@ -71,14 +71,25 @@ pub(crate) fn package(project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// Their documentation as users see it, without what is private.
+/// The libraries' documentation as users see it, without what is private; and the tool's, which has a
+/// folder of its own: rustdoc names both `devmem_tcp`, and where cargo documents two crates of one name
+/// at the same time, it removes the files of one while the other is written.
 pub(crate) fn documentation(project: &Project, step: &Step) -> Result<()> {
-    project
-        .cargo()
-        .args(["doc", "--no-deps", "--all-features"])
-        .args(packages())
-        .env("RUSTDOCFLAGS", "-Dwarnings")
-        .step(step, &project.log("public-doc"))
+    let doc = || {
+        project
+            .cargo()
+            .env("RUSTDOCFLAGS", "-Dwarnings")
+            .args(["doc", "--no-deps"])
+    };
+    let libraries = PACKAGES.iter().filter(|&&name| name != TOOL);
+    doc()
+        .arg("--all-features")
+        .args(libraries.flat_map(|name| ["-p", *name]))
+        .step(step, &project.log("public-doc"))?;
+    doc()
+        .args(["--document-private-items", "-p", TOOL, "--target-dir"])
+        .arg(project.target.join("tool"))
+        .step(step, &project.log("tool-doc"))
 }
 
 /// cargo's words for them.
