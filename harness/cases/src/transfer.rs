@@ -56,6 +56,32 @@ impl Testbed {
         }
     }
 
+    /// Transfers `bytes` in a new stream, in writes of 64 KiB, as [`Stream::transfer`] does.
+    pub fn transfer(
+        &self,
+        from: Station,
+        to: Station,
+        family: Family,
+        bytes: u64,
+    ) -> Result<(SourceReport, SinkReport)> {
+        let stream = self.stream(from, to, family);
+        stream.transfer(self, bytes, &[64 << 10])
+    }
+
+    /// As [`Testbed::transfer`], over IPv4 and then over IPv6.
+    pub fn transfer_over_both(&self, from: Station, to: Station, bytes: u64) -> Result {
+        for family in Family::BOTH {
+            self.transfer(from, to, family, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// As [`Testbed::transfer_over_both`], from the NIC under test to its peer and back.
+    pub fn transfer_both_ways(&self, bytes: u64) -> Result {
+        self.transfer_over_both(self.local, self.peer, bytes)?;
+        self.transfer_over_both(self.peer, self.local, bytes)
+    }
+
     /// Binds a dma-buf to a queue and holds it. If that is refused, the error has the errno.
     pub fn bind(
         &self,

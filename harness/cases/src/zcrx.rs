@@ -10,7 +10,7 @@ use protocol::{
 };
 use vm::JobHandle;
 
-use crate::{CaseError, Family, Result, Stream, Testbed};
+use crate::{CaseError, Result, Stream, Testbed};
 
 /// The result of [`Stream::receive_zcrx`].
 #[derive(Debug, Clone)]
@@ -128,10 +128,7 @@ impl Testbed {
     /// If a net_iov of an area stays outstanding.
     pub fn assert_no_ring_left(&self) -> Result {
         self.wait_rings_gone(self.local)?;
-        for family in Family::BOTH {
-            self.stream(self.peer, self.local, family)
-                .transfer(self, 4 << 20, &[64 << 10])?;
-        }
+        self.transfer_over_both(self.peer, self.local, 4 << 20)?;
         assert_eq!(
             self.net_iovs_left(self.local)?,
             0,

@@ -117,8 +117,7 @@ fn without_a_peer_to_peer_path_a_bind_is_refused_and_all_else_works() -> Result 
     bed.wait_logged("no peer-to-peer DMA from", 1)?;
 
     // The queue, the NIC and the accelerator's memory are as before.
-    bed.stream(bed.peer, bed.local, Family::V6)
-        .transfer(&bed, 4 * MIB, &[64 << 10])?;
+    bed.transfer(bed.peer, bed.local, Family::V6, 4 * MIB)?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let received = stream.receive_devmem(&bed, 1, 4 * MIB, 4 * MIB, |_| ())?;
     assert_eq!(received.verified, 4 * MIB, "{received:?}");

@@ -243,7 +243,6 @@ fn the_number_of_pairs_and_their_interrupts_affinity_outlive_what_else_changes()
     bed.set_interface(bed.local, true)?;
     assert_pairs(&bed, 3)?;
     bed.wait_carrier_of(bed.local, true)?;
-    bed.stream(bed.peer, bed.local, Family::V4)
-        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.transfer(bed.peer, bed.local, Family::V4, MIB)?;
     bed.finish()
 }

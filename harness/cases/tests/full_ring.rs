@@ -36,10 +36,7 @@ fn a_full_ring_stops_its_queue_until_frames_are_completed() -> Result {
     }
 
     // Resolve the neighbours first: packets that wait for them could be dropped.
-    for family in Family::BOTH {
-        bed.stream(bed.local, bed.peer, family)
-            .transfer(&bed, 4 << 20, &[64 << 10])?;
-    }
+    bed.transfer_over_both(bed.local, bed.peer, 4 << 20)?;
 
     let count = |name| -> Result<u64> {
         let queues = bed.queue_stats(bed.local, QueueKind::Tx, name)?;

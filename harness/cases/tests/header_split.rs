@@ -82,8 +82,7 @@ fn what_cannot_be_split_arrives_too() -> Result {
                 "{size} bytes: {report:?}"
             );
         }
-        bed.stream(bed.peer, bed.local, family)
-            .transfer(&bed, 4 * MIB, &[64 << 10])?;
+        bed.transfer(bed.peer, bed.local, family, 4 * MIB)?;
     }
     bed.finish()
 }

@@ -246,8 +246,7 @@ fn memory_that_a_queue_had_is_not_written_once_it_rests_and_a_device_that_tries_
         value: 1,
     };
     victim.lie(&Plan { lies: vec![lie] })?;
-    let stream = bed.stream(bed.peer, bed.local, Family::V4);
-    stream.transfer(bed, 256 << 10, &[64 << 10])?;
+    bed.transfer(bed.peer, bed.local, Family::V4, 256 << 10)?;
     assert_eq!(victim.lie(&Plan { lies: vec![lie] })?, [0]);
     bed.set_interface(bed.local, false)?;
     assert_eq!(victim.lie(&Plan::default())?, [1]);

@@ -3,7 +3,7 @@
 //! An IOMMU lets devices reach what the driver has mapped, and no longer than it has: whatever else a device is to
 //! access is in the log of the kernel, or of our model.
 
-use cases::{Ability, Family, Result, Testbed};
+use cases::{Ability, Result, Testbed};
 use protocol::kernel::ReadFile;
 
 const MIB: u64 = 1 << 20;
@@ -20,12 +20,7 @@ fn payload_goes_both_ways_through_an_iommu() -> Result {
         format!("/sys/bus/pci/devices/{device}/iommu_group/type"),
     ))?;
     assert_eq!(domain.trim(), "DMA", "the kernel unmaps at once");
-    for family in Family::BOTH {
-        bed.stream(bed.peer, bed.local, family)
-            .transfer(&bed, MIB, &[64 << 10])?;
-        bed.stream(bed.local, bed.peer, family)
-            .transfer(&bed, MIB, &[64 << 10])?;
-    }
+    bed.transfer_both_ways(MIB)?;
     bed.both_ways(MIB)?.finish()?;
     bed.finish()
 }

@@ -37,12 +37,7 @@ fn damaged(bed: &Testbed, station: Station) -> Result<u64> {
 #[test]
 fn tcp_arrives_whole_over_a_bad_link_in_both_directions() -> Result {
     let bed = Testbed::options().link(BAD).boot("link-tcp")?;
-    for family in Family::BOTH {
-        for (from, to) in [(bed.peer, bed.local), (bed.local, bed.peer)] {
-            let stream = bed.stream(from, to, family);
-            stream.transfer(&bed, MIB, &[64 << 10])?;
-        }
-    }
+    bed.transfer_both_ways(MIB)?;
     bed.finish()
 }
 
@@ -70,8 +65,7 @@ fn damaged_frames_are_counted_and_a_rate_passes_traffic() -> Result {
         })
         .boot("link-damaged")?;
     let before = damaged(&bed, bed.local)?;
-    let stream = bed.stream(bed.peer, bed.local, Family::V4);
-    stream.transfer(&bed, 2 * MIB, &[64 << 10])?;
+    bed.transfer(bed.peer, bed.local, Family::V4, 2 * MIB)?;
     // Roughly 1500 frames, of which 30 are damaged.
     let count = damaged(&bed, bed.local)? - before;
     assert!((8..100).contains(&count), "{count}");

@@ -56,8 +56,7 @@ fn the_driver_unloads_and_loads_again_while_idle() -> Result {
         unload(&bed)?;
         bed.load_driver()?;
         bed.set_up()?;
-        bed.stream(bed.local, bed.peer, Family::V4)
-            .transfer(&bed, MIB, &[64 << 10])?;
+        bed.transfer(bed.local, bed.peer, Family::V4, MIB)?;
     }
     // And with the interfaces down, which leaves no page behind.
     for station in bed.stations() {
@@ -95,8 +94,7 @@ fn the_driver_unloads_under_traffic_and_loads_again() -> Result {
         }
         bed.load_driver()?;
         bed.set_up()?;
-        bed.stream(bed.local, bed.peer, Family::V4)
-            .transfer(&bed, MIB, &[64 << 10])?;
+        bed.transfer(bed.local, bed.peer, Family::V4, MIB)?;
     }
     bed.finish()
 }

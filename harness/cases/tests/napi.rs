@@ -78,8 +78,7 @@ fn what_users_set_on_a_napi_and_its_interrupt_stays_whatever_is_reconfigured() -
         })?;
     }
     // The kernel records affinities in a work item.
-    bed.stream(bed.peer, bed.local, Family::V4)
-        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.transfer(bed.peer, bed.local, Family::V4, MIB)?;
 
     let settings = || -> Result<_> {
         let mut napis = napis(&bed)?;
@@ -109,8 +108,7 @@ fn what_users_set_on_a_napi_and_its_interrupt_stays_whatever_is_reconfigured() -
 
     for family in Family::BOTH {
         bed.wait_carrier(true)?;
-        bed.stream(bed.peer, bed.local, family)
-            .transfer(&bed, MIB, &[64 << 10])?;
+        bed.transfer(bed.peer, bed.local, family, MIB)?;
     }
     bed.finish()
 }
@@ -153,8 +151,7 @@ fn an_affinity_that_is_set_while_the_interface_is_down_stays_when_it_comes_up() 
     assert_eq!(all()?, [5; CPUS as usize], "down and up");
 
     bed.wait_carrier(true)?;
-    bed.stream(bed.peer, bed.local, Family::V4)
-        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.transfer(bed.peer, bed.local, Family::V4, MIB)?;
     bed.finish()
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use cases::{Ability, Family, Result, Testbed};
+use cases::{Ability, Family, Result, Station, Testbed};
 use protocol::{UdpSink, UdpSource, ethtool::GetFeatures, netdev::QueueKind};
 
 /// From one byte to 64 KiB, mostly odd sizes.
@@ -15,6 +15,12 @@ const ODD: &[u32] = &[
 
 /// A few rounds of [`ODD`].
 const BYTES: u64 = 2_000_003;
+
+/// Transfers [`BYTES`] in writes of [`ODD`] sizes.
+fn transfer(bed: &Testbed, from: Station, to: Station, family: Family) -> Result {
+    let stream = bed.stream(from, to, family);
+    stream.transfer(bed, BYTES, ODD).map(drop)
+}
 
 fn odd_sizes_pass(mtu: u32, name: &str) -> Result {
     let bed = Testbed::options()
@@ -27,14 +33,12 @@ fn odd_sizes_pass(mtu: u32, name: &str) -> Result {
 
     for family in Family::BOTH {
         let tso = bed.statistic(bed.local, "tx_tso")?;
-        bed.stream(bed.local, bed.peer, family)
-            .transfer(&bed, BYTES, ODD)?;
+        transfer(&bed, bed.local, bed.peer, family)?;
         assert!(
             bed.statistic(bed.local, "tx_tso")? > tso,
             "the device segmented over {family:?}"
         );
-        bed.stream(bed.peer, bed.local, family)
-            .transfer(&bed, BYTES, ODD)?;
+        transfer(&bed, bed.peer, bed.local, family)?;
     }
     assert!(
         bed.statistic(bed.local, "tx_csum")? - checksums >= 2 * BYTES / u64::from(mtu),
@@ -159,8 +163,7 @@ fn whether_udp_is_segmented_is_found_out_wherever_flows_are_steered() -> Result 
         UDP_SEGMENTATION,
     );
     bed.wait_logged(NO_UDP_SEGMENTATION, 1)?;
-    bed.stream(bed.peer, bed.local, Family::V4)
-        .transfer(&bed, BYTES, ODD)?;
+    transfer(&bed, bed.peer, bed.local, Family::V4)?;
     bed.finish()
 }
 
@@ -222,8 +225,7 @@ fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
     bed.set_interface(bed.local, false)?;
     bed.set_interface(bed.local, true)?;
     bed.wait_carrier_of(bed.local, true)?;
-    bed.stream(bed.local, bed.peer, Family::V6)
-        .transfer(&bed, BYTES, ODD)?;
+    transfer(&bed, bed.local, bed.peer, Family::V6)?;
     bed.finish()
 }
 
@@ -251,8 +253,7 @@ fn whether_udp_is_segmented_is_asked_once_also_if_nothing_is_found_out() -> Resu
     assert_eq!(pools()?, before);
     bed.set_link(bed.local, true)?;
     bed.wait_carrier_of(bed.local, true)?;
-    bed.stream(bed.peer, bed.local, Family::V4)
-        .transfer(&bed, BYTES, ODD)?;
+    transfer(&bed, bed.peer, bed.local, Family::V4)?;
     bed.finish()
 }
 
@@ -273,8 +274,7 @@ fn what_is_asked_for_together_with_a_feature_that_turns_out_lacking_is_set() -> 
         "the one and not the other"
     );
     // The core has told the driver of the VLAN, which would otherwise be filtered out.
-    bed.stream(bed.peer.on_vlan(), bed.local.on_vlan(), Family::V4)
-        .transfer(&bed, BYTES, ODD)?;
+    transfer(&bed, bed.peer.on_vlan(), bed.local.on_vlan(), Family::V4)?;
     bed.finish()
 }
 
@@ -300,10 +300,8 @@ fn traffic_passes_with_offloads_off_that_can_be_off() -> Result {
     };
     let by_device = verified()?;
     for family in Family::BOTH {
-        bed.stream(bed.local, bed.peer, family)
-            .transfer(&bed, BYTES, ODD)?;
-        bed.stream(bed.peer, bed.local, family)
-            .transfer(&bed, BYTES, ODD)?;
+        transfer(&bed, bed.local, bed.peer, family)?;
+        transfer(&bed, bed.peer, bed.local, family)?;
     }
     assert_eq!(
         bed.statistic(bed.local, "tx_tso")?,
@@ -312,8 +310,7 @@ fn traffic_passes_with_offloads_off_that_can_be_off() -> Result {
     );
     assert_eq!(verified()?, by_device, "verifying checksums is off");
     bed.set_features(bed.local, &[("rx-checksum", true)])?;
-    bed.stream(bed.peer, bed.local, Family::V4)
-        .transfer(&bed, BYTES, ODD)?;
+    transfer(&bed, bed.peer, bed.local, Family::V4)?;
     assert!(verified()? > by_device, "it is on again");
     bed.finish()
 }

@@ -25,8 +25,7 @@ fn a_bind_is_refused_while_header_split_is_off() -> Result {
         .needs([Ability::DevmemRx])
         .boot("bind-no-split")?;
     assert_eq!(refusal(&bed, 1), Some(EINVAL));
-    bed.stream(bed.peer, bed.local, Family::V4)
-        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.transfer(bed.peer, bed.local, Family::V4, MIB)?;
     bed.finish()
 }
 

@@ -2,7 +2,7 @@
 
 //! The device is removed while in use: in an orderly way, and by surprise.
 
-use cases::{Ability, Driver, Family, KernelFault, Refusal, Result, Testbed};
+use cases::{Ability, Driver, KernelFault, Refusal, Result, Testbed};
 use protocol::{XdpSocket, ethtool::GetStandardStats, link::ListInterfaces, rings::TcpDataSplit};
 
 const MIB: u64 = 1 << 20;
@@ -139,9 +139,5 @@ fn comes_back(bed: &Testbed) -> Result {
     bed.take_in(bed.local)?;
     bed.set_up_station(bed.local)?;
     bed.wait_carrier(true)?;
-    for family in Family::BOTH {
-        bed.stream(bed.local, bed.peer, family)
-            .transfer(bed, MIB, &[64 << 10])?;
-    }
-    Ok(())
+    bed.transfer_over_both(bed.local, bed.peer, MIB)
 }

@@ -144,8 +144,7 @@ fn a_flow_is_answered_on_the_queue_that_it_comes_in_on_if_the_user_says_so() -> 
         // Without the recorded queue, each flow's hash would choose.
         for _ in 0..5 {
             let before = bed.queue_stats(bed.local, QueueKind::Tx, "tx-packets")?;
-            bed.stream(bed.local, bed.peer, Family::V4)
-                .transfer(&bed, MIB, &[64 << 10])?;
+            bed.transfer(bed.local, bed.peer, Family::V4, MIB)?;
             let after = bed.queue_stats(bed.local, QueueKind::Tx, "tx-packets")?;
             for (other, (before, after)) in (0..).zip(before.into_iter().zip(after)) {
                 let frames = after - before;
@@ -168,8 +167,7 @@ fn a_table_with_a_queue_that_does_not_exist_is_refused() -> Result {
     let error = bed.steer(bed.local, &[0, 2]);
     // Two processors make two queues.
     assert_refused(error, EINVAL, "a table with queue 2");
-    bed.stream(bed.peer, bed.local, Family::V4)
-        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.transfer(bed.peer, bed.local, Family::V4, MIB)?;
     bed.finish()
 }
 

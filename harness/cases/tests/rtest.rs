@@ -143,8 +143,7 @@ fn what_a_driver_forgets_does_not_outlive_its_device() -> Result {
     }
     // Ten times as long as a starved NAPI waits before it polls again.
     thread::sleep(Duration::from_millis(100));
-    bed.stream(bed.peer, bed.local, Family::V4)
-        .transfer(&bed, 1 << 20, &[64 << 10])?;
+    bed.transfer(bed.peer, bed.local, Family::V4, 1 << 20)?;
     bed.finish()
 }
 

@@ -68,8 +68,7 @@ fn passes_traffic(mtu: u32, name: &str) -> Result {
             }
             // More than a wire holds, so that queues stop and are woken.
             let before = (bed.link_stats(to)?.rx_packets, segments(&bed, to, family)?);
-            bed.stream(from, to, family)
-                .transfer(&bed, BYTES, &[64 << 10])?;
+            bed.transfer(from, to, family, BYTES)?;
             // What would be cut on a real wire arrives as it is, and says what it is.
             let frames = bed.link_stats(to)?.rx_packets - before.0;
             let segments = segments(&bed, to, family)? - before.1;
@@ -212,8 +211,7 @@ fn a_software_nic_has_a_link_while_both_ends_are_up() -> Result {
         bed.wait_carrier_of(other, false)?;
         bed.set_interface(down, true)?;
         bed.wait_carrier(true)?;
-        bed.stream(other, down, Family::V4)
-            .transfer(&bed, MIB, &[64 << 10])?;
+        bed.transfer(other, down, Family::V4, MIB)?;
     }
     bed.finish()
 }
@@ -286,8 +284,7 @@ fn a_software_pair_comes_and_goes_idle_and_under_traffic() -> Result {
         }
         bed.load_driver()?;
         bed.set_up()?;
-        bed.stream(bed.local, bed.peer, Family::V4)
-            .transfer(&bed, MIB, &[64 << 10])?;
+        bed.transfer(bed.local, bed.peer, Family::V4, MIB)?;
     }
     bed.finish()
 }

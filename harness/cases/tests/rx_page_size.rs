@@ -147,10 +147,7 @@ fn only_the_bound_queue_has_large_buffers_and_only_while_it_is_bound() -> Result
     );
 
     bound.stop()?;
-    for family in Family::BOTH {
-        bed.stream(bed.peer, bed.local, family)
-            .transfer(&bed, 4 * MIB, &[64 << 10])?;
-    }
+    bed.transfer_over_both(bed.peer, bed.local, 4 * MIB)?;
     for pool in pools(&bed)? {
         assert!(
             pool.dmabuf.is_none()

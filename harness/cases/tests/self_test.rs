@@ -18,8 +18,7 @@ fn a_nic_passes_its_own_tests_and_traffic_passes_it_again() -> Result {
     bed.test_offline(bed.local)?;
     bed.wait_carrier(true)?;
     for (from, to) in [(bed.peer, bed.local), (bed.local, bed.peer)] {
-        let stream = bed.stream(from, to, Family::V4);
-        stream.transfer(&bed, MIB, &[64 << 10])?;
+        bed.transfer(from, to, Family::V4, MIB)?;
     }
     bed.finish()
 }

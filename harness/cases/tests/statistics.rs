@@ -114,12 +114,7 @@ fn counters_of_queues_and_interface_agree_and_never_run_backwards() -> Result {
         change()?;
         let after = device(&bed)?;
         assert_eq!(backwards(&before, &after), [""; 0], "{name}");
-        for (from, to) in [(bed.local, bed.peer), (bed.peer, bed.local)] {
-            for family in Family::BOTH {
-                bed.stream(from, to, family)
-                    .transfer(&bed, MIB, &[64 << 10])?;
-            }
-        }
+        bed.transfer_both_ways(MIB)?;
         let traffic = device(&bed)?;
         assert_eq!(backwards(&after, &traffic), [""; 0], "traffic after {name}");
         for moving in [
@@ -157,8 +152,7 @@ fn segmentation_and_checksums_are_counted_as_they_leave() -> Result {
 
     // Segments of a full MTU: 1448 bytes of payload each, with headers of 66.
     let before = counters()?;
-    bed.stream(bed.local, bed.peer, Family::V4)
-        .transfer(&bed, 4 * MIB, &[64 << 10])?;
+    bed.transfer(bed.local, bed.peer, Family::V4, 4 * MIB)?;
     let after = counters()?;
     let [frames, bytes, packets, wire] = [
         "tx-hw-gso-packets",
@@ -180,8 +174,7 @@ fn segmentation_and_checksums_are_counted_as_they_leave() -> Result {
     let features = ["tx-tcp-segmentation", "tx-tcp6-segmentation"];
     bed.set_features(bed.local, &features.map(|name| (name, false)))?;
     let before = counters()?;
-    bed.stream(bed.local, bed.peer, Family::V4)
-        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.transfer(bed.local, bed.peer, Family::V4, MIB)?;
     let after = counters()?;
     assert_eq!(moved(&before, &after, "tx-hw-gso-packets"), 0);
     assert_eq!(moved(&before, &after, "tx-hw-gso-wire-packets"), 0);
@@ -243,9 +236,7 @@ fn the_device_counts_frames_by_the_standards() -> Result {
         .boot("device-standard")?;
     let sizes = |sizes: &[(u32, u32, u64)]| sizes.iter().map(|(_, _, n)| *n).sum::<u64>();
     let before = standard_stats(&bed)?;
-    let (source, _) =
-        bed.stream(bed.peer, bed.local, Family::V4)
-            .transfer(&bed, 4 * MIB, &[64 << 10])?;
+    let (source, _) = bed.transfer(bed.peer, bed.local, Family::V4, 4 * MIB)?;
     let packets = bed.link_stats(bed.local)?;
     let after = settled_stats(&bed)?;
 

@@ -103,8 +103,7 @@ fn the_device_timestamps_what_it_sends_with_its_clock() -> Result {
     assert_eq!(counted.lost, Some(0), "{counted:?}");
 
     // The frames were sent all the same, and other traffic goes on alongside timestamps.
-    bed.stream(bed.local, bed.peer, Family::V4)
-        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.transfer(bed.local, bed.peer, Family::V4, MIB)?;
     bed.finish()
 }
 

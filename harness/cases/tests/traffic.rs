@@ -49,8 +49,7 @@ fn ping_and_tcp_both_ways(mtu: u32, name: &str) -> Result {
                 );
             }
             let [received, delivered] = received_and_delivered(&bed, to)?;
-            bed.stream(from, to, family)
-                .transfer(&bed, BYTES, &[64 << 10])?;
+            bed.transfer(from, to, family, BYTES)?;
             let now = received_and_delivered(&bed, to)?;
             let (received, delivered) = (now[0] - received, now[1] - delivered);
             // With segments of 9000 bytes, at most six or seven make a packet. Software may take them
@@ -150,8 +149,7 @@ fn frames_arrive_whole_that_devices_read_and_write_through_bounce_buffers() -> R
                     (3, 0),
                     "{family:?}, split {split:?}: {report:?}"
                 );
-                bed.stream(from, to, family)
-                    .transfer(&bed, 2 * MIB, &[64 << 10])?;
+                bed.transfer(from, to, family, 2 * MIB)?;
             }
             let mut stream = bed.stream(from, to, Family::V6);
             stream.hop_by_hop = 248;
@@ -175,8 +173,7 @@ fn the_largest_mtu_works_and_no_larger_one_is_taken() -> Result {
     for station in bed.stations() {
         bed.set_mtu(station, largest)?;
     }
-    bed.stream(bed.peer, bed.local, Family::V4)
-        .transfer(&bed, 4 * MIB, &[64 << 10])?;
+    bed.transfer(bed.peer, bed.local, Family::V4, 4 * MIB)?;
     let error = bed.set_mtu(bed.local, largest + 1);
     // dev_validate_mtu() in net/core/dev.c.
     assert_refused(error, EINVAL, "an MTU that is one byte larger");

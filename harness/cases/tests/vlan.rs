@@ -34,17 +34,14 @@ fn tags_are_handled_by_the_device_or_by_the_kernel_and_traffic_passes() -> Resul
         assert_eq!(features.active.contains(STRIP), on, "{features:?}");
         let tso = bed.statistic(bed.local, "tx_tso")?;
         for family in Family::BOTH {
-            bed.stream(local, peer, family)
-                .transfer(&bed, 2 * MIB, &[64 << 10])?;
-            bed.stream(peer, local, family)
-                .transfer(&bed, 2 * MIB, &[64 << 10])?;
+            bed.transfer(local, peer, family, 2 * MIB)?;
+            bed.transfer(peer, local, family, 2 * MIB)?;
         }
         assert!(bed.statistic(bed.local, "tx_tso")? > tso, "segmented");
     }
     // Also with the peer stripping tags and verifying checksums in software.
     bed.set_features(bed.peer, &[(STRIP, false), ("rx-checksum", false)])?;
-    bed.stream(local, peer, Family::V4)
-        .transfer(&bed, 2 * MIB, &[64 << 10])?;
+    bed.transfer(local, peer, Family::V4, 2 * MIB)?;
 
     for what in ["as it was", "down and up"] {
         assert_filter(&bed, ID, true, what);
@@ -58,8 +55,7 @@ fn tags_are_handled_by_the_device_or_by_the_kernel_and_traffic_passes() -> Resul
     assert_filter(&bed, ID + 1, true, "the filter is off");
     bed.set_features(bed.local, &[(FILTER, true)])?;
     assert_filter(&bed, ID + 1, false, "the filter is on again");
-    bed.stream(peer, local, Family::V4)
-        .transfer(&bed, 2 * MIB, &[64 << 10])?;
+    bed.transfer(peer, local, Family::V4, 2 * MIB)?;
     bed.finish()
 }
 

@@ -55,8 +55,7 @@ fn a_queue_returns_to_host_memory_when_its_ring_closes_under_traffic() -> Result
     );
     bed.assert_no_ring_left()?;
     // Ordinary sockets read what arrives there.
-    bed.stream(bed.peer, bed.local, Family::V4)
-        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.transfer(bed.peer, bed.local, Family::V4, MIB)?;
     bed.finish()
 }
 
@@ -142,8 +141,7 @@ fn the_driver_unloads_with_a_ring_on_a_queue() -> Result {
 
     bed.load_driver()?;
     bed.set_up()?;
-    bed.stream(bed.local, bed.peer, Family::V4)
-        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.transfer(bed.local, bed.peer, Family::V4, MIB)?;
     bed.finish()
 }
 

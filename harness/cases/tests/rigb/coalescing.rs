@@ -113,8 +113,7 @@ fn interrupts_are_coalesced_as_the_user_says() -> Result {
         assert_eq!(set(&bed, None, usecs(all)), None);
         assert_eq!(get(&bed, Some(1))?, (all, false));
         assert_intervals(&bed, [all; 3])?;
-        bed.stream(bed.peer, bed.local, Family::V4)
-            .transfer(&bed, MIB, &[64 << 10])?;
+        bed.transfer(bed.peer, bed.local, Family::V4, MIB)?;
     }
 
     // One queue is set independently; invalid settings are refused and change nothing.
@@ -185,8 +184,7 @@ fn intervals_adapt_where_the_user_wants_it_and_only_there() -> Result {
     // Not for all queues: the core compares with the first one, and would see no change.
     assert_eq!(set(&bed, Some(1), adaptive(false)), None);
     for _ in 0..4 {
-        bed.stream(bed.peer, bed.local, Family::V6)
-            .transfer(&bed, 2 * MIB, &[64 << 10])?;
+        bed.transfer(bed.peer, bed.local, Family::V6, 2 * MIB)?;
         assert_intervals(&bed, [8191; 3])?;
     }
 
@@ -199,8 +197,7 @@ fn intervals_adapt_where_the_user_wants_it_and_only_there() -> Result {
     wait_for_dim(&bed)?;
 
     // Unload the driver while DIM may be about to decide.
-    bed.stream(bed.peer, bed.local, Family::V4)
-        .transfer(&bed, 4 * MIB, &[64 << 10])?;
+    bed.transfer(bed.peer, bed.local, Family::V4, 4 * MIB)?;
     bed.guest
         .call(protocol::kernel::UnloadModule::new(bed.driver()))?;
     bed.finish()

@@ -154,8 +154,7 @@ fn the_link_is_negotiated_and_what_is_offered_is_the_users_choice() -> Result {
     bed.wait_carrier(true)?;
     assert_eq!(pause()?, flow(false, true));
     assert_eq!(register(&bed, CTRL)? >> 27 & 3, 2);
-    bed.stream(bed.peer, bed.local, Family::V4)
-        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.transfer(bed.peer, bed.local, Family::V4, MIB)?;
     bed.finish()
 }
 
@@ -257,8 +256,7 @@ fn the_device_tests_itself_and_goes_on() -> Result {
     }
     bed.set_interface(bed.local, true)?;
     bed.wait_carrier(true)?;
-    bed.stream(bed.peer, bed.local, Family::V6)
-        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.transfer(bed.peer, bed.local, Family::V6, MIB)?;
     bed.finish()
 }
 

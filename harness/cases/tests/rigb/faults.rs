@@ -147,8 +147,7 @@ fn passes_traffic(bed: &Testbed) -> Result {
 /// Ends a machine whose interface works, after checking that all memory is returned.
 fn finish(bed: Testbed) -> Result {
     bed.wait_carrier_of(bed.local, true)?;
-    bed.stream(bed.peer, bed.local, Family::V4)
-        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.transfer(bed.peer, bed.local, Family::V4, MIB)?;
     bed.set_interface(bed.local, false)?;
     bed.wait_pools_gone(bed.local)?;
     bed.finish()
@@ -299,8 +298,7 @@ fn a_bind_that_there_is_no_memory_for_leaves_the_queue_as_it_was() -> Result {
         }
         let queues = bed.guest.call(ListQueues::on(bed.local))?;
         assert!(queues.iter().all(|q| q.dmabuf.is_none()), "{queues:?}");
-        bed.stream(bed.peer, bed.local, Family::V4)
-            .transfer(&bed, 64 << 10, &[64 << 10])?;
+        bed.transfer(bed.peer, bed.local, Family::V4, 64 << 10)?;
         Ok(())
     })?;
     finish(bed)
@@ -332,8 +330,7 @@ fn an_xdp_socket_that_there_is_no_memory_for_leaves_the_queue_its_pages() -> Res
     fail_each(&bed, socket, |injected| {
         if let Ok(job) = &injected.reply {
             // The socket may not have posted buffers yet: lost packets are retransmitted.
-            bed.stream(bed.peer, bed.local, Family::V4)
-                .transfer(&bed, 64 << 10, &[64 << 10])?;
+            bed.transfer(bed.peer, bed.local, Family::V4, 64 << 10)?;
             stop(&bed, job)?;
         }
         bed.wait_xsk_gone(bed.local)?;

@@ -2,7 +2,7 @@
 
 //! The guest suspends and resumes, or is shut down.
 
-use cases::{Family, Result, Testbed};
+use cases::{Result, Testbed};
 use protocol::pci::ReadRegister;
 
 const MIB: u64 = 1 << 20;
@@ -55,10 +55,7 @@ fn an_interface_that_was_down_while_the_guest_slept_can_be_brought_up() -> Resul
     bed.sleep_and_wake()?;
     bed.set_interface(bed.local, true)?;
     bed.wait_carrier(true)?;
-    for family in Family::BOTH {
-        bed.stream(bed.peer, bed.local, family)
-            .transfer(&bed, MIB, &[64 << 10])?;
-    }
+    bed.transfer_over_both(bed.peer, bed.local, MIB)?;
     bed.finish()
 }
 

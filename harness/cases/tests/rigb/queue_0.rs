@@ -23,8 +23,7 @@ fn a_bind_to_queue_0_is_refused_because_unsplit_packets_go_there() -> Result {
     assert_refused(refused, EOPNOTSUPP, "a bind to queue 0");
     // The queue still works.
     bed.steer(bed.local, &[0])?;
-    bed.stream(bed.peer, bed.local, Family::V4)
-        .transfer(&bed, MIB, &[64 << 10])?;
+    bed.transfer(bed.peer, bed.local, Family::V4, MIB)?;
     bed.finish()
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cases::{Family, Result, Testbed};
+use cases::{Result, Testbed};
 use protocol::{
     ethtool::{
         Coalesce, GetCoalesce, GetFeatures, GetLinkModes, GetMessageLevel, GetPause,
@@ -265,9 +265,6 @@ fn what_users_set_stays_in_the_device_whatever_else_they_change() -> Result {
         bed.wait_carrier(true)?;
         assert_eq!(settings(&bed)?, set, "{change}");
     }
-    for family in Family::BOTH {
-        bed.stream(bed.peer, bed.local, family)
-            .transfer(&bed, MIB, &[64 << 10])?;
-    }
+    bed.transfer_over_both(bed.peer, bed.local, MIB)?;
     bed.finish()
 }

@@ -110,8 +110,7 @@ fn recover(bed: &Testbed) -> Result {
     bed.set_interface(bed.local, true)?;
     bed.wait_carrier(true)?;
     for (from, to) in [(bed.local, bed.peer), (bed.peer, bed.local)] {
-        bed.stream(from, to, Family::V4)
-            .transfer(bed, MIB, &[64 << 10])?;
+        bed.transfer(from, to, Family::V4, MIB)?;
     }
     Ok(())
 }

@@ -49,8 +49,7 @@ fn a_queue_sends_no_faster_than_its_limit_which_outlives_a_reset_of_the_device()
     };
     let send = || -> Result<(Duration, u64)> {
         let before = sent()?.len();
-        let stream = bed.stream(bed.local, bed.peer, Family::V4);
-        stream.transfer(&bed, MIB, &[64 << 10])?;
+        bed.transfer(bed.local, bed.peer, Family::V4, MIB)?;
         Ok(taken(&sent()?[before..]))
     };
     // A tenth for when frames were captured: the wire has no clock of its own.

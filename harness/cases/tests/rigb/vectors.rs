@@ -79,8 +79,7 @@ fn each_processor_has_a_queue_pair_with_pools_and_a_vector_and_the_link_a_vector
         let came = || interrupts(&bed, |line| line.trim_start().starts_with(&prefix));
         bed.steer(bed.local, &[queue])?;
         let before = came()?;
-        bed.stream(bed.peer, bed.local, Family::V4)
-            .transfer(&bed, 2 * MIB, &[64 << 10])?;
+        bed.transfer(bed.peer, bed.local, Family::V4, 2 * MIB)?;
         let after = came()?;
         assert!(after > before, "queue {queue}: {before:?} then {after:?}");
     }

@@ -67,8 +67,7 @@ pub(crate) fn nothing_is_left(bed: &Testbed, pools: usize, binding_stays: bool) 
 /// The NIC passes ordinary traffic in both directions, and its queue can be bound again.
 pub(crate) fn works(bed: &Testbed) -> Result {
     for (from, to) in [(bed.local, bed.peer), (bed.peer, bed.local)] {
-        bed.stream(from, to, Family::V4)
-            .transfer(bed, MIB, &[64 << 10])?;
+        bed.transfer(from, to, Family::V4, MIB)?;
     }
     bed.steer(bed.local, &[QUEUE])?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);

@@ -40,8 +40,7 @@ fn tcp_passes_programs_for_fragments() -> Result {
         attach(&bed, program)?;
         for family in Family::BOTH {
             let before = (runs(&bed)?, bed.statistic(bed.local, "rx_split")?);
-            bed.stream(bed.peer, bed.local, family)
-                .transfer(&bed, 4 * MIB, &[64 << 10])?;
+            bed.transfer(bed.peer, bed.local, family, 4 * MIB)?;
             let after = (runs(&bed)?, bed.statistic(bed.local, "rx_split")?);
             let least = 4 * MIB / 9000;
             assert!(

@@ -57,12 +57,7 @@ fn forward(name: &str, split: bool) -> Result {
             },
         ))?;
     }
-    for family in Family::BOTH {
-        for (from, to) in [(bed.local, bed.peer), (bed.peer, bed.local)] {
-            bed.stream(from, to, family)
-                .transfer(&bed, 4 * MIB, &[64 << 10])?;
-        }
-    }
+    bed.transfer_both_ways(4 * MIB)?;
     ping(&bed, 20_000)?;
     for port in PORTS {
         let statistics = bed.guest.call(GetDriverStats::on((Ns::Local, port)))?;
@@ -102,10 +97,7 @@ fn frames_go_up_on_another_processor() -> Result {
     for cpu in 0..2 {
         attach(&bed, for_all(XdpAction::RedirectToCpu(cpu)))?;
         let before = bed.statistic(bed.local, "rx_xdp_redirect")?;
-        for family in Family::BOTH {
-            bed.stream(bed.peer, bed.local, family)
-                .transfer(&bed, 4 * MIB, &[64 << 10])?;
-        }
+        bed.transfer_over_both(bed.peer, bed.local, 4 * MIB)?;
         assert!(bed.statistic(bed.local, "rx_xdp_redirect")? > before + 400);
         assert_eq!(bed.statistic(bed.local, "rx_xdp_failed")?, 0);
     }

@@ -2,7 +2,7 @@
 
 //! Zero-copy XDP sockets, which the device itself writes to and reads from.
 
-use cases::{Ability, Family, Result, Testbed, assert_refused, ethernet};
+use cases::{Ability, Result, Testbed, assert_refused, ethernet};
 use libc::{EBUSY, EINVAL, ESRCH};
 use protocol::{
     Command, Memory, Ns, XdpAction, XdpSocket,
@@ -141,15 +141,7 @@ fn a_queue_of_a_sockets_goes_on_for_all_others() -> Result {
         .needs([Ability::Xsk])
         .needs_registers(POSTED)
         .boot("xsk-others")?;
-    let transfers = || -> Result {
-        for family in Family::BOTH {
-            for (from, to) in [(bed.peer, bed.local), (bed.local, bed.peer)] {
-                bed.stream(from, to, family)
-                    .transfer(&bed, MIB, &[64 << 10])?;
-            }
-        }
-        Ok(())
-    };
+    let transfers = || -> Result { bed.transfer_both_ways(MIB) };
 
     let jobs = [
         start(&bed, &socket(&bed, 0))?,
