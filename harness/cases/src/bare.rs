@@ -2,11 +2,7 @@
 
 //! PCI devices without a driver, which a case programs itself.
 
-use protocol::{
-    Ns,
-    kernel::WriteFile,
-    pci::{ReadConfig, ReadRegister, WriteConfig, WriteRegister},
-};
+use protocol::pci::{ReadConfig, ReadRegister, WriteConfig, WriteRegister};
 use serde_json::{Value, json};
 
 use crate::{CaseError, Result, Testbed};
@@ -45,11 +41,7 @@ impl Testbed {
     /// Switches a device on that has no driver, by its name in QEMU.
     pub fn bare_device(&self, id: &str) -> Result<BareDevice<'_>> {
         let name = self.pci_address(id)?;
-        self.guest.call(WriteFile::new(
-            Ns::Local,
-            format!("/sys/bus/pci/devices/{name}/enable"),
-            "1",
-        ))?;
+        self.write_file(format!("/sys/bus/pci/devices/{name}/enable"), "1")?;
         let command = self.guest.call(ReadConfig {
             device: name.clone(),
             offset: COMMAND,

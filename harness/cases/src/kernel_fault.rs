@@ -5,13 +5,9 @@
 use std::fmt;
 
 use libc::ENOENT;
-use protocol::{
-    Ns,
-    kernel::{ReadFile, WriteFile},
-};
 use vm::{Verdict, scan::Finding};
 
-use crate::{CaseError, Result, Testbed};
+use crate::{CaseError, Refusal, Result, Testbed};
 
 /// What reading or writing its files fails with where the kernel has no DMA debugging.
 const NO_DMA_DEBUGGING: Option<i32> = Some(ENOENT);
@@ -115,20 +111,16 @@ impl Testbed {
             self.guest.allow_log(parts);
         }
         // By default DMA debugging describes one error only, which may be the allowed one.
-        let all = WriteFile::new(Ns::Local, format!("{DMA_DEBUGGING}/all_errors"), "1");
-        match self.guest.call(all) {
+        match self.write_file(format!("{DMA_DEBUGGING}/all_errors"), "1") {
             Err(error) if error.errno() == NO_DMA_DEBUGGING => Ok(()),
-            told => Ok(told?),
+            told => told,
         }
     }
 
     /// Fails if a driver that is gone has left DMA mappings of a device: the kernel's report
     /// describes only one of those left, which may be a binding's.
     pub fn check_mappings(&self, device: &str) -> Result {
-        let dump = self
-            .guest
-            .call(ReadFile::new(Ns::Local, format!("{DMA_DEBUGGING}/dump")));
-        let dump = match dump {
+        let dump = match self.read_file(format!("{DMA_DEBUGGING}/dump")) {
             Err(error) if error.errno() == NO_DMA_DEBUGGING => return Ok(()),
             dump => dump?,
         };

@@ -13,6 +13,7 @@ mod capture;
 mod counts;
 mod error;
 mod exchange;
+mod files;
 mod frame;
 pub mod hostile;
 mod kernel_fault;

@@ -8,11 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use protocol::{
-    Ns,
-    kernel::ReadFile,
-    netdev::{ListQueues, Queue},
-};
+use protocol::netdev::{ListQueues, Queue};
 
 use crate::{CaseError, Result, Station, Testbed};
 
@@ -37,14 +33,10 @@ impl Testbed {
         queues: Range<u32>,
         name: &str,
     ) -> Result<u64> {
-        let mut sum = 0;
-        for queue in queues {
-            let path =
-                format!("/sys/class/net/{interface}/queues/tx-{queue}/byte_queue_limits/{name}");
-            let text = self.guest.call(ReadFile::new(Ns::Local, path))?;
-            sum += text.trim().parse::<u64>()?;
-        }
-        Ok(sum)
+        let file = format!("byte_queue_limits/{name}");
+        queues
+            .map(|queue| self.tx_queue(interface, queue, &file))
+            .sum()
     }
 
     /// Bytes that the stack has queued on `queues` of an interface and that are not yet completed.

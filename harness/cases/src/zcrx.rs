@@ -2,12 +2,7 @@
 
 //! Transfers through io_uring zero-copy receive.
 
-use protocol::{
-    Release, ZcrxMemory, ZcrxSink,
-    kernel::{ReadFile, WriteFile},
-    tcp::SourceReport,
-    zcrx::ZcrxSinkReport,
-};
+use protocol::{Release, ZcrxMemory, ZcrxSink, tcp::SourceReport, zcrx::ZcrxSinkReport};
 use vm::JobHandle;
 
 use crate::{CaseError, Result, Stream, Testbed};
@@ -108,9 +103,8 @@ impl Testbed {
     pub fn reserve_huge_pages(&self, bytes: u64) -> Result {
         let file = "/proc/sys/vm/nr_hugepages";
         let pages = bytes.div_ceil(2 << 20).to_string();
-        self.guest
-            .call(WriteFile::new(self.local.ns, file, &pages))?;
-        let got = self.guest.call(ReadFile::new(self.local.ns, file))?;
+        self.write_file(file, &pages)?;
+        let got = self.read_file(file)?;
         if got.trim() != pages {
             return Err(CaseError::new(format!(
                 "the guest found {} huge pages, not {pages}",

@@ -11,10 +11,7 @@ use cases::{
     ACCELERATOR, ACCELERATOR_MIB, Ability, Family, Options, Result, Testbed, assert_refused,
 };
 use libc::{EAGAIN, ENODEV, ENOENT, ENOMEM, EXDEV};
-use protocol::{
-    Memory, Ns,
-    kernel::{FreeDeferred, WriteFile},
-};
+use protocol::{Memory, kernel::FreeDeferred};
 use vm::Topology;
 
 const MIB: u64 = 1 << 20;
@@ -137,20 +134,10 @@ fn a_bar_of_registers_is_not_taken_for_memory() -> Result {
                 .qemu_argument("vmxnet3,addr=10.0,romfile=")
         })
         .boot("accelerator-registers")?;
-    let write = |path: &str, contents: &str| {
-        bed.guest.call(WriteFile::new(
-            Ns::Local,
-            format!("/sys/bus/pci/{path}"),
-            contents,
-        ))
-    };
-    let driver_override = format!("devices/{DEVICE}/driver_override");
-    write(&driver_override, "ivshmem_mem")?;
-    assert_refused(
-        write("drivers/ivshmem_mem/bind", DEVICE),
-        ENODEV,
-        "binding to registers",
-    );
+    let driver_override = format!("/sys/bus/pci/devices/{DEVICE}/driver_override");
+    bed.write_file(driver_override, "ivshmem_mem")?;
+    let refused = bed.tell_driver("ivshmem_mem", "bind", DEVICE);
+    assert_refused(refused, ENODEV, "binding to registers");
     bed.wait_logged("BAR 2 is not prefetchable memory", 1)?;
     bed.unload_accelerator()?;
     bed.finish()

@@ -9,37 +9,23 @@ use std::{
 
 use cases::{ACCELERATOR, CaseError, Family, Result, Testbed, place};
 use libc::ENOENT;
-use protocol::{
-    Ns, Release,
-    kernel::{FreeDeferred, ReadFile, WriteFile},
-};
+use protocol::{Release, kernel::FreeDeferred};
 use vm::Topology;
 
 const MIB: u64 = 1 << 20;
+const DRIVER: &str = "ivshmem_mem";
 
 /// How long the kernel may take to log something.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The accelerator's address on the PCI bus.
 fn address(bed: &Testbed) -> Result<String> {
-    let uevent = bed.guest.call(ReadFile::new(
-        Ns::Local,
-        "/sys/class/misc/ivshmem_mem0/device/uevent",
-    ))?;
+    let uevent = bed.read_file("/sys/class/misc/ivshmem_mem0/device/uevent")?;
     uevent
         .lines()
         .find_map(|line| line.strip_prefix("PCI_SLOT_NAME="))
         .map(str::to_owned)
         .ok_or_else(|| CaseError::new(format!("no PCI_SLOT_NAME in {uevent:?}")))
-}
-
-/// Writes the accelerator's address into a file of its driver: `bind` or `unbind`.
-fn tell_driver(bed: &Testbed, file: &str, address: &str) -> Result {
-    Ok(bed.guest.call(WriteFile::new(
-        Ns::Local,
-        format!("/sys/bus/pci/drivers/ivshmem_mem/{file}"),
-        address,
-    ))?)
 }
 
 #[test]
@@ -52,7 +38,7 @@ fn an_accelerator_stays_with_its_driver_until_a_nic_no_longer_uses_its_memory() 
     sink.wait_bytes(4 * MIB)?;
 
     thread::scope(|scope| {
-        let unbind = scope.spawn(|| tell_driver(&bed, "unbind", &address));
+        let unbind = scope.spawn(|| bed.tell_driver(DRIVER, "unbind", &address));
         let deadline = Instant::now() + PATIENCE;
         while !bed.guest.console_text().contains("unbinding waits for") {
             if unbind.is_finished() || Instant::now() > deadline {
@@ -85,7 +71,7 @@ fn an_accelerator_stays_with_its_driver_until_a_nic_no_longer_uses_its_memory() 
         unbind.join().expect("no panic")
     })?;
 
-    tell_driver(&bed, "bind", &address)?;
+    bed.tell_driver(DRIVER, "bind", &address)?;
     let stream = bed.stream(bed.peer, bed.local, Family::V6).in_accelerator();
     let received = stream.receive_devmem(&bed, 1, 4 * MIB, 4 * MIB, |_| ())?;
     assert_eq!(received.verified, 4 * MIB, "{received:?}");

@@ -6,8 +6,7 @@
 use cases::{Ability, Family, Result, Testbed, assert_refused, finish};
 use libc::EINVAL;
 use protocol::{
-    Memory, Ns,
-    kernel::{ReadFile, WriteFile},
+    Memory,
     netdev::{GetInterfaceQueueStats, ListNapis, ListQueues, Queue, QueueKind},
     rings::{Channels, GetChannels, SetChannels, TcpDataSplit},
 };
@@ -209,15 +208,11 @@ fn the_number_of_pairs_and_their_interrupts_affinity_outlive_what_else_changes()
     assert_eq!(irqs.len(), CPUS as usize, "{napis:?}");
     let affinity = |irq: u32| format!("/proc/irq/{irq}/smp_affinity");
     for (cpus, irq) in ["3", "5", "9", "6"].into_iter().zip(&irqs) {
-        bed.guest
-            .call(WriteFile::new(Ns::Local, affinity(*irq), cpus))?;
+        bed.write_file(affinity(*irq), cpus)?;
     }
     let affinities = || -> Result<Vec<String>> {
-        let read = |irq: &u32| bed.guest.call(ReadFile::new(Ns::Local, affinity(*irq)));
-        Ok(irqs
-            .iter()
-            .map(read)
-            .collect::<std::result::Result<_, _>>()?)
+        let files = irqs.iter().map(|irq| affinity(*irq));
+        files.map(|file| bed.read_file(file)).collect()
     };
     let chosen = affinities()?;
 

@@ -7,10 +7,9 @@ use cases::{
 };
 use libc::{EBUSY, ESRCH};
 use protocol::{
-    DevmemGather, Ns,
+    DevmemGather,
     bytes::Bytes,
     engine::{Execute, Executed, Operation, Outcome, Status, Step},
-    kernel::WriteFile,
     measure::{Edge, MarkWindow},
 };
 use vm::counter::{Accesses, Watch};
@@ -20,7 +19,6 @@ const MIB: u64 = 1 << 20;
 const BYTES: u64 = 8 * MIB;
 /// The queue that device memory is bound to.
 const BOUND: u32 = 1;
-const DRIVER: &str = "/sys/bus/pci/drivers/copy_engine";
 
 fn execute(pieces: &[&[u8]], steps: &[Step]) -> Execute {
     Execute {
@@ -297,20 +295,14 @@ fn what_is_received_is_gathered_untouched_by_the_processor_and_leaves_no_trace_i
 fn an_engine_that_is_unbound_ends_its_users_and_works_when_it_is_bound_again() -> Result {
     let bed = Testbed::engine("engine-unbind")?;
     let address = bed.pci_address("engine")?;
-    let write = |what: &str| {
-        bed.guest.call(WriteFile::new(
-            Ns::Local,
-            format!("{DRIVER}/{what}"),
-            &address,
-        ))
-    };
+    let tell = |what| bed.tell_driver("copy_engine", what, &address);
     bed.steer(bed.local, &[BOUND])?;
     let stream = secret(&bed);
     // Who rings the doorbell of a device that is gone gets a SIGBUS.
     let sink = bed.guest.start_process(gather(&stream))?;
     let (source, _) = stream.source_ready(&bed, BYTES)?;
 
-    write("unbind")?;
+    tell("unbind")?;
     source.tell(protocol::Command::Go)?;
     assert_refused(sink.join(), ESRCH, "what a process that has ended reports");
     source.stop()?;
@@ -321,7 +313,7 @@ fn an_engine_that_is_unbound_ends_its_users_and_works_when_it_is_bound_again() -
         "there is no engine"
     );
 
-    write("bind")?;
+    tell("bind")?;
     let (outcomes, pieces) = carry_out(&bed, execute(&[&page, &[0; 64]], &steps))?;
     assert_eq!(outcomes, [outcome(Status::Done, 1, 64)]);
     assert_eq!(pieces[1].0, page);

@@ -3,7 +3,7 @@
 //! A full TX ring: its queue stops, is woken, and loses nothing.
 
 use cases::{Ability, Family, Result, Testbed};
-use protocol::{UdpSink, UdpSource, kernel::WriteFile, netdev::QueueKind};
+use protocol::{UdpSink, UdpSource, netdev::QueueKind};
 
 /// The shortest ring. A queue stops while fewer descriptors are free than the longest frame takes.
 const RING: u32 = 64;
@@ -25,14 +25,8 @@ fn a_full_ring_stops_its_queue_until_frames_are_completed() -> Result {
     bed.set_transmit_ring(bed.local, RING)?;
     // Byte queue limits would stop the queue before the ring is full.
     for queue in 0..2 {
-        bed.guest.call(WriteFile::new(
-            bed.local.ns,
-            format!(
-                "/sys/class/net/{}/queues/tx-{queue}/byte_queue_limits/limit_min",
-                bed.local.name()
-            ),
-            "100000000",
-        ))?;
+        let limit = "byte_queue_limits/limit_min";
+        bed.set_tx_queue(bed.local.interface, queue, limit, "100000000")?;
     }
 
     // Resolve the neighbours first: packets that wait for them could be dropped.

@@ -4,7 +4,6 @@
 //! access is in the log of the kernel, or of our model.
 
 use cases::{Ability, Result, Testbed};
-use protocol::kernel::ReadFile;
 
 const MIB: u64 = 1 << 20;
 
@@ -15,10 +14,7 @@ fn payload_goes_both_ways_through_an_iommu() -> Result {
         .iommu()
         .boot_steered("iommu")?;
     let device = bed.pci_device(bed.local)?;
-    let domain = bed.guest.call(ReadFile::new(
-        bed.local.ns,
-        format!("/sys/bus/pci/devices/{device}/iommu_group/type"),
-    ))?;
+    let domain = bed.read_file(format!("/sys/bus/pci/devices/{device}/iommu_group/type"))?;
     assert_eq!(domain.trim(), "DMA", "the kernel unmaps at once");
     bed.transfer_both_ways(MIB)?;
     bed.both_ways(MIB)?.finish()?;

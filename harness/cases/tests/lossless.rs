@@ -7,7 +7,6 @@ use cases::{Ability, Family, Result, Testbed};
 use protocol::{
     UdpSink, UdpSource, XdpAction, XdpProgram,
     ethtool::{Coalesce, SetCoalesce},
-    kernel::WriteFile,
     rings::{RingChange, SetChannels, SetRings, TcpDataSplit},
     rss::RssChange,
     xdp::{AttachXdp, DetachXdp},
@@ -188,14 +187,8 @@ fn datagrams_are_sent_while_channels_come_and_go() -> Result {
                 },
             ))?;
             for queue in 2..4 {
-                bed.guest.call(WriteFile::new(
-                    bed.local.ns,
-                    format!(
-                        "/sys/class/net/{}/queues/tx-{queue}/byte_queue_limits/limit_max",
-                        bed.local.name()
-                    ),
-                    "1",
-                ))?;
+                let limit = "byte_queue_limits/limit_max";
+                bed.set_tx_queue(bed.local.interface, queue, limit, "1")?;
             }
             set(bed, 2)
         },

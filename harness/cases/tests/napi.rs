@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use cases::{Ability, Family, Result, Testbed, assert_refused};
 use libc::EOPNOTSUPP;
 use protocol::{
-    Memory, Ns, Release,
-    kernel::{ReadFile, WriteFile},
+    Memory, Release,
     netdev::{ListNapis, Napi, NapiChange, SetNapi, Threading},
     rings::{SetChannels, TcpDataSplit},
     snmp,
@@ -22,11 +21,13 @@ fn napis(bed: &Testbed) -> Result<Vec<Napi>> {
 }
 
 fn affinity(bed: &Testbed, irq: u32) -> Result<u32> {
-    let text = bed.guest.call(ReadFile::new(
-        Ns::Local,
-        format!("/proc/irq/{irq}/smp_affinity"),
-    ))?;
+    let text = bed.read_file(format!("/proc/irq/{irq}/smp_affinity"))?;
     Ok(u32::from_str_radix(text.trim(), 16).unwrap_or_default())
+}
+
+fn set_affinity(bed: &Testbed, irq: u32, processors: u32) -> Result {
+    let file = format!("/proc/irq/{irq}/smp_affinity");
+    bed.write_file(file, format!("{processors:x}"))
 }
 
 fn affinities(bed: &Testbed, napis: &[Napi]) -> Result<BTreeMap<u32, u32>> {
@@ -36,11 +37,8 @@ fn affinities(bed: &Testbed, napis: &[Napi]) -> Result<BTreeMap<u32, u32>> {
 
 /// Turns threaded NAPI on or off for the NIC under test.
 fn set_threading(bed: &Testbed, threaded: bool) -> Result {
-    Ok(bed.guest.call(WriteFile::new(
-        Ns::Local,
-        format!("/sys/class/net/{}/threaded", bed.local.name()),
-        u32::from(threaded).to_string(),
-    ))?)
+    let file = format!("/sys/class/net/{}/threaded", bed.local.interface);
+    bed.write_file(file, u32::from(threaded).to_string())
 }
 
 #[test]
@@ -59,11 +57,7 @@ fn what_users_set_on_a_napi_and_its_interrupt_stays_whatever_is_reconfigured() -
         let Some(irq) = napi.irq else {
             panic!("no interrupt: {napi:?}");
         };
-        bed.guest.call(WriteFile::new(
-            Ns::Local,
-            format!("/proc/irq/{irq}/smp_affinity"),
-            format!("{:x}", 7 & !(1 << (number % CPUS))),
-        ))?;
+        set_affinity(&bed, irq, 7 & !(1 << (number % CPUS)))?;
         bed.guest.call(SetNapi {
             ns: bed.local.ns,
             id: napi.id,
@@ -126,14 +120,8 @@ fn an_affinity_that_is_set_while_the_interface_is_down_stays_when_it_comes_up() 
     assert_eq!(irqs.len(), CPUS as usize);
     let all = || -> Result<Vec<_>> { irqs.iter().map(|&irq| affinity(&bed, irq)).collect() };
     let set = |wanted: u32| -> Result {
-        for irq in &irqs {
-            bed.guest.call(WriteFile::new(
-                Ns::Local,
-                format!("/proc/irq/{irq}/smp_affinity"),
-                format!("{wanted:x}"),
-            ))?;
-        }
-        Ok(())
+        let mut irqs = irqs.iter();
+        irqs.try_for_each(|&irq| set_affinity(&bed, irq, wanted))
     };
     let channels = |combined| bed.guest.call(SetChannels::on(bed.local, combined));
 
@@ -199,20 +187,14 @@ fn device_memory_is_received_in_threads_and_by_busy_polling() -> Result {
     let bed = Testbed::devmem_options()
         .needs([Ability::NapiIds])
         .boot_steered("napi-polling")?;
-    let sysctl = |name: &str, value: u32| {
-        bed.guest.call(WriteFile::new(
-            Ns::Local,
-            format!("/proc/sys/net/core/{name}"),
-            value.to_string(),
-        ))
-    };
     // Sockets created from now on poll the NAPI that their packets came from for this many
     // microseconds: long enough for packets to arrive on an emulated machine.
-    let busy = |on| sysctl("busy_read", if on { 500_000 } else { 0 });
+    let busy = |on| {
+        let microseconds = if on { "500000" } else { "0" };
+        bed.write_file("/proc/sys/net/core/busy_read", microseconds)
+    };
     let polled = || -> Result<u64> {
-        let text = bed
-            .guest
-            .call(ReadFile::new(bed.local.ns, "/proc/thread-self/net/netstat"))?;
+        let text = bed.read_file("/proc/thread-self/net/netstat")?;
         let packets = snmp::value(&text, "TcpExt", "BusyPollRxPackets");
         Ok(packets.expect("the kernel counts it"))
     };

@@ -5,7 +5,7 @@
 use cases::{Ability, Family, Result, Testbed};
 use protocol::{
     MeasuredSink,
-    kernel::{FreeDeferred, WriteFile},
+    kernel::FreeDeferred,
     measure::Path,
     netdev::{ListQueues, PagePool, QueueKind},
 };
@@ -40,11 +40,8 @@ fn what_sockets_held_is_kept_for_reuse_up_to_a_limit() -> Result {
         .boot("page-pool-limit")?;
     bed.steer(bed.local, &[QUEUE])?;
     // An unread socket accepts this much from the start.
-    bed.guest.call(WriteFile::new(
-        bed.local.ns,
-        "/proc/sys/net/ipv4/tcp_rmem",
-        format!("4096 {0} {0}", 4 * HELD),
-    ))?;
+    let most = format!("4096 {0} {0}", 4 * HELD);
+    bed.write_file("/proc/sys/net/ipv4/tcp_rmem", most)?;
     let memory = || -> Result<u64> { Ok(pool(&bed)?.inflight_mem.unwrap_or(0)) };
     let posted = memory()?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4);

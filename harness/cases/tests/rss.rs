@@ -5,7 +5,6 @@
 use cases::{Ability, Family, Frame, PATIENCE_MS, Result, Testbed, assert_refused};
 use libc::{EINVAL, EOPNOTSUPP};
 use protocol::{
-    kernel::WriteFile,
     netdev::QueueKind,
     rss::{Flow, FlowQueue, HashFields, Indirection, RssChange},
     traffic::ExchangeFrames,
@@ -130,14 +129,8 @@ fn a_flow_is_answered_on_the_queue_that_it_comes_in_on_if_the_user_says_so() -> 
         .needs([Ability::QueueStatistics, Ability::Rss])
         .boot("rss-answers")?;
     for queue in 0..2 {
-        bed.guest.call(WriteFile::new(
-            bed.local.ns,
-            format!(
-                "/sys/class/net/{}/queues/tx-{queue}/xps_rxqs",
-                bed.local.name()
-            ),
-            format!("{:x}", 1 << queue),
-        ))?;
+        let queues = format!("{:x}", 1 << queue);
+        bed.set_tx_queue(bed.local.interface, queue, "xps_rxqs", queues)?;
     }
     for queue in [1, 0] {
         bed.steer(bed.local, &[queue])?;

@@ -7,7 +7,7 @@ use libc::EOPNOTSUPP;
 use protocol::{
     UdpSink, UdpSource,
     ethtool::{GetDriverStats, GetPause, GetTimestamping},
-    kernel::{ReadFile, UnloadModule, WriteFile},
+    kernel::{ReadFile, UnloadModule},
     link::ListInterfaces,
     netdev::{ListNapis, ListQueues, QueueKind},
     rings::GetChannels,
@@ -133,8 +133,7 @@ fn a_software_nic_that_only_sends_is_woken_when_there_is_room_on_the_wire() -> R
         // It does not say that fragments are missing.
         ("/proc/sys/net/ipv4/ipfrag_time".to_owned(), "3600"),
     ] {
-        bed.guest
-            .call(WriteFile::new(bed.local.ns, path, contents))?;
+        bed.write_file(path, contents)?;
     }
     for station in bed.stations() {
         bed.set_mtu(station, MTU)?;

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use cases::{Family, Result, Testbed};
-use protocol::{Command, Release, kernel::WriteFile, netdev::QueueKind};
+use protocol::{Command, Release, netdev::QueueKind};
 
 const MIB: u64 = 1 << 20;
 
@@ -19,11 +19,7 @@ fn a_receiver_that_keeps_its_tokens_stalls_and_goes_on_when_it_returns_them() ->
         .needs_counters(["rx_starved"])
         .boot_steered("tokens-kept")?;
     // Nothing is sent on the bound queue's pair: TX completions would get it polled.
-    bed.guest.call(WriteFile::new(
-        bed.local.ns,
-        format!("/sys/class/net/{}/queues/tx-0/xps_cpus", bed.local.name()),
-        "3",
-    ))?;
+    bed.set_tx_queue(bed.local.interface, 0, "xps_cpus", "3")?;
 
     // More payload than the dma-buf has room for.
     let stream = bed.stream(bed.peer, bed.local, Family::V4);

@@ -4,7 +4,7 @@
 
 use cases::{Ability, Family, Result, Station, Testbed, assert_refused};
 use libc::EINVAL;
-use protocol::{Ns, kernel::ReadFile, link::LinkStats, rings::TcpDataSplit, traffic::Ping};
+use protocol::{link::LinkStats, rings::TcpDataSplit, traffic::Ping};
 
 const MIB: u64 = 1 << 20;
 const BYTES: u64 = 8 * MIB;
@@ -124,10 +124,7 @@ fn frames_arrive_whole_that_devices_read_and_write_through_bounce_buffers() -> R
         .bounce_buffers()
         .boot("traffic-bounce")?;
     let used = || -> Result<u64> {
-        let text = bed.guest.call(ReadFile::new(
-            Ns::Local,
-            "/sys/kernel/debug/swiotlb/io_tlb_used",
-        ))?;
+        let text = bed.read_file("/sys/kernel/debug/swiotlb/io_tlb_used")?;
         Ok(text.trim().parse()?)
     };
     assert!(used()? > 0, "no bounce buffer is used");

@@ -6,10 +6,9 @@ use std::ops::Range;
 
 use model::lies::{Kind, Lie};
 use protocol::{
-    Ns,
     bytes::Bytes,
     engine::{self, Execute, Executed, Operation, Status, Step as Work},
-    kernel::{UnloadModule, WriteFile},
+    kernel::UnloadModule,
 };
 use vm::Error;
 
@@ -157,12 +156,7 @@ fn wrong(when: &str) -> Trouble {
 fn bind_anew(bed: &Testbed) -> Step {
     let address = bed.pci_address("engine")?;
     for what in ["unbind", "bind"] {
-        let write = WriteFile::new(
-            Ns::Local,
-            format!("/sys/bus/pci/drivers/{ENGINE_DRIVER}/{what}"),
-            &address,
-        );
-        if granted(bed.guest.call(write))?.is_none() {
+        if granted(bed.tell_driver(ENGINE_DRIVER, what, &address))?.is_none() {
             return Err(Harm::Hang(format!("to {what} the driver is refused")).into());
         }
     }

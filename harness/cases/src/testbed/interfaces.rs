@@ -4,7 +4,6 @@
 
 use protocol::{
     Ns,
-    kernel::WriteFile,
     link::{AddAddress, AddVlan, MoveInterface, WaitCarrier, WaitInterface},
     net::Prefix,
 };
@@ -32,12 +31,7 @@ impl Testbed {
         };
         if let Some(queue) = self.transmit_queue {
             // Before it moves: the guest's sysfs shows only one namespace.
-            let queues = format!("/sys/class/net/{found}/queues");
-            self.guest.call(WriteFile::new(
-                Ns::Local,
-                format!("{queues}/tx-{queue}/xps_cpus"),
-                "1",
-            ))?;
+            self.set_tx_queue(&found, queue, "xps_cpus", "1")?;
         }
         self.guest.call(MoveInterface {
             from: Ns::Local,

@@ -10,7 +10,7 @@ mod ports;
 
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use protocol::{Ns, kernel::WriteFile, link::ListInterfaces};
+use protocol::link::ListInterfaces;
 use vm::{End, Guest, Images};
 
 use crate::{Ability, CaseError, Nic, Result, Station, unfinished::Unfinished};
@@ -107,8 +107,6 @@ impl Testbed {
 
     /// Has the console also show kernel messages below warning level.
     pub fn show_whole_log(&self) -> Result {
-        Ok(self
-            .guest
-            .call(WriteFile::new(Ns::Local, "/proc/sys/kernel/printk", "7"))?)
+        self.write_file("/proc/sys/kernel/printk", "7")
     }
 }

@@ -5,7 +5,6 @@
 use protocol::{
     Ns,
     ethtool::SetFeatures,
-    kernel::WriteFile,
     link::{MoveInterface, SetMtu, SetUp, WaitCarrier, WaitInterface},
 };
 use vm::End;
@@ -30,16 +29,10 @@ impl Testbed {
                 timeout_ms: PATIENCE_MS,
             })?;
             let interface = || found.name.clone();
-            let write = |path: &str, contents: &str| {
-                self.guest.call(WriteFile::new(
-                    Ns::Local,
-                    path.replace("NAME", &found.name),
-                    contents,
-                ))
-            };
             // Do not answer for the namespace's addresses here.
-            write("/proc/sys/net/ipv4/conf/NAME/arp_ignore", "8")?;
-            write("/proc/sys/net/ipv6/conf/NAME/disable_ipv6", "1")?;
+            let sysctl = |family: &str| format!("/proc/sys/net/{family}/conf/{}", found.name);
+            self.write_file(sysctl("ipv4") + "/arp_ignore", "8")?;
+            self.write_file(sysctl("ipv6") + "/disable_ipv6", "1")?;
             self.guest.call(SetFeatures::on(
                 (Ns::Local, interface()),
                 [("rx-gro".to_owned(), false)].into(),

@@ -7,7 +7,6 @@
 use std::fs;
 
 use cases::{Ability, Result, Testbed};
-use protocol::{Ns, kernel::WriteFile};
 use serde_json::json;
 
 /// Registers and their bits (82576 datasheet, 8.2.1, 8.2.2).
@@ -81,17 +80,11 @@ fn the_device_is_reset_when_it_has_no_request_pending() -> Result {
     let options = Testbed::options().needs([Ability::RegisterTrace]);
     let bed = options.boot("bus-master")?;
     let device = bed.pci_device(bed.local)?;
-    let write = |file: &str| -> Result {
-        Ok(bed.guest.call(WriteFile::new(
-            Ns::Local,
-            format!("/sys/bus/pci/drivers/{}/{file}", bed.driver()),
-            &device,
-        ))?)
-    };
+    let tell = |what| bed.tell_driver(bed.driver(), what, &device);
     // The driver leaves the device, and takes it again.
-    let unbound = accesses(&bed, || write("unbind"))?;
+    let unbound = accesses(&bed, || tell("unbind"))?;
     assert_eq!(resets(&unbound), 1, "{unbound:x?}");
-    let both = accesses(&bed, || write("bind"))?;
+    let both = accesses(&bed, || tell("bind"))?;
     assert_eq!(resets(&both), 2, "{both:x?}");
 
     bed.take_in(bed.local)?;

@@ -16,7 +16,7 @@ use protocol::{
         GetTimestamping, GetWakeOnLan, Identify, LinkModeChange, LinkModes, Pause, SelfTest,
         SetLinkModes, SetMessageLevel, SetPause, SetWakeOnLan, TestSelf,
     },
-    kernel::{ReadFile, UnloadModule},
+    kernel::UnloadModule,
     link::ListInterfaces,
     pci::{ReadRegister, WriteRegister},
     timestamp::{TimestampDatagrams, TimestampSource},
@@ -271,12 +271,8 @@ fn an_interface_that_comes_up_with_its_link_says_that_it_is_up() -> Result {
         Ok(u64::from(status & LINK_UP != 0))
     })?;
     bed.set_up()?;
-    let state = || -> Result<String> {
-        Ok(bed.guest.call(ReadFile::new(
-            bed.local.ns,
-            format!("/sys/class/net/{}/operstate", bed.local.name()),
-        ))?)
-    };
+    let operstate = format!("/sys/class/net/{}/operstate", bed.local.interface);
+    let state = || bed.read_file(&operstate);
     bed.wait_until(1, || Ok(u64::from(state()?.trim() == "up")))?;
     bed.finish()
 }

@@ -9,9 +9,9 @@ use std::ops::Range;
 use cases::{Driver, Family, Result, Testbed};
 use libc::ENOMEM;
 use protocol::{
-    Binding, Command, JobId, Join, Memory, Ns, Request, StartJob, Tell, XdpAction, XdpProgram,
+    Binding, Command, JobId, Join, Memory, Request, StartJob, Tell, XdpAction, XdpProgram,
     XdpSocket,
-    kernel::{Inject, Injected, ListFunctions, Symbol, WriteFile},
+    kernel::{Inject, Injected, ListFunctions, Symbol},
     link::{Interface, ListInterfaces, SetMtu, SetUp},
     netdev::ListQueues,
     rings::{GetChannels, GetRings, RingChange, Rings, SetChannels, SetRings, TcpDataSplit},
@@ -86,11 +86,7 @@ fn text(functions: &[Symbol], module: Option<&str>) -> Option<Range<u64>> {
 }
 
 fn write(bed: &Testbed, file: &str, contents: &str) -> Result {
-    Ok(bed.guest.call(WriteFile::new(
-        Ns::Local,
-        format!("/sys/kernel/debug/{file}"),
-        contents,
-    ))?)
+    bed.write_file(format!("/sys/kernel/debug/{file}"), contents)
 }
 
 /// Makes a request with its first allocation failing, then its second, and so on, until none fails.

@@ -4,9 +4,8 @@
 
 use cases::{Family, Result, Testbed};
 use protocol::{
-    Ns, UdpSink, UdpSource,
+    UdpSink, UdpSource,
     ethtool::{GetLinkModes, LinkModeChange, SetLinkModes},
-    kernel::ReadFile,
     netdev::{GetInterfaceQueueStats, ListQueues},
     pci::{ReadRegister, WriteRegister},
     timestamp::ClockChange,
@@ -26,16 +25,8 @@ const PTP_V2_L2_SYNC: u32 = 10;
 
 /// How often a TX queue of the NIC under test has timed out.
 fn timeouts(bed: &Testbed) -> Result<u64> {
-    let mut sum = 0;
-    for queue in 0..2 {
-        let queues = format!("/sys/class/net/{}/queues", bed.local.interface);
-        let text = bed.guest.call(ReadFile::new(
-            Ns::Local,
-            format!("{queues}/tx-{queue}/tx_timeout"),
-        ))?;
-        sum += text.trim().parse::<u64>()?;
-    }
-    Ok(sum)
+    let of_queue = |queue| bed.tx_queue(bed.local.interface, queue, "tx_timeout");
+    Ok(of_queue(0)? + of_queue(1)?)
 }
 
 #[test]

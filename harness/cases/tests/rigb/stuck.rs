@@ -10,8 +10,7 @@ use std::fs;
 
 use cases::{Family, Result, Testbed};
 use protocol::{
-    Ns, UdpSink, UdpSource, XdpSocket,
-    kernel::{ReadFile, WriteFile},
+    UdpSink, UdpSource, XdpSocket,
     netdev::QueueKind,
     pci::{ReadRegister, WriteConfig},
 };
@@ -84,10 +83,7 @@ fn hide(bed: &Testbed, device: &str, address: u32, hidden: bool) -> Result {
 
 /// Where the first BAR is.
 fn bar_address(bed: &Testbed, device: &str) -> Result<u32> {
-    let resources = bed.guest.call(ReadFile::new(
-        Ns::Local,
-        format!("/sys/bus/pci/devices/{device}/resource"),
-    ))?;
+    let resources = bed.read_file(format!("/sys/bus/pci/devices/{device}/resource"))?;
     let start = resources.split_whitespace().next().unwrap_or_default();
     Ok(u32::from_str_radix(start.trim_start_matches("0x"), 16)?)
 }
@@ -204,9 +200,8 @@ fn memory_of_a_socket_whose_queue_does_not_stop_stays_pinned() -> Result {
     // Pages that the kernel has pinned.
     let pinned = || -> Result<u64> {
         // The counters are per CPU.
-        bed.guest
-            .call(WriteFile::new(Ns::Local, "/proc/sys/vm/stat_refresh", "1"))?;
-        let text = bed.guest.call(ReadFile::new(Ns::Local, "/proc/vmstat"))?;
+        bed.write_file("/proc/sys/vm/stat_refresh", "1")?;
+        let text = bed.read_file("/proc/vmstat")?;
         let count = |name: &str| -> Result<u64> {
             let mut lines = text.lines().filter_map(|line| line.split_once(' '));
             let found = lines.find(|(of, _)| *of == name);

@@ -5,7 +5,6 @@
 use std::time::Duration;
 
 use cases::{Ability, Captured, Family, Result, Testbed, captured};
-use protocol::kernel::WriteFile;
 use vm::Wire;
 
 const MIB: u64 = 1 << 20;
@@ -33,12 +32,7 @@ fn a_queue_sends_no_faster_than_its_limit_which_outlives_a_reset_of_the_device()
     // The kernel chooses the queue by the flow.
     let limit = |rate: u64| -> Result {
         for queue in 0..QUEUES {
-            let name = bed.local.name();
-            bed.guest.call(WriteFile::new(
-                bed.local.ns,
-                format!("/sys/class/net/{name}/queues/tx-{queue}/tx_maxrate"),
-                rate.to_string(),
-            ))?;
+            bed.set_tx_queue(bed.local.interface, queue, "tx_maxrate", rate.to_string())?;
         }
         Ok(())
     };

@@ -7,8 +7,6 @@ use std::collections::BTreeSet;
 
 use cases::{CaseError, Family, Result, Testbed};
 use protocol::{
-    Ns,
-    kernel::ReadFile,
     netdev::{ListNapis, ListQueues, QueueKind},
     rings::{GetChannels, TcpDataSplit},
 };
@@ -20,9 +18,7 @@ const PAIRS: u32 = 9;
 
 /// The counts of the interrupts with a matching line in `/proc/interrupts`.
 fn interrupts(bed: &Testbed, matches: impl Fn(&str) -> bool) -> Result<Vec<u64>> {
-    let text = bed
-        .guest
-        .call(ReadFile::new(Ns::Local, "/proc/interrupts"))?;
+    let text = bed.read_file("/proc/interrupts")?;
     let counts = |line: &str| {
         let numbers = line.split_whitespace().skip(1);
         numbers.map_while(|word| word.parse::<u64>().ok()).sum()

@@ -9,8 +9,7 @@ use std::{
 
 use cases::{CaseError, Family, Result, Testbed};
 use protocol::{
-    Ns,
-    kernel::{FreeDeferred, ReadFile},
+    kernel::FreeDeferred,
     netdev::{ListQueues, ListStrayPools},
 };
 
@@ -49,10 +48,7 @@ pub(crate) fn nothing_is_left(bed: &Testbed, pools: usize, binding_stays: bool) 
     }
     if !binding_stays {
         empty(bed, "there are dma-bufs", || {
-            let text = bed.guest.call(ReadFile::new(
-                Ns::Local,
-                "/sys/kernel/debug/dma_buf/bufinfo",
-            ))?;
+            let text = bed.read_file("/sys/kernel/debug/dma_buf/bufinfo")?;
             Ok(if text.contains("Total 0 objects") {
                 Vec::new()
             } else {

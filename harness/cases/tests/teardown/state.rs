@@ -10,10 +10,9 @@ use std::{
 use cases::{Family, Refusal, Result, Stream, Testbed};
 use libc::ESRCH;
 use protocol::{
-    Command, DevmemSink, DevmemSource, Failure, JobSpec, Memory, Ns, Release, TcpSink, TcpSource,
+    Command, DevmemSink, DevmemSource, Failure, JobSpec, Memory, Release, TcpSink, TcpSource,
     ZcrxMemory, ZcrxSink,
     devmem::{DevmemSinkReport, DevmemSourceReport},
-    kernel::WriteFile,
     zcrx::ZcrxSinkReport,
 };
 use vm::JobHandle;
@@ -419,14 +418,8 @@ fn steer(bed: &Testbed, state: State) -> Result {
         return bed.steer(bed.local, &[QUEUE]);
     }
     bed.steer(bed.local, &[0])?;
-    Ok(bed.guest.call(WriteFile::new(
-        Ns::Local,
-        format!(
-            "/sys/class/net/{}/queues/tx-{QUEUE}/xps_cpus",
-            bed.local.name()
-        ),
-        format!("{:x}", (1 << PAIRS) - 1),
-    ))?)
+    let processors = format!("{:x}", (1 << PAIRS) - 1);
+    bed.set_tx_queue(bed.local.interface, QUEUE, "xps_cpus", processors)
 }
 
 /// Its part of a test's name.

@@ -5,9 +5,9 @@
 use cases::{Ability, Result, Testbed, assert_refused, ethernet};
 use libc::{EBUSY, EINVAL, ESRCH};
 use protocol::{
-    Command, Memory, Ns, XdpAction, XdpSocket,
+    Command, Memory, XdpAction, XdpSocket,
     ethtool::TestSelf,
-    kernel::{UnloadModule, WriteFile},
+    kernel::UnloadModule,
     rings::{SetChannels, TcpDataSplit},
     xsk::XdpSocketReport,
 };
@@ -141,28 +141,26 @@ fn a_queue_of_a_sockets_goes_on_for_all_others() -> Result {
         .needs([Ability::Xsk])
         .needs_registers(POSTED)
         .boot("xsk-others")?;
-    let transfers = || -> Result { bed.transfer_both_ways(MIB) };
-
     let jobs = [
         start(&bed, &socket(&bed, 0))?,
         start(&bed, &socket(&bed, 1))?,
     ];
-    transfers()?;
+    bed.transfer_both_ways(MIB)?;
     // Programs come and go alongside it, including one that does not use the socket.
     attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
-    transfers()?;
+    bed.transfer_both_ways(MIB)?;
     echoes(&bed, "beside others")?;
     attach(&bed, program(XdpAction::Transmit))?;
     echoes(&bed, "by XDP_TX")?;
     detach(&bed)?;
-    transfers()?;
+    bed.transfer_both_ways(MIB)?;
     for job in jobs {
         let report = job.stop()?;
         assert!(report.zero_copy && report.misplaced == 0, "{report:?}");
         assert_eq!(report.sent, report.completed, "{report:?}");
     }
     bed.wait_xsk_gone(bed.local)?;
-    transfers()?;
+    bed.transfer_both_ways(MIB)?;
     bed.finish()
 }
 
@@ -280,13 +278,7 @@ fn a_queue_returns_to_pages_whatever_takes_the_socket_away() -> Result {
 
     // The driver is unbound while the socket is open, or is being closed.
     let device = bed.pci_device(bed.local)?;
-    let tell = |file: &str| -> Result {
-        Ok(bed.guest.call(WriteFile::new(
-            Ns::Local,
-            format!("/sys/bus/pci/drivers/{}/{file}", bed.driver()),
-            &device,
-        ))?)
-    };
+    let tell = |what| bed.tell_driver(bed.driver(), what, &device);
     tell("unbind")?;
     job.tell(Command::Stop)?;
     let report = job.join()?;
