@@ -5,7 +5,7 @@
 use protocol::{
     ethtool::{SetFeatures, TestSelf},
     link::{SetMtu, SetReceiveMode, SetUp},
-    rings::{RingChange, SetRings, TcpDataSplit},
+    rings::{RingChange, SetChannels, SetRings, TcpDataSplit},
     rss::{Indirection, RssChange},
 };
 
@@ -17,6 +17,12 @@ impl Testbed {
         Ok(self.guest.call(SetUp::on(station, up))?)
     }
 
+    /// Takes an interface down, and brings it up again.
+    pub fn down_and_up(&self, station: Station) -> Result {
+        self.set_interface(station, false)?;
+        self.set_interface(station, true)
+    }
+
     /// Changes an MTU.
     pub fn set_mtu(&self, station: Station, mtu: u32) -> Result {
         Ok(self.guest.call(SetMtu::on(station, mtu))?)
@@ -24,35 +30,43 @@ impl Testbed {
 
     /// Turns header split on or off.
     pub fn set_header_split(&self, station: Station, split: TcpDataSplit) -> Result {
-        self.set_rings(station, None, None, Some(split))
+        self.change_rings(station, None, None, Some(split))
     }
 
     /// Changes the number of receive descriptors.
     pub fn set_receive_ring(&self, station: Station, descriptors: u32) -> Result {
-        self.set_rings(station, Some(descriptors), None, None)
+        self.change_rings(station, Some(descriptors), None, None)
     }
 
     /// Changes the number of transmit descriptors.
     pub fn set_transmit_ring(&self, station: Station, descriptors: u32) -> Result {
-        self.set_rings(station, None, Some(descriptors), None)
+        self.change_rings(station, None, Some(descriptors), None)
     }
 
-    fn set_rings(
+    /// Changes the numbers of receive and transmit descriptors at once.
+    pub fn set_rings(&self, station: Station, rx: u32, tx: u32) -> Result {
+        self.change_rings(station, Some(rx), Some(tx), None)
+    }
+
+    fn change_rings(
         &self,
         station: Station,
         rx: Option<u32>,
         tx: Option<u32>,
-        data_split: Option<TcpDataSplit>,
+        tcp_data_split: Option<TcpDataSplit>,
     ) -> Result {
-        Ok(self.guest.call(SetRings::on(
-            station,
-            RingChange {
-                rx,
-                tx,
-                tcp_data_split: data_split,
-                ..RingChange::default()
-            },
-        ))?)
+        let change = RingChange {
+            rx,
+            tx,
+            tcp_data_split,
+            ..RingChange::default()
+        };
+        Ok(self.guest.call(SetRings::on(station, change))?)
+    }
+
+    /// Changes the number of queue pairs.
+    pub fn set_channels(&self, station: Station, combined: u32) -> Result {
+        Ok(self.guest.call(SetChannels::on(station, combined))?)
     }
 
     /// Turns features on or off, by their kernel names.

@@ -3,19 +3,19 @@
 //! Changing the number of queue pairs: under traffic, alongside bindings and RSS tables, and
 //! refused where it must be.
 
-use cases::{Ability, Family, Result, Testbed, assert_refused, finish};
+use cases::{Ability, Family, Refusal, Result, Testbed, assert_refused, finish};
 use libc::EINVAL;
 use protocol::{
     Memory,
     netdev::{GetInterfaceQueueStats, ListNapis, ListQueues, Queue, QueueKind},
-    rings::{Channels, GetChannels, SetChannels, TcpDataSplit},
+    rings::{Channels, GetChannels, TcpDataSplit},
 };
 
 const MIB: u64 = 1 << 20;
 const CPUS: u32 = 4;
 
-fn set(bed: &Testbed, combined: u32) -> std::result::Result<(), vm::Error> {
-    bed.guest.call(SetChannels::on(bed.local, combined))
+fn set(bed: &Testbed, combined: u32) -> Result {
+    bed.set_channels(bed.local, combined)
 }
 
 fn refusal(bed: &Testbed, combined: u32) -> Option<i32> {

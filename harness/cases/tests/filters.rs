@@ -43,8 +43,7 @@ fn the_device_lets_in_what_was_asked_for_and_nothing_else() -> Result {
     for what in ["added", "down and up", "ring"] {
         match what {
             "down and up" => {
-                bed.set_interface(bed.local, false)?;
-                bed.set_interface(bed.local, true)?;
+                bed.down_and_up(bed.local)?;
                 bed.wait_carrier(true)?;
             }
             "ring" => bed.set_receive_ring(bed.local, 256)?,

@@ -4,10 +4,11 @@
 
 use std::{thread, time::Duration};
 
-use cases::{Ability, Family, Result, Station, Testbed, finish};
+use cases::{Ability, Family, Result, Station, Testbed, assert_refused, finish};
+use libc::EINVAL;
 use protocol::{
     Release,
-    rings::{GetRings, RingChange, Rings, SetRings, TcpDataSplit},
+    rings::{GetRings, Rings, TcpDataSplit},
 };
 
 const MIB: u64 = 1 << 20;
@@ -152,20 +153,10 @@ fn ring_sizes_change_under_traffic_and_wrong_ones_are_refused() -> Result {
     let mut sink = stream.sink(&bed)?;
     let source = stream.source(&bed, None, &[64 << 10], 0)?;
     let mut wanted = 0;
-    let set = |rx: u32, tx: u32| {
-        bed.guest.call(SetRings::on(
-            bed.local,
-            RingChange {
-                rx: Some(rx),
-                tx: Some(tx),
-                ..RingChange::default()
-            },
-        ))
-    };
 
     let last = (2 * middle, middle);
     for (rx, tx) in [(min, min), (max, max), (min + step, 2 * min), last] {
-        set(rx, tx)?;
+        bed.set_rings(bed.local, rx, tx)?;
         let now = rings(&bed, bed.local)?;
         assert_eq!((now.rx, now.tx), (Some(rx), Some(tx)));
         wanted = sink.wait_bytes(wanted + MIB)?;
@@ -177,8 +168,8 @@ fn ring_sizes_change_under_traffic_and_wrong_ones_are_refused() -> Result {
         (middle + 1, middle),
         (2 * max, middle),
     ] {
-        let refused = set(rx, tx).err().and_then(|error| error.errno());
-        assert_eq!(refused, Some(22), "EINVAL for rings of {rx} and {tx}");
+        let refused = bed.set_rings(bed.local, rx, tx);
+        assert_refused(refused, EINVAL, &format!("rings of {rx} and {tx}"));
     }
     let now = rings(&bed, bed.local)?;
     assert_eq!((now.rx, now.tx), (Some(last.0), Some(last.1)));

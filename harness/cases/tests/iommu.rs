@@ -41,8 +41,7 @@ fn a_nic_that_is_brought_down_under_traffic_reaches_nothing_that_was_freed() -> 
         .iommu()
         .boot_steered("iommu-down")?;
     let flows = bed.both_ways(MIB)?;
-    bed.set_interface(bed.local, false)?;
-    bed.set_interface(bed.local, true)?;
+    bed.down_and_up(bed.local)?;
     bed.wait_carrier(true)?;
     flows.abandon()?;
     bed.finish()

@@ -7,7 +7,7 @@ use cases::{Ability, Family, Result, Testbed};
 use protocol::{
     UdpSink, UdpSource, XdpAction, XdpProgram,
     ethtool::{Coalesce, SetCoalesce},
-    rings::{RingChange, SetChannels, SetRings, TcpDataSplit},
+    rings::TcpDataSplit,
     rss::RssChange,
     xdp::{AttachXdp, DetachXdp},
 };
@@ -85,21 +85,11 @@ fn all_are_sent(
 
 #[test]
 fn datagrams_are_sent_while_the_ring_sizes_change() -> Result {
-    let set = |bed: &Testbed, rx, tx| -> Result {
-        Ok(bed.guest.call(SetRings::on(
-            bed.local,
-            RingChange {
-                rx: Some(rx),
-                tx: Some(tx),
-                ..RingChange::default()
-            },
-        ))?)
-    };
     all_are_sent(
         "lossless-rings",
         &[Ability::RingSizes],
-        |bed| set(bed, 256, 128),
-        |bed| set(bed, 1024, 512),
+        |bed| bed.set_rings(bed.local, 256, 128),
+        |bed| bed.set_rings(bed.local, 1024, 512),
     )
 }
 
@@ -168,9 +158,6 @@ fn datagrams_are_sent_while_the_rss_table_changes() -> Result {
 
 #[test]
 fn datagrams_are_sent_while_channels_come_and_go() -> Result {
-    let set = |bed: &Testbed, combined| -> Result {
-        Ok(bed.guest.call(SetChannels::on(bed.local, combined))?)
-    };
     all_are_sent(
         "lossless-channels",
         &[Ability::ByteQueueLimits, Ability::Channels],
@@ -190,9 +177,9 @@ fn datagrams_are_sent_while_channels_come_and_go() -> Result {
                 let limit = "byte_queue_limits/limit_max";
                 bed.set_tx_queue(bed.local.interface, queue, limit, "1")?;
             }
-            set(bed, 2)
+            bed.set_channels(bed.local, 2)
         },
-        |bed| set(bed, 4),
+        |bed| bed.set_channels(bed.local, 4),
     )
 }
 

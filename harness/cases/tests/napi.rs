@@ -9,7 +9,7 @@ use libc::EOPNOTSUPP;
 use protocol::{
     Memory, Release,
     netdev::{ListNapis, Napi, NapiChange, SetNapi, Threading},
-    rings::{SetChannels, TcpDataSplit},
+    rings::TcpDataSplit,
     snmp,
 };
 
@@ -123,19 +123,17 @@ fn an_affinity_that_is_set_while_the_interface_is_down_stays_when_it_comes_up() 
         let mut irqs = irqs.iter();
         irqs.try_for_each(|&irq| set_affinity(&bed, irq, wanted))
     };
-    let channels = |combined| bed.guest.call(SetChannels::on(bed.local, combined));
 
     bed.set_interface(bed.local, false)?;
     set(6)?;
     bed.set_interface(bed.local, true)?;
     assert_eq!(all()?, [6; CPUS as usize], "while it was down");
     // The other pairs' interrupts still exist.
-    channels(1)?;
+    bed.set_channels(bed.local, 1)?;
     set(5)?;
-    channels(CPUS)?;
+    bed.set_channels(bed.local, CPUS)?;
     assert_eq!(all()?, [5; CPUS as usize], "while there was one pair");
-    bed.set_interface(bed.local, false)?;
-    bed.set_interface(bed.local, true)?;
+    bed.down_and_up(bed.local)?;
     assert_eq!(all()?, [5; CPUS as usize], "down and up");
 
     bed.wait_carrier(true)?;
@@ -170,12 +168,11 @@ fn threads_stay_over_down_and_up_and_cannot_be_turned_off_while_down() -> Result
     assert_eq!(threading()?, [(Some(Threading::Softirq), false); 2]);
 
     // The same while there are fewer queue pairs.
-    let channels = |combined| bed.guest.call(SetChannels::on(bed.local, combined));
     for (on, threads) in [(true, Threading::Thread), (false, Threading::Softirq)] {
         set_threading(&bed, !on)?;
-        channels(1)?;
+        bed.set_channels(bed.local, 1)?;
         set_threading(&bed, on)?;
-        channels(2)?;
+        bed.set_channels(bed.local, 2)?;
         assert_eq!(threading()?, [(Some(threads), on); 2]);
     }
     bed.finish()

@@ -222,8 +222,7 @@ fn udp_is_not_segmented_by_a_device_that_makes_ip_fragments_of_it() -> Result {
     // A refused feature stays wanted, and does no harm.
     bed.set_features(bed.local, &[("rx-hashing", false)])?;
     assert!(!active()?.contains("rx-hashing"));
-    bed.set_interface(bed.local, false)?;
-    bed.set_interface(bed.local, true)?;
+    bed.down_and_up(bed.local)?;
     bed.wait_carrier_of(bed.local, true)?;
     transfer(&bed, bed.local, bed.peer, Family::V6)?;
     bed.finish()

@@ -82,8 +82,7 @@ fn flows_reach_the_queues_that_key_and_table_say() -> Result {
     // The table survives taking the interface down.
     let table: Vec<u32> = (0..3).cycle().take(spread.indirection.len()).collect();
     rss(None, Some(table.clone()))?;
-    bed.set_interface(bed.local, false)?;
-    bed.set_interface(bed.local, true)?;
+    bed.down_and_up(bed.local)?;
     assert_eq!(read()?.indirection, table);
     bed.finish()
 }
@@ -246,8 +245,7 @@ fn what_is_hashed_follows_the_user() -> Result {
 
     // It outlasts the interface's going down.
     assert_eq!(set(Flow::Udp4, HashFields::ADDRESSES), None);
-    bed.set_interface(bed.local, false)?;
-    bed.set_interface(bed.local, true)?;
+    bed.down_and_up(bed.local)?;
     bed.wait_carrier(true)?;
     assert_eq!(fields(Flow::Udp4)?, HashFields::ADDRESSES);
     assert_eq!(fields(Flow::Udp6)?, HashFields::PORTS);

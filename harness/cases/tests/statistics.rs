@@ -263,8 +263,7 @@ fn the_device_counts_frames_by_the_standards() -> Result {
     assert_eq!(count(&after, "eth-ctrl", 0), 0, "no pause frames");
 
     // They survive taking the interface down.
-    bed.set_interface(bed.local, false)?;
-    bed.set_interface(bed.local, true)?;
+    bed.down_and_up(bed.local)?;
     let later = standard_stats(&bed)?;
     for ((group, id, count), (.., now)) in after.counters.iter().zip(&later.counters) {
         assert!(now >= count, "{group} {id} went from {count} to {now}");

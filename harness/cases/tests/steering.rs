@@ -55,8 +55,7 @@ fn a_flow_goes_to_the_queue_of_its_rule_and_where_its_hash_says_without_one() ->
         let place = steer(&bed, port, queue)?;
         if queue == 1 {
             // The device is reset, and told of its rules again.
-            bed.set_interface(bed.local, false)?;
-            bed.set_interface(bed.local, true)?;
+            bed.down_and_up(bed.local)?;
             bed.wait_carrier(true)?;
         }
         for (port, wanted) in [(port, queue as usize), (other, 0)] {

@@ -46,8 +46,7 @@ fn tags_are_handled_by_the_device_or_by_the_kernel_and_traffic_passes() -> Resul
     for what in ["as it was", "down and up"] {
         assert_filter(&bed, ID, true, what);
         assert_filter(&bed, ID + 1, false, what);
-        bed.set_interface(bed.local, false)?;
-        bed.set_interface(bed.local, true)?;
+        bed.down_and_up(bed.local)?;
         bed.set_interface(local, true)?;
         bed.wait_carrier(true)?;
     }

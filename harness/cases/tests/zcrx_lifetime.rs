@@ -153,8 +153,7 @@ fn a_ring_goes_on_after_the_interface_was_down() -> Result {
     let mut sink = stream.zcrx_sink(&bed, 1, ZcrxMemory::User, 8 * MIB, Release::Immediate)?;
     let source = stream.source(&bed, Some(bytes), &[64 << 10], 0)?;
     sink.wait_bytes(2 * MIB)?;
-    bed.set_interface(bed.local, false)?;
-    bed.set_interface(bed.local, true)?;
+    bed.down_and_up(bed.local)?;
     assert_whole(&sink.join()?, bytes);
     assert!(source.join()?.delivered);
     bed.assert_no_ring_left()?;

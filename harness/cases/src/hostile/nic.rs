@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 
 use model::lies::{Kind, Lie};
 use protocol::{
-    JobSpec, Release, TcpSource, UdpSink, UdpSource,
-    kernel::WriteFile,
-    rings::{RingChange, SetRings, TcpDataSplit},
+    JobSpec, Release, TcpSource, UdpSink, UdpSource, kernel::WriteFile, rings::TcpDataSplit,
     traffic::Ping,
 };
 use vm::JobHandle;
@@ -231,15 +229,8 @@ impl Attack<'_> {
 
     /// Gives the RX rings so many descriptors, unless the driver refuses to.
     fn set_ring(&self, rx: u32) -> Step {
-        let local = self.bed.local;
-        granted(self.bed.guest.call(SetRings::on(
-            local,
-            RingChange {
-                rx: Some(rx),
-                ..RingChange::default()
-            },
-        )))?;
-        Ok(())
+        let bed = self.bed;
+        granted(bed.set_receive_ring(bed.local, rx)).map(drop)
     }
 
     /// Brings the interface down and up; says whether it is up then.

@@ -8,7 +8,7 @@ use protocol::{
     ethtool::{Coalesce, GetCoalesce, SetCoalesce},
     link::ListInterfaces,
     pci::ReadRegister,
-    rings::{SetChannels, TcpDataSplit},
+    rings::TcpDataSplit,
 };
 
 const MIB: u64 = 1 << 20;
@@ -148,7 +148,7 @@ fn interrupts_are_coalesced_as_the_user_says() -> Result {
     bed.set_receive_ring(bed.local, 512)?;
     bed.set_header_split(bed.local, TcpDataSplit::On)?;
     for combined in [1, CPUS] {
-        bed.guest.call(SetChannels::on(bed.local, combined))?;
+        bed.set_channels(bed.local, combined)?;
     }
     bed.wait_carrier(true)?;
     let all = [(8191, false), (100, false), (50, false)];
@@ -174,10 +174,7 @@ fn intervals_adapt_where_the_user_wants_it_and_only_there() -> Result {
     assert_dim_goes_on(&bed, "after a change of rings", |attempt| {
         bed.set_receive_ring(bed.local, 512 + 64 * attempt)
     })?;
-    assert_dim_goes_on(&bed, "after down and up", |_| {
-        bed.set_interface(bed.local, false)?;
-        bed.set_interface(bed.local, true)
-    })?;
+    assert_dim_goes_on(&bed, "after down and up", |_| bed.down_and_up(bed.local))?;
     bed.wait_carrier(true)?;
     assert_eq!(get(&bed, Some(1))?, (8191, true));
     wait_for_dim(&bed)?;

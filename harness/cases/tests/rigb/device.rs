@@ -149,8 +149,7 @@ fn the_link_is_negotiated_and_what_is_offered_is_the_users_choice() -> Result {
         ..Pause::default()
     };
     assert_eq!(set_pause(negotiated), Some(EOPNOTSUPP));
-    bed.set_interface(bed.local, false)?;
-    bed.set_interface(bed.local, true)?;
+    bed.down_and_up(bed.local)?;
     bed.wait_carrier(true)?;
     assert_eq!(pause()?, flow(false, true));
     assert_eq!(register(&bed, CTRL)? >> 27 & 3, 2);

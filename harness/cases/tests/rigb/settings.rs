@@ -13,7 +13,7 @@ use protocol::{
     link::{ListInterfaces, SetMac},
     net::Mac,
     pci::ReadRegister,
-    rings::{GetRings, RingChange, SetChannels, SetRings, TcpDataSplit},
+    rings::{GetRings, TcpDataSplit},
     rss::{Flow, GetRss, HashFields, Indirection, RssChange, SetRss},
     timestamp::{GetHwtstamp, Hwtstamp, SetHwtstamp},
 };
@@ -156,13 +156,7 @@ fn set_all(bed: &Testbed) -> Result {
         },
     ))?;
     guest.call(SetMessageLevel::on((ns, interface()), 4))?;
-    guest.call(SetRings::on(
-        (ns, interface()),
-        RingChange {
-            tx: Some(TX_RING),
-            ..RingChange::default()
-        },
-    ))?;
+    bed.set_transmit_ring(bed.local, TX_RING)?;
     bed.add_vlan(VLAN)?;
     bed.receive_all_multicast(bed.local)?;
     for (queue, rx_usecs) in [(0, 30), (1, 70)] {
@@ -228,7 +222,6 @@ fn what_users_set_stays_in_the_device_whatever_else_they_change() -> Result {
 
     let device = bed.pci_device(bed.local)?;
     let longest = || bed.guest.call(ReadRegister::new(&device, RLPML));
-    let channels = |combined| bed.guest.call(SetChannels::on(bed.local, combined));
     for change in [
         "down and up",
         "MTU",
@@ -240,10 +233,7 @@ fn what_users_set_stays_in_the_device_whatever_else_they_change() -> Result {
         "sleep",
     ] {
         match change {
-            "down and up" => {
-                bed.set_interface(bed.local, false)?;
-                bed.set_interface(bed.local, true)?;
-            }
+            "down and up" => bed.down_and_up(bed.local)?,
             "sleep" => bed.sleep_and_wake()?,
             "MTU" => {
                 let before = longest()?;
@@ -251,8 +241,8 @@ fn what_users_set_stays_in_the_device_whatever_else_they_change() -> Result {
                 assert_eq!(longest()?, before + 7500, "RLPML");
             }
             "rings" => bed.set_receive_ring(bed.local, 256)?,
-            "fewer channels" => channels(2)?,
-            "more channels" => channels(CPUS)?,
+            "fewer channels" => bed.set_channels(bed.local, 2)?,
+            "more channels" => bed.set_channels(bed.local, CPUS)?,
             "header split on and off" => {
                 bed.set_header_split(bed.local, TcpDataSplit::On)?;
                 bed.set_header_split(bed.local, TcpDataSplit::Off)?;

@@ -102,8 +102,7 @@ fn boot(name: &str, kernel_options: &[&'static str]) -> Result<Testbed> {
 
 /// Takes the interface down and up, and checks that it works.
 fn recover(bed: &Testbed) -> Result {
-    bed.set_interface(bed.local, false)?;
-    bed.set_interface(bed.local, true)?;
+    bed.down_and_up(bed.local)?;
     bed.wait_carrier(true)?;
     for (from, to) in [(bed.local, bed.peer), (bed.peer, bed.local)] {
         bed.transfer(from, to, Family::V4, MIB)?;

@@ -4,13 +4,9 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use cases::{KernelFault, Result, Testbed};
+use cases::{KernelFault, Refusal, Result, Testbed};
 use libc::ENODEV;
-use protocol::{
-    Command, Memory, Ns, Query,
-    kernel::{UnloadModule, WriteFile},
-    rings::{RingChange, SetChannels, SetRings, TcpDataSplit},
-};
+use protocol::{Command, Memory, kernel::UnloadModule, rings::TcpDataSplit};
 
 use crate::{
     PAIRS,
@@ -100,14 +96,13 @@ impl Event {
                 bed.set_link(station, true)?;
                 bed.wait_carrier_of(station, true)?;
             }
-            Self::InterfaceDown => {
-                bed.set_interface(station, false)?;
-                bed.set_interface(station, true)?;
+            Self::InterfaceDown => bed.down_and_up(station)?,
+            Self::SplitOff => {
+                return done_or_refused(bed.set_header_split(station, TcpDataSplit::Off));
             }
-            Self::SplitOff => return ask(bed, split(bed, TcpDataSplit::Off)),
-            Self::ChannelsFewer => return ask(bed, channels(bed, PAIRS - 1)),
-            Self::ChannelsFewest => return ask(bed, channels(bed, QUEUE)),
-            Self::RingSizes => return ask(bed, rings(bed, 256, 128)),
+            Self::ChannelsFewer => return done_or_refused(bed.set_channels(station, PAIRS - 1)),
+            Self::ChannelsFewest => return done_or_refused(bed.set_channels(station, QUEUE)),
+            Self::RingSizes => return done_or_refused(bed.set_rings(station, 256, 128)),
             Self::Mtu => {
                 for mtu in [1500, 4000] {
                     bed.set_mtu(bed.peer, mtu)?;
@@ -136,7 +131,7 @@ impl Event {
                 bed.unplug(station)?;
                 // The guest waits five seconds, in which a user may cancel. After that, it is
                 // already powering the slot off.
-                match ask(bed, writing("slots/1/power", "0"))? {
+                match done_or_refused(bed.write_file("/sys/bus/pci/slots/1/power", "0"))? {
                     // With ENODEV the slot is being powered off, or is off.
                     Happened::Refused(errno) if errno != ENODEV => {
                         return Ok(Happened::Refused(errno));
@@ -164,10 +159,10 @@ impl Event {
         match self {
             Self::SplitOff => bed.set_header_split(bed.local, TcpDataSplit::On)?,
             Self::ChannelsFewer | Self::ChannelsFewest => {
-                ask(bed, channels(bed, PAIRS))?;
+                done_or_refused(bed.set_channels(bed.local, PAIRS))?;
             }
             Self::RingSizes => {
-                ask(bed, rings(bed, 1024, 512))?;
+                done_or_refused(bed.set_rings(bed.local, 1024, 512))?;
             }
             Self::Mtu => {
                 bed.set_mtu(bed.local, 9000)?;
@@ -196,45 +191,15 @@ impl Event {
     }
 }
 
-/// A request that writes to a file in `/sys/bus/pci`.
-fn writing(file: &str, contents: &str) -> WriteFile {
-    WriteFile::new(Ns::Local, format!("/sys/bus/pci/{file}"), contents)
-}
-
-/// Makes a request that may be refused.
-fn ask<Q: Query<Reply = ()>>(bed: &Testbed, request: Q) -> Result<Happened> {
-    match bed.guest.call(request) {
+/// What came of a request that may be refused.
+fn done_or_refused(result: Result) -> Result<Happened> {
+    match result {
         Ok(()) => Ok(Happened::Done),
         Err(error) => match error.errno() {
             Some(errno) => Ok(Happened::Refused(errno)),
-            None => Err(error.into()),
+            None => Err(error),
         },
     }
-}
-
-fn channels(bed: &Testbed, combined: u32) -> SetChannels {
-    SetChannels::on(bed.local, combined)
-}
-
-fn rings(bed: &Testbed, rx: u32, tx: u32) -> SetRings {
-    SetRings::on(
-        bed.local,
-        RingChange {
-            rx: Some(rx),
-            tx: Some(tx),
-            ..RingChange::default()
-        },
-    )
-}
-
-fn split(bed: &Testbed, split: TcpDataSplit) -> SetRings {
-    SetRings::on(
-        bed.local,
-        RingChange {
-            tcp_data_split: Some(split),
-            ..RingChange::default()
-        },
-    )
 }
 
 /// Its part of a test's name.

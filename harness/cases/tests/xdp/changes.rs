@@ -51,8 +51,7 @@ fn programs_come_and_go_under_traffic_and_stay_while_the_interface_is_down() -> 
     finish(source, sink)?;
 
     // Down and up; and changes while it is down.
-    bed.set_interface(bed.local, false)?;
-    bed.set_interface(bed.local, true)?;
+    bed.down_and_up(bed.local)?;
     bed.wait_carrier(true)?;
     let before = runs(&bed)?;
     ping(&bed, 1000)?;

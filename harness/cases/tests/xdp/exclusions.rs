@@ -2,17 +2,16 @@
 
 //! Header split and programs that do not know of fragments exclude each other.
 
-use cases::{Ability, Result, Testbed, assert_refused};
+use std::fmt::Display;
+
+use cases::{Ability, Refusal, Result, Testbed, assert_refused};
 use libc::{EBUSY, EEXIST, EINVAL};
-use protocol::{
-    Memory, XdpAction,
-    rings::{RingChange, SetRings, TcpDataSplit},
-};
+use protocol::{Memory, XdpAction, rings::TcpDataSplit};
 
 use crate::{MIB, OURS, attach, detach, exchange, frames, ping, program, runs, with_fragments};
 
 /// The errno and the text of a refusal.
-fn refused(result: std::result::Result<(), vm::Error>) -> (Option<i32>, String) {
+fn refused<E: Refusal + Display>(result: std::result::Result<(), E>) -> (Option<i32>, String) {
     match result {
         Ok(()) => panic!("it was not refused"),
         Err(error) => (error.errno(), error.to_string()),
@@ -24,15 +23,7 @@ fn header_split_and_programs_without_fragments_exclude_each_other() -> Result {
     let bed = Testbed::options()
         .needs([Ability::HeaderSplit, Ability::Xdp])
         .boot("xdp-header-split")?;
-    let split = |split| {
-        bed.guest.call(SetRings::on(
-            bed.local,
-            RingChange {
-                tcp_data_split: Some(split),
-                ..RingChange::default()
-            },
-        ))
-    };
+    let split = |split| bed.set_header_split(bed.local, split);
 
     // The core refuses either beside the other.
     split(TcpDataSplit::On)?;

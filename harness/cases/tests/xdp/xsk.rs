@@ -5,11 +5,8 @@
 use cases::{Ability, Result, Testbed, assert_refused, ethernet};
 use libc::{EBUSY, EINVAL, ESRCH};
 use protocol::{
-    Command, Memory, XdpAction, XdpSocket,
-    ethtool::TestSelf,
-    kernel::UnloadModule,
-    rings::{SetChannels, TcpDataSplit},
-    xsk::XdpSocketReport,
+    Command, Memory, XdpAction, XdpSocket, ethtool::TestSelf, kernel::UnloadModule,
+    rings::TcpDataSplit, xsk::XdpSocketReport,
 };
 use vm::JobHandle;
 
@@ -171,7 +168,6 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
         .needs_registers(POSTED)
         .cpus(4)
         .boot("xsk-changes")?;
-    let channels = |combined| bed.guest.call(SetChannels::on(bed.local, combined));
     let job = start(&bed, &socket(&bed, 0))?;
     attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
     echoes(&bed, "at first")?;
@@ -188,11 +184,8 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
             "rings" => bed.set_receive_ring(bed.local, 64)?,
             "sleep" => bed.sleep_and_wake()?,
             "MTU" => bed.set_mtu(bed.local, 2000)?,
-            "down and up" => {
-                bed.set_interface(bed.local, false)?;
-                bed.set_interface(bed.local, true)?;
-            }
-            "channels" => channels(2)?,
+            "down and up" => bed.down_and_up(bed.local)?,
+            "channels" => bed.set_channels(bed.local, 2)?,
             "self-test" => {
                 bed.guest.call(TestSelf::on(bed.local, true))?;
             }
