@@ -3,12 +3,11 @@
 //! Receive side scaling: what is hashed, and which queue a flow reaches.
 
 use protocol::{
-    UdpSink, UdpSource,
     netdev::QueueKind,
     rss::{Flow, FlowQueue, GetRss, HashFields, Rss, RssChange, SetRss},
 };
 
-use crate::{CaseError, Family, Result, Station, Testbed};
+use crate::{CaseError, Datagrams, Family, Result, Station, Testbed};
 
 /// Datagrams of one flow in [`Testbed::udp_places`]; far fewer other packets arrive meanwhile.
 const DATAGRAMS: u64 = 200;
@@ -58,28 +57,18 @@ impl Testbed {
         let packets = || self.queue_stats(self.local, QueueKind::Rx, "rx-packets");
         let mut places = Vec::new();
         for _ in 0..5 {
-            let (source, listen) = (
-                self.peer.socket(family, self.port()),
-                self.local.socket(family, self.port()),
-            );
-            let wanted = self.guest.call(FlowQueue::on(self.local, source, listen))?;
-            let sink = self.guest.start(UdpSink {
-                ns: self.local.ns,
-                listen,
-                seed: 5,
-            })?;
-            let before = packets()?;
-            let flow = self.guest.start(UdpSource {
-                ns: self.peer.ns,
+            let source = self.peer.socket(family, self.port());
+            let flow = Datagrams {
                 bind: Some(source),
-                connect: listen,
-                seed: 5,
-                datagrams: Some(DATAGRAMS),
-                size: 100,
-                batch: None,
                 pause_us: 50,
-            })?;
-            assert_eq!(flow.join()?.sent, DATAGRAMS);
+                ..self.datagrams(self.peer, self.local, family, 100)
+            };
+            let place = FlowQueue::on(self.local, source, flow.listen());
+            let wanted = self.guest.call(place)?;
+            let sink = flow.sink(self)?;
+            let before = packets()?;
+            let sent = flow.source(self, Some(DATAGRAMS))?.join()?.sent;
+            assert_eq!(sent, DATAGRAMS);
             let sum = before.iter().sum::<u64>() + DATAGRAMS;
             self.wait_until(sum, || Ok(packets()?.iter().sum()))?;
             let after = packets()?;

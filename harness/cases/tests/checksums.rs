@@ -4,8 +4,8 @@
 
 use std::net::IpAddr;
 
-use cases::{Ability, CaseError, Family, Frame, Result, Station, Testbed};
-use protocol::{Memory, Payload, UdpSink, UdpSource, netdev::QueueKind, rings::TcpDataSplit};
+use cases::{Ability, CaseError, Datagrams, Family, Frame, Result, Station, Testbed};
+use protocol::{Memory, Payload, netdev::QueueKind, rings::TcpDataSplit};
 
 const MIB: u64 = 1 << 20;
 
@@ -91,19 +91,18 @@ fn a_datagram_with_a_wrong_checksum_is_not_delivered() -> Result {
         .needs([Ability::QueueStatistics])
         .boot("checksum-udp")?;
     let (seed, number) = (7, 0u64);
-    // As `UdpSource` makes them: a number and the seed's payload.
+    // As a source of datagrams makes them: a number and the seed's payload.
     let mut datagram = number.to_le_bytes().to_vec();
     datagram.resize(datagram.len() + PAYLOAD.len(), 0);
     Payload::new(seed).fill(0, &mut datagram[8..]);
 
     for (family, protocol) in [(Family::V4, "Udp"), (Family::V4, "Ip")] {
-        let port = bed.port();
-        let sink = bed.guest.start(UdpSink {
-            ns: bed.local.ns,
-            listen: bed.local.socket(family, port),
+        let datagrams = Datagrams {
             seed,
-        })?;
-        let frame = || Frame::udp(bed.peer, bed.local, family, port, &datagram);
+            ..bed.datagrams(bed.peer, bed.local, family, datagram.len() as u32)
+        };
+        let sink = datagrams.sink(&bed)?;
+        let frame = || Frame::udp(bed.peer, bed.local, family, datagrams.port, &datagram);
         let (bad, counter) = match protocol {
             "Udp" => (frame()?.with_wrong_payload(), "InCsumErrors"),
             _ => (frame()?.with_wrong_ipv4_header(), "InHdrErrors"),
@@ -167,7 +166,7 @@ fn a_checksum_that_comes_out_as_zero_is_sent_as_its_complement() -> Result {
 
     let seed = 7;
     let mut datagram = vec![0; PAYLOAD.len()];
-    // As `UdpSource` makes the first: number 0 and the seed's payload.
+    // As a source of datagrams makes the first: number 0 and the seed's payload.
     Payload::new(seed).fill(0, &mut datagram[8..]);
 
     for family in Family::BOTH {
@@ -180,21 +179,14 @@ fn a_checksum_that_comes_out_as_zero_is_sent_as_its_complement() -> Result {
             .next()
             .ok_or_else(|| CaseError::new("no port makes the checksum 0"))?;
         let checksums = bed.statistic(bed.local, "tx_csum")?;
-        let mut sink = bed.guest.start(UdpSink {
-            ns: bed.peer.ns,
-            listen: bed.peer.socket(family, port),
+        let datagrams = Datagrams {
+            port,
             seed,
-        })?;
-        let sent = bed.guest.start(UdpSource {
-            ns: bed.local.ns,
             bind: Some(bed.local.socket(family, source)),
-            connect: bed.peer.socket(family, port),
-            seed,
-            datagrams: Some(1),
-            size: datagram.len() as u32,
-            batch: None,
-            pause_us: 0,
-        })?;
+            ..bed.datagrams(bed.local, bed.peer, family, datagram.len() as u32)
+        };
+        let mut sink = datagrams.sink(&bed)?;
+        let sent = datagrams.source(&bed, Some(1))?;
         assert_eq!(sent.join()?.error, None);
         // Over IPv6 the kernel drops a datagram whose checksum is 0.
         sink.wait_bytes(1)?;

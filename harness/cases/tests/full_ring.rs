@@ -2,8 +2,8 @@
 
 //! A full TX ring: its queue stops, is woken, and loses nothing.
 
-use cases::{Ability, Family, Result, Testbed};
-use protocol::{UdpSink, UdpSource, netdev::QueueKind};
+use cases::{Ability, Datagrams, Family, Result, Testbed};
+use protocol::netdev::QueueKind;
 
 /// The shortest ring. A queue stops while fewer descriptors are free than the longest frame takes.
 const RING: u32 = 64;
@@ -38,22 +38,12 @@ fn a_full_ring_stops_its_queue_until_frames_are_completed() -> Result {
     };
     let before = count("tx-stop")?;
     let dropped = bed.link_stats(bed.local)?.tx_dropped;
-    let port = bed.port();
-    let sink = bed.guest.start(UdpSink {
-        ns: bed.peer.ns,
-        listen: bed.peer.socket(Family::V4, port),
-        seed: 5,
-    })?;
-    let source = bed.guest.start(UdpSource {
-        ns: bed.local.ns,
-        bind: None,
-        connect: bed.peer.socket(Family::V4, port),
-        seed: 5,
-        datagrams: Some(SENDS * u64::from(DATAGRAMS)),
-        size: 1000,
+    let datagrams = Datagrams {
         batch: Some(DATAGRAMS),
-        pause_us: 0,
-    })?;
+        ..bed.datagrams(bed.local, bed.peer, Family::V4, 1000)
+    };
+    let sink = datagrams.sink(&bed)?;
+    let source = datagrams.source(&bed, Some(SENDS * u64::from(DATAGRAMS)))?;
     assert_eq!(source.join()?.sent, SENDS * u64::from(DATAGRAMS));
     assert_eq!(sink.stop()?.corrupt, 0);
 

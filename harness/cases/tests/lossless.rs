@@ -3,9 +3,9 @@
 //! Everything that the stack has queued for sending is sent, whatever changes meanwhile. TCP would
 //! hide a loss; datagrams do not.
 
-use cases::{Ability, Family, Result, Testbed};
+use cases::{Ability, Datagrams, Family, Result, Testbed};
 use protocol::{
-    UdpSink, UdpSource, XdpAction, XdpProgram,
+    XdpAction, XdpProgram,
     ethtool::{Coalesce, SetCoalesce},
     rings::TcpDataSplit,
     rss::RssChange,
@@ -33,22 +33,12 @@ fn all_are_sent(
     let mut flows = Vec::new();
     // Several, so that each queue has one.
     for _ in 0..6 {
-        let listen = bed.peer.socket(Family::V4, bed.port());
-        let mut sink = bed.guest.start(UdpSink {
-            ns: bed.peer.ns,
-            listen,
-            seed: 7,
-        })?;
-        let source = bed.guest.start(UdpSource {
-            ns: bed.local.ns,
-            bind: None,
-            connect: listen,
-            seed: 7,
-            datagrams: None,
-            size: 1000,
-            batch: None,
+        let datagrams = Datagrams {
             pause_us: 3000,
-        })?;
+            ..bed.datagrams(bed.local, bed.peer, Family::V4, 1000)
+        };
+        let mut sink = datagrams.sink(&bed)?;
+        let source = datagrams.source(&bed, None)?;
         // Now the neighbour is resolved: only a few datagrams can wait for that.
         sink.wait_bytes(1)?;
         flows.push((source, sink));
@@ -202,22 +192,9 @@ fn the_device_tests_itself_while_frames_arrive() -> Result {
         .boot("lossless-flood")?;
     let mut flows = Vec::new();
     for family in Family::BOTH {
-        let listen = bed.local.socket(family, bed.port());
-        let mut sink = bed.guest.start(UdpSink {
-            ns: bed.local.ns,
-            listen,
-            seed: 3,
-        })?;
-        let source = bed.guest.start(UdpSource {
-            ns: bed.peer.ns,
-            bind: None,
-            connect: listen,
-            seed: 3,
-            datagrams: None,
-            size: 64,
-            batch: None,
-            pause_us: 0,
-        })?;
+        let datagrams = bed.datagrams(bed.peer, bed.local, family, 64);
+        let mut sink = datagrams.sink(&bed)?;
+        let source = datagrams.source(&bed, None)?;
         sink.wait_bytes(1)?;
         flows.push((source, sink));
     }

@@ -3,7 +3,7 @@
 //! The MTU, changed while traffic runs: buffers grow and shrink with it.
 
 use cases::{Ability, Family, Frame, Result, Testbed, finish};
-use protocol::{Release, UdpSink};
+use protocol::Release;
 
 const MIB: u64 = 1 << 20;
 
@@ -61,15 +61,12 @@ fn frames_longer_than_the_mtu_are_not_delivered() -> Result {
         .boot("mtu-too-long")?;
     bed.set_mtu(bed.peer, 9000)?;
     bed.wait_carrier(true)?;
-    let port = bed.port();
     let before = bed.datagrams_read(bed.local.ns)?;
-    let sink = bed.guest.start(UdpSink {
-        ns: bed.local.ns,
-        listen: bed.local.socket(Family::V4, port),
-        seed: 0,
-    })?;
+    let datagrams = bed.datagrams(bed.peer, bed.local, Family::V4, 1000);
+    let sink = datagrams.sink(&bed)?;
     let datagram = |size: usize| -> Result {
-        Frame::udp(bed.peer, bed.local, Family::V4, port, &vec![0; size])?.send(&bed)
+        let payload = vec![0; size];
+        Frame::udp(bed.peer, bed.local, Family::V4, datagrams.port, &payload)?.send(&bed)
     };
 
     for _ in 0..3 {

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use cases::{Ability, Family, Result, Station, Testbed};
-use protocol::{UdpSink, UdpSource, ethtool::GetFeatures, netdev::QueueKind};
+use cases::{Ability, Datagrams, Family, Result, Station, Testbed};
+use protocol::{ethtool::GetFeatures, netdev::QueueKind};
 
 /// From one byte to 64 KiB, mostly odd sizes.
 const ODD: &[u32] = &[
@@ -323,23 +323,14 @@ fn the_doorbell_waits_for_frames_that_the_kernel_sends_together() -> Result {
     let bed = Testbed::options()
         .needs_counters(["tx_doorbells"])
         .boot("offloads-doorbell")?;
-    let port = bed.port();
-    let sink = bed.guest.start(UdpSink {
-        ns: bed.peer.ns,
-        listen: bed.peer.socket(Family::V4, port),
-        seed: 9,
-    })?;
-    let before = bed.statistic(bed.local, "tx_doorbells")?;
-    let source = bed.guest.start(UdpSource {
-        ns: bed.local.ns,
-        bind: None,
-        connect: bed.peer.socket(Family::V4, port),
-        seed: 9,
-        datagrams: Some(SENDS * FRAMES),
-        size: 1000,
+    let datagrams = Datagrams {
         batch: Some(FRAMES as u32),
         pause_us: 1000,
-    })?;
+        ..bed.datagrams(bed.local, bed.peer, Family::V4, 1000)
+    };
+    let sink = datagrams.sink(&bed)?;
+    let before = bed.statistic(bed.local, "tx_doorbells")?;
+    let source = datagrams.source(&bed, Some(SENDS * FRAMES))?;
     assert_eq!(source.join()?.sent, SENDS * FRAMES);
     let doorbells = bed.statistic(bed.local, "tx_doorbells")? - before;
     // The kernel splits each send into frames, and sets xmit_more on all but the last.

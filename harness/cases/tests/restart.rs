@@ -2,7 +2,7 @@
 
 //! One RX queue is restarted without affecting the others.
 
-use cases::{Ability, CaseError, Family, Result, Testbed, finish};
+use cases::{Ability, CaseError, Datagrams, Family, Result, Testbed, finish};
 use protocol::{Memory, UdpSink, UdpSource, netdev::QueueKind};
 use vm::JobHandle;
 
@@ -41,23 +41,13 @@ fn a_queue_restarts_again_and_again_and_the_others_lose_no_packet() -> Result {
         flows.push((source, sink));
     }
     // The neighbour is resolved by now: only a few datagrams can wait for that.
-    let port = bed.port();
-    let mut datagrams = bed.guest.start(UdpSink {
-        ns: bed.local.ns,
-        listen: bed.local.socket(Family::V4, port),
-        seed: 7,
-    })?;
-    let read_before = bed.datagrams_read(bed.local.ns)?;
-    let udp = bed.guest.start(UdpSource {
-        ns: bed.peer.ns,
-        bind: None,
-        connect: bed.local.socket(Family::V4, port),
-        seed: 7,
-        datagrams: None,
-        size: 1000,
-        batch: None,
+    let udp = Datagrams {
         pause_us: 500,
-    })?;
+        ..bed.datagrams(bed.peer, bed.local, Family::V4, 1000)
+    };
+    let mut datagrams = udp.sink(&bed)?;
+    let read_before = bed.datagrams_read(bed.local.ns)?;
+    let udp = udp.source(&bed, None)?;
     datagrams.wait_bytes(1)?;
     let before = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
 
@@ -96,23 +86,10 @@ fn flood(
 ) -> Result<(JobHandle<'_, UdpSource>, JobHandle<'_, UdpSink>)> {
     let sent = || bed.queue_stats(bed.local, QueueKind::Tx, "tx-packets");
     for _ in 0..64 {
-        let listen = bed.peer.socket(Family::V4, bed.port());
-        let mut sink = bed.guest.start(UdpSink {
-            ns: bed.peer.ns,
-            listen,
-            seed: 9,
-        })?;
+        let datagrams = bed.datagrams(bed.local, bed.peer, Family::V4, 200);
+        let mut sink = datagrams.sink(bed)?;
         let before = sent()?[queue];
-        let source = bed.guest.start(UdpSource {
-            ns: bed.local.ns,
-            bind: None,
-            connect: listen,
-            seed: 9,
-            datagrams: None,
-            size: 200,
-            batch: None,
-            pause_us: 0,
-        })?;
+        let source = datagrams.source(bed, None)?;
         sink.wait_bytes(100_000)?;
         if sent()?[queue] > before + 100 {
             return Ok((source, sink));

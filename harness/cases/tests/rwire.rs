@@ -5,7 +5,6 @@
 use cases::{Driver, Family, Result, Station, Testbed};
 use libc::EOPNOTSUPP;
 use protocol::{
-    UdpSink, UdpSource,
     ethtool::{GetDriverStats, GetPause, GetTimestamping},
     kernel::{ReadFile, UnloadModule},
     link::ListInterfaces,
@@ -146,24 +145,10 @@ fn a_software_nic_that_only_sends_is_woken_when_there_is_room_on_the_wire() -> R
         size: 0,
         timeout_ms: 60_000,
     })?;
-    let to = bed.local.socket(Family::V4, bed.port());
-    let sink = bed.guest.start(UdpSink {
-        ns: bed.local.ns,
-        listen: to,
-        seed: 7,
-    })?;
+    let datagram = bed.datagrams(bed.peer, bed.local, Family::V4, SIZE);
+    let sink = datagram.sink(&bed)?;
     let before = bed.link_stats(bed.local)?.rx_packets;
-    let source = bed.guest.start(UdpSource {
-        ns: bed.peer.ns,
-        bind: None,
-        connect: to,
-        seed: 7,
-        datagrams: Some(1),
-        size: SIZE,
-        batch: None,
-        pause_us: 0,
-    })?;
-    let sent = source.join()?;
+    let sent = datagram.source(&bed, Some(1))?.join()?;
     assert_eq!((sent.sent, sent.error), (1, None));
     bed.wait_until(before + FRAGMENTS, || {
         Ok(bed.link_stats(bed.local)?.rx_packets)

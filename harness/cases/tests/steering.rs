@@ -3,9 +3,9 @@
 //! What QEMU's NICs can't do: rules that steer flows, and datagrams that the device segments. Our model of
 //! the 82576 can.
 
-use cases::{Ability, Family, Result, Testbed, finish};
+use cases::{Ability, Datagrams, Family, Result, Testbed, finish};
 use protocol::{
-    Memory, UdpSink, UdpSource,
+    Memory,
     flow_rules::{DeleteFlowRule, FlowRule, FlowType, InsertFlowRule, ListFlowRules, RulePlace},
     netdev::QueueKind,
 };
@@ -109,23 +109,14 @@ fn datagrams_of_a_send_are_segmented_by_the_device_and_arrive_whole() -> Result 
     bed.set_features(bed.peer, &[("rx-checksum", false)])?;
     for family in Family::BOTH {
         let before = bed.statistic(bed.local, "tx_tso")?;
-        let listen = bed.peer.socket(family, bed.port());
-        let sink = bed.guest.start(UdpSink {
-            ns: bed.peer.ns,
-            listen,
-            seed: 9,
-        })?;
-        let read = bed.datagrams_read(bed.peer.ns)?;
-        let source = bed.guest.start(UdpSource {
-            ns: bed.local.ns,
-            bind: None,
-            connect: listen,
-            seed: 9,
-            datagrams: Some(SENDS * u64::from(BATCH)),
-            size: 1000,
+        let datagrams = Datagrams {
             batch: Some(BATCH),
             pause_us: 2000,
-        })?;
+            ..bed.datagrams(bed.local, bed.peer, family, 1000)
+        };
+        let sink = datagrams.sink(&bed)?;
+        let read = bed.datagrams_read(bed.peer.ns)?;
+        let source = datagrams.source(&bed, Some(SENDS * u64::from(BATCH)))?;
         let sent = source.join()?.sent;
         assert_eq!(sent, SENDS * u64::from(BATCH));
         bed.wait_until(read + sent, || bed.datagrams_read(bed.peer.ns))?;

@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use model::lies::{Kind, Lie};
 use protocol::{
-    JobSpec, Release, TcpSource, UdpSink, UdpSource, kernel::WriteFile, rings::TcpDataSplit,
-    traffic::Ping,
+    JobSpec, Release, TcpSource, kernel::WriteFile, rings::TcpDataSplit, traffic::Ping,
 };
 use vm::JobHandle;
 
@@ -174,24 +173,9 @@ impl Attack<'_> {
     /// Numbered datagrams. Says whether all of them came.
     fn datagrams(&self, (from, to): (Station, Station)) -> Step<bool> {
         let bed = self.bed;
-        let listen = to.socket(Family::V4, bed.port());
-        let seed = u64::from(listen.port());
-        let mut sink = bed.guest.start(UdpSink {
-            ns: to.ns,
-            listen,
-            seed,
-        })?;
-        let source = granted(bed.guest.start(UdpSource {
-            ns: from.ns,
-            bind: None,
-            connect: listen,
-            seed,
-            datagrams: Some(DATAGRAMS),
-            size: 1400,
-            batch: None,
-            pause_us: 0,
-        }))?;
-        let Some(source) = source else {
+        let datagrams = bed.datagrams(from, to, Family::V4, 1400);
+        let mut sink = datagrams.sink(bed)?;
+        let Some(source) = granted(datagrams.source(bed, Some(DATAGRAMS)))? else {
             sink.stop()?;
             return Ok(false);
         };

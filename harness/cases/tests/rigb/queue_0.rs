@@ -2,10 +2,10 @@
 
 //! While headers are split, all that is not TCP goes to queue 0, which device memory is never bound to.
 
-use cases::{Ability, Family, Result, Testbed, assert_refused, finish};
+use cases::{Ability, Datagrams, Family, Result, Testbed, assert_refused, finish};
 use libc::EOPNOTSUPP;
 use protocol::{
-    Memory, UdpSink, UdpSource,
+    Memory,
     netdev::QueueKind,
     rings::TcpDataSplit,
     rss::{Flow, HashFields},
@@ -64,23 +64,12 @@ fn what_is_not_tcp_stays_on_queue_0_when_all_tcp_goes_to_a_bound_queue() -> Resu
         // Whole datagrams, and fragmented ones.
         for size in [200, 8000, 20_000] {
             let before = packets()?;
-            let listen = bed.local.socket(family, bed.port());
-            let sink = bed.guest.start(UdpSink {
-                ns: bed.local.ns,
-                listen,
-                seed: 3,
-            })?;
-            let source = bed.guest.start(UdpSource {
-                ns: bed.peer.ns,
-                bind: None,
-                connect: listen,
-                seed: 3,
-                datagrams: Some(20),
-                size,
-                batch: None,
+            let datagrams = Datagrams {
                 pause_us: 1000,
-            })?;
-            assert_eq!(source.join()?.sent, 20);
+                ..bed.datagrams(bed.peer, bed.local, family, size)
+            };
+            let sink = datagrams.sink(&bed)?;
+            assert_eq!(datagrams.source(&bed, Some(20))?.join()?.sent, 20);
             bed.wait_until(before[0] + 20, || Ok(packets()?[0]))?;
             let received = sink.stop()?;
             let after = packets()?;

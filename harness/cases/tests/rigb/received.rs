@@ -3,7 +3,7 @@
 //! What the device has received when the interface is reconfigured, and nothing has signalled it.
 
 use cases::{Ability, CaseError, Family, Result, Testbed};
-use protocol::{UdpSink, UdpSource, pci::WriteRegister, rings::TcpDataSplit};
+use protocol::{pci::WriteRegister, rings::TcpDataSplit};
 
 #[test]
 fn what_the_device_has_received_is_handed_up_before_a_change() -> Result {
@@ -16,25 +16,11 @@ fn what_the_device_has_received_is_handed_up_before_a_change() -> Result {
         .needs([Ability::LosslessChanges])
         .boot("lossless-received")?;
     let device = bed.pci_device(bed.local)?;
-    let listen = bed.local.socket(Family::V4, bed.port());
-    let source = |datagrams| UdpSource {
-        ns: bed.peer.ns,
-        bind: None,
-        connect: listen,
-        seed: 3,
-        datagrams: Some(datagrams),
-        size: 1000,
-        batch: None,
-        pause_us: 0,
-    };
-    let sink = bed.guest.start(UdpSink {
-        ns: bed.local.ns,
-        listen,
-        seed: 3,
-    })?;
+    let datagrams = bed.datagrams(bed.peer, bed.local, Family::V4, 1000);
+    let sink = datagrams.sink(&bed)?;
     // Now the neighbour is resolved.
     let mut read = bed.datagrams_read(bed.local.ns)? + 1;
-    bed.guest.start(source(1))?.join()?;
+    datagrams.source(&bed, Some(1))?.join()?;
     bed.wait_until(read, || bed.datagrams_read(bed.local.ns))?;
 
     let changes: [(&str, &dyn Fn() -> Result); 4] = [
@@ -51,7 +37,7 @@ fn what_the_device_has_received_is_handed_up_before_a_change() -> Result {
             bed.packets_when_quiet()?;
             bed.guest
                 .call(WriteRegister::new(&device, EIMC, u32::MAX))?;
-            bed.guest.start(source(DATAGRAMS))?.join()?;
+            datagrams.source(&bed, Some(DATAGRAMS))?.join()?;
             Ok::<_, CaseError>(bed.datagrams_read(bed.local.ns)? == read)
         };
         // Every two seconds the driver polls without an interrupt.

@@ -2,9 +2,8 @@
 
 //! A device that stops transmitting is reset, and traffic resumes.
 
-use cases::{Family, Result, Testbed};
+use cases::{Datagrams, Family, Result, Testbed};
 use protocol::{
-    UdpSink, UdpSource,
     ethtool::{GetLinkModes, LinkModeChange, SetLinkModes},
     netdev::{GetInterfaceQueueStats, ListQueues},
     pci::{ReadRegister, WriteRegister},
@@ -62,22 +61,12 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
     // Only a full queue times out. TCP's data in flight may not fill one, and a socket's datagrams only
     // a short one.
     bed.set_transmit_ring(bed.local, 64)?;
-    let port = bed.port();
-    let datagrams = bed.guest.start(UdpSink {
-        ns: bed.peer.ns,
-        listen: bed.peer.socket(Family::V4, port),
-        seed: 7,
-    })?;
-    let filler = bed.guest.start(UdpSource {
-        ns: bed.local.ns,
-        bind: None,
-        connect: bed.peer.socket(Family::V4, port),
-        seed: 7,
-        datagrams: None,
-        size: 64,
-        batch: None,
+    let filler = Datagrams {
         pause_us: 200,
-    })?;
+        ..bed.datagrams(bed.local, bed.peer, Family::V4, 64)
+    };
+    let datagrams = filler.sink(&bed)?;
+    let filler = filler.source(&bed, None)?;
 
     // A time and a rate that the device's clock would not have by itself.
     bed.change_clock(ClockChange::Set(1_800_000_000_000_000_000))?;

@@ -8,9 +8,9 @@
 
 use std::fs;
 
-use cases::{Family, Result, Testbed};
+use cases::{Datagrams, Family, Result, Testbed};
 use protocol::{
-    UdpSink, UdpSource, XdpSocket,
+    XdpSocket,
     netdev::QueueKind,
     pci::{ReadRegister, WriteConfig},
 };
@@ -122,22 +122,12 @@ fn memory_of_queues_that_do_not_stop_is_never_freed() -> Result {
     let device = bed.pci_device(bed.local)?;
     let address = bar_address(&bed, &device)?;
     // Keep the device writing all the time.
-    let port = bed.port();
-    let mut sink = bed.guest.start(UdpSink {
-        ns: bed.local.ns,
-        listen: bed.local.socket(Family::V4, port),
-        seed: 5,
-    })?;
-    let source = bed.guest.start(UdpSource {
-        ns: bed.peer.ns,
-        bind: None,
-        connect: bed.local.socket(Family::V4, port),
-        seed: 5,
-        datagrams: None,
-        size: 1000,
-        batch: None,
+    let datagrams = Datagrams {
         pause_us: 500,
-    })?;
+        ..bed.datagrams(bed.peer, bed.local, Family::V4, 1000)
+    };
+    let mut sink = datagrams.sink(&bed)?;
+    let source = datagrams.source(&bed, None)?;
     sink.wait_bytes(1)?;
     assert_eq!(leaked()?, 0);
     let posted = inflight()?;
