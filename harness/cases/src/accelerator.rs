@@ -57,16 +57,9 @@ impl Stream {
         bytes: u64,
     ) -> Result<(JobHandle<'g, DevmemSource>, Vec<PhysicalRange>)> {
         let mut source = bed.guest.start(DevmemSource {
-            ns: self.from.ns,
-            interface: self.from.name(),
-            memory: self.memory,
             fill: Fill::Host,
-            dmabuf_bytes: bytes.next_multiple_of(4096),
-            bind: self.bind,
-            connect: self.to.socket(self.family, self.port),
             seed: 0,
-            bytes: Some(bytes),
-            chunk: 256 << 10,
+            ..self.devmem_source_spec(Some(bytes), bytes.next_multiple_of(4096), 256 << 10)
         })?;
         let ranges = source.wait_event(place)?;
         let dmabuf = bed.guest.dmabuf(ranges.clone())?;

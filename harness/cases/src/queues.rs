@@ -8,7 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use protocol::netdev::{ListQueues, Queue};
+use protocol::{
+    XdpSocket,
+    netdev::{ListQueues, Queue},
+};
 
 use crate::{CaseError, Result, Station, Testbed};
 
@@ -16,6 +19,21 @@ use crate::{CaseError, Result, Station, Testbed};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Testbed {
+    /// A zero-copy AF_XDP socket for a queue of the NIC under test, with chunks of a page.
+    #[must_use]
+    pub fn xdp_socket(&self, queue: u32, chunks: u32) -> XdpSocket {
+        XdpSocket {
+            ns: self.local.ns,
+            interface: self.local.name(),
+            queue,
+            copy: false,
+            need_wakeup: true,
+            chunk: 4096,
+            chunks,
+            runts: false,
+        }
+    }
+
     /// Waits until no queue belongs to an io_uring.
     pub fn wait_rings_gone(&self, station: Station) -> Result {
         self.wait_queues(station, "to an io_uring", |queue| queue.io_uring)

@@ -82,6 +82,25 @@ impl Testbed {
         self.transfer_over_both(self.peer, self.local, bytes)
     }
 
+    /// A dma-buf for a queue, in which a NIC receives into pages.
+    #[must_use]
+    pub fn binding(
+        &self,
+        station: Station,
+        queue: u32,
+        memory: Memory,
+        dmabuf_bytes: u64,
+    ) -> Binding {
+        Binding {
+            ns: station.ns,
+            interface: station.name(),
+            queues: vec![queue],
+            memory,
+            dmabuf_bytes,
+            rx_page_size: None,
+        }
+    }
+
     /// Binds a dma-buf to a queue and holds it. If that is refused, the error has the errno.
     pub fn bind(
         &self,
@@ -90,14 +109,8 @@ impl Testbed {
         memory: Memory,
         dmabuf_bytes: u64,
     ) -> std::result::Result<JobHandle<'_, Binding>, vm::Error> {
-        self.guest.start(Binding {
-            ns: station.ns,
-            interface: station.name(),
-            queues: vec![queue],
-            memory,
-            dmabuf_bytes,
-            rx_page_size: None,
-        })
+        let binding = self.binding(station, queue, memory, dmabuf_bytes);
+        self.guest.start(binding)
     }
 }
 

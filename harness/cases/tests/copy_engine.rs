@@ -142,7 +142,7 @@ fn an_engine_copies_fills_compares_and_adds() -> Result {
 fn a_work_queue_reaches_nothing_but_what_was_imported_into_it() -> Result {
     let bed = Testbed::engine("engine-windows")?;
     // What others have: it must stay as it is.
-    let other = bed.guest.start(binding_of(&bed))?;
+    let other = bed.bind(bed.local, BOUND, ACCELERATOR, 4 * MIB)?;
 
     let page = [0x5a; 4096];
     let beyond = [
@@ -189,17 +189,6 @@ fn a_work_queue_reaches_nothing_but_what_was_imported_into_it() -> Result {
     assert_refused(bed.guest.call(more), EBUSY, "a ninth work queue");
     other.stop()?;
     bed.finish()
-}
-
-fn binding_of(bed: &Testbed) -> protocol::Binding {
-    protocol::Binding {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        queues: vec![BOUND],
-        memory: ACCELERATOR,
-        dmabuf_bytes: 4 * MIB,
-        rx_page_size: None,
-    }
 }
 
 /// A stream that only the host knows, which goes from accelerator memory into accelerator memory.

@@ -3,7 +3,7 @@
 //! The device is removed while in use: in an orderly way, and by surprise.
 
 use cases::{Ability, Driver, KernelFault, Refusal, Result, Testbed};
-use protocol::{XdpSocket, ethtool::GetStandardStats, link::ListInterfaces, rings::TcpDataSplit};
+use protocol::{ethtool::GetStandardStats, link::ListInterfaces, rings::TcpDataSplit};
 
 const MIB: u64 = 1 << 20;
 
@@ -114,16 +114,7 @@ fn a_device_that_is_gone_leaves_an_xdp_socket_its_memory() -> Result {
         .pull_out()?
         .boot("gone-xsk")?;
     bed.allow_faults(&[KernelFault::PciehpLockOrder])?;
-    let socket = bed.guest.start(XdpSocket {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        queue: 0,
-        copy: false,
-        need_wakeup: true,
-        chunk: 4096,
-        chunks: 64,
-        runts: false,
-    })?;
+    let socket = bed.guest.start(bed.xdp_socket(0, 64))?;
 
     let gone = bed.pull_out()?;
     bed.notice(gone)?;

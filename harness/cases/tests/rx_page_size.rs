@@ -15,7 +15,6 @@ const MIB: u64 = 1 << 20;
 const HEADERS: u64 = 8 << 10;
 const KIB: u32 = 1 << 10;
 
-/// Packets that the bound queue received.
 /// A testbed whose memory of a dma-heap is contiguous enough for large buffers.
 fn testbed(name: &str) -> Result<Testbed> {
     Testbed::devmem_options()
@@ -24,6 +23,7 @@ fn testbed(name: &str) -> Result<Testbed> {
         .boot_steered(name)
 }
 
+/// Packets that the bound queue received.
 fn packets(bed: &Testbed) -> Result<u64> {
     Ok(bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?[1])
 }
@@ -123,12 +123,8 @@ fn only_the_bound_queue_has_large_buffers_and_only_while_it_is_bound() -> Result
     let bed = testbed("page-size-pools")?;
     let page = u64::from(4 * KIB);
     let bound = bed.guest.start(Binding {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        queues: vec![1],
-        memory: Memory::SystemHeap,
-        dmabuf_bytes: 8 * MIB,
         rx_page_size: Some(32 * KIB),
+        ..bed.binding(bed.local, 1, Memory::SystemHeap, 8 * MIB)
     })?;
     for pool in pools(&bed)? {
         let expected = if pool.dmabuf.is_some() {
@@ -181,12 +177,8 @@ fn a_page_size_that_is_not_possible_is_refused_and_the_old_queue_runs_on() -> Re
     ];
     for (why, rx_page_size, dmabuf_bytes, errno) in tries {
         let error = bed.guest.start(Binding {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            queues: vec![1],
-            memory: Memory::SystemHeap,
-            dmabuf_bytes,
             rx_page_size: Some(rx_page_size),
+            ..bed.binding(bed.local, 1, Memory::SystemHeap, dmabuf_bytes)
         });
         match error {
             Ok(_) => panic!("{rx_page_size} bytes were accepted: {why}"),

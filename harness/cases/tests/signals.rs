@@ -39,11 +39,7 @@ impl<'b> Flow<'b> {
     /// Begins to send. If the engine does not signal in time, it does too late.
     fn start(bed: &'b Testbed, signal: bool, messages: u32) -> Result<Self> {
         let stream = bed.stream(bed.local, bed.peer, Family::V4);
-        let sink = bed.guest.start(TcpSink {
-            ns: stream.to.ns,
-            listen: stream.to.socket(stream.family, stream.port),
-            seed: stream.seed,
-        })?;
+        let sink = stream.sink(bed)?;
         let source = bed.guest.start(DevmemSignalled {
             ns: stream.from.ns,
             interface: stream.from.name(),

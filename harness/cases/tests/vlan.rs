@@ -3,7 +3,7 @@
 //! VLANs: tags inserted, stripped and filtered by the device, or left to the kernel.
 
 use cases::{Ability, Family, Result, Testbed};
-use protocol::{DevmemSink, Memory, Release, ethtool::GetFeatures, netdev::QueueKind};
+use protocol::{DevmemSink, Release, ethtool::GetFeatures, netdev::QueueKind};
 
 const MIB: u64 = 1 << 20;
 const ID: u16 = 100;
@@ -73,18 +73,9 @@ fn payload_of_a_vlan_reaches_the_dma_buf_with_the_tag_stripped_or_not() -> Resul
             let split = bed.statistic(bed.local, "rx_split")?;
             let before = bed.queue_stats(bed.local, QueueKind::Rx, "rx-packets")?;
             let sink = bed.guest.start(DevmemSink {
-                ns: local.ns,
                 // The VLAN's interface has no queues of its own.
                 interface: bed.local.name(),
-                queues: vec![1],
-                memory: Memory::Udmabuf,
-                dmabuf_bytes: 8 * MIB,
-                rx_page_size: None,
-                listen: stream.to.socket(family, stream.port),
-                seed: stream.seed,
-                verify: true,
-                report: false,
-                release: Release::Immediate,
+                ..stream.devmem_sink_spec(1, 8 * MIB, Release::Immediate)
             })?;
             let source = stream.source(&bed, Some(4 * MIB), &[64 << 10], 0)?.join()?;
             let report = sink.join()?;

@@ -4,7 +4,7 @@
 
 use cases::{Ability, Family, Result, Testbed};
 use libc::{EEXIST, EINVAL, EOPNOTSUPP, ERANGE};
-use protocol::{Binding, Memory, Release, ZcrxMemory};
+use protocol::{Memory, Release, ZcrxMemory};
 
 const MIB: u64 = 1 << 20;
 
@@ -96,28 +96,20 @@ fn a_queue_has_one_provider_be_it_a_ring_or_a_binding() -> Result {
         .needs([Ability::Zcrx])
         .header_split()
         .boot("zcrx-twice")?;
-    let binding = Binding {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        queues: vec![1],
-        memory: Memory::Udmabuf,
-        dmabuf_bytes: 4 * MIB,
-        rx_page_size: None,
-    };
+    let bind = || bed.bind(bed.local, 1, Memory::Udmabuf, 4 * MIB);
 
-    let bound = bed.guest.start(binding.clone())?;
+    let bound = bind()?;
     assert_refused(&bed, 1, EEXIST, "already belongs to a memory provider");
     bound.stop()?;
 
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let ring = stream.zcrx_sink(&bed, 1, ZcrxMemory::User, MIB, Release::Immediate)?;
     assert_refused(&bed, 1, EEXIST, "already belongs to a memory provider");
-    let refused = bed.guest.start(binding.clone());
-    assert_eq!(refused.err().and_then(|error| error.errno()), Some(EEXIST));
+    cases::assert_refused(bind(), EEXIST, "a binding beside a ring");
     ring.stop()?;
 
     bed.wait_rings_gone(bed.local)?;
-    bed.guest.start(binding)?.stop()?;
+    bind()?.stop()?;
     bed.assert_no_ring_left()?;
     bed.finish()
 }

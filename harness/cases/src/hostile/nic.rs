@@ -150,7 +150,7 @@ impl Attack<'_> {
         let Some(sink) = granted(bed.guest.start(spec))? else {
             return Ok(false);
         };
-        let Some(source) = granted(bed.guest.start(source(&stream)))? else {
+        let Some(source) = granted(source(bed, &stream))? else {
             sink.stop()?;
             return Ok(false);
         };
@@ -250,7 +250,7 @@ impl Attack<'_> {
         let bed = self.bed;
         let stream = bed.stream(from, to, Family::V4);
         let sink = stream.sink(bed)?;
-        let Some(source) = granted(bed.guest.start(source(&stream)))? else {
+        let Some(source) = granted(source(bed, &stream))? else {
             sink.stop()?;
             return Ok(false);
         };
@@ -302,17 +302,8 @@ impl Attack<'_> {
     }
 }
 
-fn source(stream: &Stream) -> TcpSource {
-    TcpSource {
-        ns: stream.from.ns,
-        bind: None,
-        connect: stream.to.socket(stream.family, stream.port),
-        seed: stream.seed,
-        bytes: Some(BYTES),
-        chunks: vec![64 << 10],
-        pause_us: 0,
-        hop_by_hop: 0,
-    }
+fn source<'g>(bed: &'g Testbed, stream: &Stream) -> Result<JobHandle<'g, TcpSource>> {
+    stream.source(bed, Some(BYTES), &[64 << 10], 0)
 }
 
 /// Waits for a job, and stops it then.

@@ -7,7 +7,7 @@
 
 use cases::{ACCELERATOR, Family, Result, Stream, Testbed, place, symbols::entries};
 use protocol::{
-    Command, CopySink, DevmemSink, DevmemSource, Fill, JobSpec, Memory, Release, TcpSink,
+    Command, DevmemSink, JobSpec, Memory, Release,
     kernel::{ListFunctions, Symbol},
     measure::{Edge, MarkWindow},
 };
@@ -52,17 +52,9 @@ fn devmem_sink<'g>(
     verify: bool,
 ) -> Result<JobHandle<'g, DevmemSink>> {
     Ok(bed.guest.start(DevmemSink {
-        ns: stream.to.ns,
-        interface: stream.to.name(),
-        queues: vec![1],
         memory,
-        dmabuf_bytes: RX_DMABUF,
-        rx_page_size: None,
-        listen: stream.to.socket(stream.family, stream.port),
-        seed: stream.seed,
         verify,
-        report: false,
-        release: Release::Immediate,
+        ..stream.devmem_sink_spec(1, RX_DMABUF, Release::Immediate)
     })?)
 }
 
@@ -127,27 +119,10 @@ fn no_processor_touches_payload_that_is_received_in_an_accelerator() -> Result {
 fn no_processor_touches_payload_that_is_sent_from_an_accelerator() -> Result {
     let bed = boot("counters-tx-accelerator")?;
     let stream = bed.stream(bed.local, bed.peer, Family::V4).unpredictable();
-    let sink = bed.guest.start(TcpSink {
-        ns: stream.to.ns,
-        listen: stream.to.socket(stream.family, stream.port),
-        seed: stream.seed,
-    })?;
-    let mut source = bed.guest.start(DevmemSource {
-        ns: stream.from.ns,
-        interface: stream.from.name(),
-        memory: ACCELERATOR,
-        fill: Fill::Host,
-        dmabuf_bytes: BYTES,
-        bind: None,
-        connect: stream.to.socket(stream.family, stream.port),
-        seed: 0,
-        bytes: Some(BYTES),
-        chunk: 256 << 10,
-    })?;
-    let ranges = source.wait_event(place)?;
+    let stream = stream.in_accelerator();
+    let sink = stream.sink(&bed)?;
+    let (source, ranges) = stream.source_ready(&bed, BYTES)?;
     bed.guest.watch(&Watch::dmabuf(TX, &ranges))?;
-    let dmabuf = bed.guest.dmabuf(ranges)?;
-    dmabuf.write(0, &stream.payload(BYTES))?;
 
     mark(&bed, Edge::Start)?;
     source.tell(Command::Go)?;
@@ -176,13 +151,8 @@ fn a_reader_of_received_payload_is_seen() -> Result {
 #[test]
 fn a_copy_into_an_accelerator_is_seen() -> Result {
     let bed = boot("counters-copy")?;
-    let stream = bed.stream(bed.peer, bed.local, Family::V4);
-    let mut sink = bed.guest.start(CopySink {
-        ns: stream.to.ns,
-        memory: ACCELERATOR,
-        dmabuf_bytes: RX_DMABUF,
-        listen: stream.to.socket(stream.family, stream.port),
-    })?;
+    let stream = bed.stream(bed.peer, bed.local, Family::V4).in_accelerator();
+    let mut sink = stream.copy_sink(&bed, RX_DMABUF)?;
     bed.guest.watch(&watches(&mut sink, RX)?)?;
 
     mark(&bed, Edge::Start)?;

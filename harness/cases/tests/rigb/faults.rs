@@ -9,8 +9,7 @@ use std::ops::Range;
 use cases::{Driver, Family, Result, Testbed};
 use libc::ENOMEM;
 use protocol::{
-    Binding, Command, JobId, Join, Memory, Request, StartJob, Tell, XdpAction, XdpProgram,
-    XdpSocket,
+    Command, Job, JobId, Join, Memory, Request, StartJob, Tell, XdpAction, XdpProgram,
     kernel::{Inject, Injected, ListFunctions, Symbol},
     link::{Interface, ListInterfaces, SetMtu, SetUp},
     netdev::ListQueues,
@@ -115,6 +114,15 @@ fn fail_each(
         }
     }
     panic!("more than {MANY} allocations");
+}
+
+/// The request that starts a job.
+fn start(job: impl Into<Job>) -> Request {
+    let start = StartJob {
+        job: job.into(),
+        process: false,
+    };
+    start.into()
 }
 
 /// Ends a job that a request has started.
@@ -273,21 +281,7 @@ fn an_mtu_that_there_is_no_memory_for_leaves_the_old_one() -> Result {
 fn a_bind_that_there_is_no_memory_for_leaves_the_queue_as_it_was() -> Result {
     let bed = testbed("fault-bind")?;
     bed.steer(bed.local, &[1])?;
-    let bind = || {
-        let binding = Binding {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            queues: vec![1],
-            memory: Memory::Udmabuf,
-            dmabuf_bytes: MIB,
-            rx_page_size: None,
-        };
-        let start = StartJob {
-            job: binding.into(),
-            process: false,
-        };
-        start.into()
-    };
+    let bind = || start(bed.binding(bed.local, 1, Memory::Udmabuf, MIB));
     fail_each(&bed, bind, |injected| {
         if let Ok(job) = &injected.reply {
             stop(&bed, job)?;
@@ -306,23 +300,7 @@ fn an_xdp_socket_that_there_is_no_memory_for_leaves_the_queue_its_pages() -> Res
     let bed = testbed_with("fault-xsk", &["XDP_SOCKETS"])?;
     bed.set_header_split(bed.local, TcpDataSplit::Off)?;
     bed.steer(bed.local, &[0])?;
-    let socket = || {
-        let socket = XdpSocket {
-            ns: bed.local.ns,
-            interface: bed.local.name(),
-            queue: 0,
-            copy: false,
-            need_wakeup: true,
-            chunk: 4096,
-            chunks: 64,
-            runts: false,
-        };
-        let start = StartJob {
-            job: socket.into(),
-            process: false,
-        };
-        start.into()
-    };
+    let socket = || start(bed.xdp_socket(0, 64));
     fail_each(&bed, socket, |injected| {
         if let Ok(job) = &injected.reply {
             // The socket may not have posted buffers yet: lost packets are retransmitted.

@@ -10,7 +10,6 @@ use std::fs;
 
 use cases::{Datagrams, Family, Result, Testbed};
 use protocol::{
-    XdpSocket,
     netdev::QueueKind,
     pci::{ReadRegister, WriteConfig},
 };
@@ -199,16 +198,7 @@ fn memory_of_a_socket_whose_queue_does_not_stop_stays_pinned() -> Result {
         Ok(count("nr_foll_pin_acquired")? - count("nr_foll_pin_released")?)
     };
     let before = pinned()?;
-    let socket = XdpSocket {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        queue: 0,
-        copy: false,
-        need_wakeup: true,
-        chunk: 4096,
-        chunks: CHUNKS as u32,
-        runts: false,
-    };
+    let socket = bed.xdp_socket(0, CHUNKS as u32);
     let first = bed.guest.start(socket.clone())?;
     assert_eq!(pinned()? - before, CHUNKS);
 

@@ -117,16 +117,12 @@ impl<'g> Scene<'g> {
         };
         let mut far = Far::None;
         let owner = match state {
-            State::Idle | State::Receiving => {
-                let sink = stream.devmem_sink_spec(QUEUE, MEMORY, Release::Immediate);
-                Owner::Sink(start(bed, sink, process)?)
-            }
-            State::Held => {
-                let sink = DevmemSink {
-                    seed: stream.seed,
-                    verify: true,
-                    ..stream.devmem_sink_spec(QUEUE, MEMORY, Release::Never)
+            State::Idle | State::Receiving | State::Held => {
+                let release = match state {
+                    State::Held => Release::Never,
+                    _ => Release::Immediate,
                 };
+                let sink = stream.devmem_sink_spec(QUEUE, MEMORY, release);
                 Owner::Sink(start(bed, sink, process)?)
             }
             State::Zcrx => {

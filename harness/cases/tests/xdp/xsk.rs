@@ -14,16 +14,7 @@ use crate::{MIB, OTHER, OURS, attach, detach, exchange, frame, frames, ping, pro
 
 /// A socket bound to a queue of the NIC under test.
 fn socket(bed: &Testbed, queue: u32) -> XdpSocket {
-    XdpSocket {
-        ns: bed.local.ns,
-        interface: bed.local.name(),
-        queue,
-        copy: false,
-        need_wakeup: true,
-        chunk: 4096,
-        chunks: 128,
-        runts: false,
-    }
+    bed.xdp_socket(queue, 128)
 }
 
 fn start<'g>(bed: &'g Testbed, socket: &XdpSocket) -> Result<JobHandle<'g, XdpSocket>> {
