@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Raw frames, of no protocol that a stack knows.
+//! Pings, and raw frames of no protocol that a stack knows.
 
 use std::{
     thread,
@@ -9,10 +9,10 @@ use std::{
 
 use protocol::{
     net::Mac,
-    traffic::{ExchangeFrames, SendFrame},
+    traffic::{ExchangeFrames, Ping, SendFrame},
 };
 
-use crate::{Result, Station, Testbed, testbed::PATIENCE_MS};
+use crate::{CaseError, Family, Result, Station, Testbed, testbed::PATIENCE_MS};
 
 /// Ethernet types for experiments (IEEE 802): no protocol uses them.
 pub const EXPERIMENTAL: [u16; 2] = [0x88b5, 0x88b6];
@@ -27,6 +27,32 @@ pub fn ethernet(from: Mac, to: Mac, ethertype: u16) -> Vec<u8> {
 }
 
 impl Testbed {
+    /// Pings a station `count` times with `size` bytes. Fails unless each is answered, and right.
+    pub fn ping(
+        &self,
+        from: Station,
+        to: Station,
+        family: Family,
+        count: u32,
+        size: u32,
+    ) -> Result {
+        let report = self.guest.call(Ping {
+            ns: from.ns,
+            to: to.address(family),
+            count,
+            size,
+            timeout_ms: PATIENCE_MS,
+        })?;
+        if (report.received, report.corrupt) == (count, 0) {
+            Ok(())
+        } else {
+            Err(CaseError::new(format!(
+                "{count} pings with {size} bytes from {} over {family:?}: {report:?}",
+                from.interface
+            )))
+        }
+    }
+
     /// Sends a frame as it is, without padding or a frame check sequence.
     pub fn send_frame(&self, from: Station, frame: Vec<u8>) -> Result {
         Ok(self.guest.call(SendFrame::on(from, frame))?)

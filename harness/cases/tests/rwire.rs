@@ -12,7 +12,6 @@ use protocol::{
     rings::GetChannels,
     snmp,
     timestamp::{TimestampDatagrams, TimestampSource},
-    traffic::Ping,
 };
 
 const MIB: u64 = 1 << 20;
@@ -51,19 +50,7 @@ fn passes_traffic(mtu: u32, name: &str) -> Result {
         for (from, to) in [(local, peer), (peer, local)] {
             // The last size is fragmented.
             for size in [0, 1, 18, 64, mtu - 60, 2 * mtu] {
-                let report = bed.guest.call(Ping {
-                    ns: from.ns,
-                    to: to.address(family),
-                    count: 3,
-                    size,
-                    timeout_ms: 60_000,
-                })?;
-                assert_eq!(
-                    (report.received, report.corrupt),
-                    (3, 0),
-                    "pings with {size} bytes from {} over {family:?}: {report:?}",
-                    from.interface
-                );
+                bed.ping(from, to, family, 3, size)?;
             }
             // More than a wire holds, so that queues stop and are woken.
             let before = (bed.link_stats(to)?.rx_packets, segments(&bed, to, family)?);
@@ -138,13 +125,7 @@ fn a_software_nic_that_only_sends_is_woken_when_there_is_room_on_the_wire() -> R
         bed.set_mtu(station, MTU)?;
     }
     // A neighbour that is not known yet keeps few of the fragments.
-    bed.guest.call(Ping {
-        ns: bed.peer.ns,
-        to: bed.local.address(Family::V4),
-        count: 1,
-        size: 0,
-        timeout_ms: 60_000,
-    })?;
+    bed.ping(bed.peer, bed.local, Family::V4, 1, 0)?;
     let datagram = bed.datagrams(bed.peer, bed.local, Family::V4, SIZE);
     let sink = datagram.sink(&bed)?;
     let before = bed.link_stats(bed.local)?.rx_packets;

@@ -11,7 +11,6 @@ use protocol::{
     link::LinkStats,
     netdev::{GetInterfaceQueueStats, GetQueueStats},
     rings::TcpDataSplit,
-    traffic::Ping,
 };
 
 const MIB: u64 = 1 << 20;
@@ -181,13 +180,7 @@ fn segmentation_and_checksums_are_counted_as_they_leave() -> Result {
 
     // The stack computes ICMP checksums.
     let before = counters()?;
-    bed.guest.call(Ping {
-        ns: bed.local.ns,
-        to: bed.peer.address(Family::V4),
-        count: 3,
-        size: 64,
-        timeout_ms: 60_000,
-    })?;
+    bed.ping(bed.local, bed.peer, Family::V4, 3, 64)?;
     let after = counters()?;
     assert!(moved(&before, &after, "tx-csum-none") > 0, "{after:?}");
     bed.finish()

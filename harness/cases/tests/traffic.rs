@@ -2,9 +2,9 @@
 
 //! Ordinary traffic: ping and TCP, IPv4 and IPv6, small and jumbo frames.
 
-use cases::{Ability, Family, Result, Station, Testbed, assert_refused};
+use cases::{Ability, CaseError, Family, Result, Station, Testbed, assert_refused};
 use libc::EINVAL;
-use protocol::{link::LinkStats, rings::TcpDataSplit, traffic::Ping};
+use protocol::{link::LinkStats, rings::TcpDataSplit};
 
 const MIB: u64 = 1 << 20;
 const BYTES: u64 = 8 * MIB;
@@ -34,19 +34,7 @@ fn ping_and_tcp_both_ways(mtu: u32, name: &str) -> Result {
         for (from, to) in [(local, peer), (peer, local)] {
             // Sizes around the smallest frame and the MTU, and one that is fragmented.
             for size in [0, 1, 18, 64, mtu - 60, 2 * mtu] {
-                let report = bed.guest.call(Ping {
-                    ns: from.ns,
-                    to: to.address(family),
-                    count: 3,
-                    size,
-                    timeout_ms: 60_000,
-                })?;
-                assert_eq!(
-                    (report.received, report.corrupt),
-                    (3, 0),
-                    "pings with {size} bytes from {} over {family:?}: {report:?}",
-                    from.interface
-                );
+                bed.ping(from, to, family, 3, size)?;
             }
             let [received, delivered] = received_and_delivered(&bed, to)?;
             bed.transfer(from, to, family, BYTES)?;
@@ -134,18 +122,8 @@ fn frames_arrive_whole_that_devices_read_and_write_through_bounce_buffers() -> R
         bed.set_header_split(bed.local, split)?;
         for (from, to) in [(bed.peer, bed.local), (bed.local, bed.peer)] {
             for family in Family::BOTH {
-                let report = bed.guest.call(Ping {
-                    ns: from.ns,
-                    to: to.address(family),
-                    count: 3,
-                    size: 3000,
-                    timeout_ms: 60_000,
-                })?;
-                assert_eq!(
-                    (report.received, report.corrupt),
-                    (3, 0),
-                    "{family:?}, split {split:?}: {report:?}"
-                );
+                bed.ping(from, to, family, 3, 3000)
+                    .map_err(|error| CaseError::new(format!("split {split:?}: {error}")))?;
                 bed.transfer(from, to, family, 2 * MIB)?;
             }
             let mut stream = bed.stream(from, to, Family::V6);

@@ -14,7 +14,6 @@ use protocol::{
     link::{Interface, ListInterfaces, SetMtu, SetUp},
     netdev::ListQueues,
     rings::{GetChannels, GetRings, RingChange, Rings, SetChannels, SetRings, TcpDataSplit},
-    traffic::Ping,
     xdp::{AttachXdp, DetachXdp},
 };
 
@@ -137,15 +136,7 @@ fn stop(bed: &Testbed, job: &serde_json::Value) -> Result {
 }
 
 fn passes_traffic(bed: &Testbed) -> Result {
-    let report = bed.guest.call(Ping {
-        ns: bed.peer.ns,
-        to: bed.local.address(Family::V4),
-        count: 1,
-        size: 1000,
-        timeout_ms: 60_000,
-    })?;
-    assert_eq!((report.received, report.corrupt), (1, 0), "{report:?}");
-    Ok(())
+    bed.ping(bed.peer, bed.local, Family::V4, 1, 1000)
 }
 
 /// Ends a machine whose interface works, after checking that all memory is returned.

@@ -12,7 +12,6 @@ mod xsk;
 use cases::{EXPERIMENTAL, Family, Result, Station, Testbed, ethernet};
 use protocol::{
     XdpAction, XdpProgram,
-    traffic::Ping,
     xdp::{AttachXdp, DetachXdp, XdpRuns},
 };
 
@@ -106,13 +105,5 @@ fn exchange(
 }
 
 fn ping(bed: &Testbed, size: u32) -> Result {
-    let report = bed.guest.call(Ping {
-        ns: bed.peer.ns,
-        to: bed.local.address(Family::V4),
-        count: 2,
-        size,
-        timeout_ms: 60_000,
-    })?;
-    assert_eq!((report.received, report.corrupt), (2, 0), "{report:?}");
-    Ok(())
+    bed.ping(bed.peer, bed.local, Family::V4, 2, size)
 }
