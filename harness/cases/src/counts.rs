@@ -96,13 +96,17 @@ impl Testbed {
             .ok_or_else(|| crate::CaseError::new(format!("no statistic {name} in {all:?}")))
     }
 
+    /// A register of a NIC, by its offset in the first BAR: read behind the driver's back.
+    pub fn read_register(&self, station: Station, offset: u32) -> Result<u32> {
+        let device = self.pci_device(station)?;
+        Ok(self.guest.call(ReadRegister::new(device, offset))?)
+    }
+
     /// A register of a NIC, by the name that its description gives it.
     pub fn register(&self, station: Station, name: &str) -> Result<u32> {
         let offset = self.nic.register(name);
         let offset = offset.ok_or_else(|| CaseError::new(format!("no register {name}")))?;
-        Ok(self
-            .guest
-            .call(ReadRegister::new(self.pci_device(station)?, offset))?)
+        self.read_register(station, offset)
     }
 
     /// A statistic of each queue of a kind, in the order of the queues.

@@ -10,7 +10,7 @@ mod ports;
 
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use protocol::link::ListInterfaces;
+use protocol::link::{Interface, ListInterfaces};
 use vm::{End, Guest, Images};
 
 use crate::{Ability, CaseError, Nic, Result, Station, unfinished::Unfinished};
@@ -94,15 +94,18 @@ impl Testbed {
         COUNT + nth.wrapping_mul(STEP) % COUNT
     }
 
+    /// What the kernel says of a station's interface.
+    pub fn interface(&self, station: Station) -> Result<Interface> {
+        let interfaces = self.guest.call(ListInterfaces { ns: station.ns })?;
+        let mut interfaces = interfaces.into_iter();
+        let found = interfaces.find(|found| found.name == station.interface);
+        found.ok_or_else(|| CaseError::new(format!("there is no {}", station.interface)))
+    }
+
     /// The PCI device of a NIC, while it has an interface.
     pub fn pci_device(&self, station: Station) -> Result<String> {
-        let interfaces = self.guest.call(ListInterfaces { ns: station.ns })?;
-        let found = interfaces
-            .into_iter()
-            .find(|found| found.name == station.interface);
-        found
-            .and_then(|found| found.device)
-            .ok_or_else(|| CaseError::new(format!("{} has no PCI device", station.interface)))
+        let device = self.interface(station)?.device;
+        device.ok_or_else(|| CaseError::new(format!("{} has no PCI device", station.interface)))
     }
 
     /// Has the console also show kernel messages below warning level.

@@ -4,15 +4,14 @@
 //! link and the devices below it, and traffic resumes.
 
 use cases::{Result, Testbed};
-use protocol::pci::ReadRegister;
 
 const MIB: u64 = 1 << 20;
 
 /// The interrupt interval of vector 1: of all resets, only a bus reset clears it.
 const EITR_1: u32 = 0x1684;
 
-/// Injects an error under traffic with a bound queue.
-fn recovers_from(error: &str, name: &str) -> Result {
+/// A testbed whose log may have what the kernel says of the errors.
+fn testbed(name: &str) -> Result<Testbed> {
     let options = Testbed::options()
         .needs_kernel(["PCIEAER"])
         .mtu(9000)
@@ -23,13 +22,15 @@ fn recovers_from(error: &str, name: &str) -> Result {
     for complaint in ["AER: ", "PCIe Bus Error", "error status/mask"] {
         bed.guest.allow_log(&[complaint]);
     }
+    Ok(bed)
+}
+
+/// Injects an error under traffic with a bound queue.
+fn recovers_from(error: &str, name: &str) -> Result {
+    let bed = testbed(name)?;
     let flows = bed.both_ways(MIB)?;
     let before = bed.link_stats(bed.local)?;
-    let device = bed.pci_device(bed.local)?;
-    let interval = || {
-        let device = device.clone();
-        bed.guest.call(ReadRegister::new(device, EITR_1))
-    };
+    let interval = || bed.read_register(bed.local, EITR_1);
     let set = interval()?;
     assert_ne!(set, 0);
 
@@ -64,16 +65,7 @@ fn a_nic_goes_on_with_a_bound_queue_after_a_fatal_bus_error() -> Result {
 
 #[test]
 fn a_correctable_bus_error_changes_nothing() -> Result {
-    let options = Testbed::options()
-        .needs_kernel(["PCIEAER"])
-        .mtu(9000)
-        .header_split();
-    let bed = options.native_ports().boot("bus-error-correctable")?;
-    bed.steer(bed.local, &[1])?;
-    bed.show_whole_log()?;
-    for complaint in ["AER: ", "PCIe Bus Error", "error status/mask"] {
-        bed.guest.allow_log(&[complaint]);
-    }
+    let bed = testbed("bus-error-correctable")?;
     let flows = bed.both_ways(MIB)?;
 
     bed.inject_bus_error(bed.local, "RCVR")?;

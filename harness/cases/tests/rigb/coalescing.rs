@@ -6,8 +6,6 @@ use cases::{Family, Result, Testbed};
 use libc::EINVAL;
 use protocol::{
     ethtool::{Coalesce, GetCoalesce, SetCoalesce},
-    link::ListInterfaces,
-    pci::ReadRegister,
     rings::TcpDataSplit,
 };
 
@@ -49,12 +47,7 @@ fn adaptive(on: bool) -> Coalesce {
 /// The interval in microseconds that the device uses: EITR, read behind the driver's back.
 fn interval(bed: &Testbed, vector: u32) -> Result<u32> {
     const EITR: u32 = 0x1680;
-    let interfaces = bed.guest.call(ListInterfaces { ns: bed.local.ns })?;
-    let local = interfaces.into_iter().find(|i| i.name == bed.local.name());
-    let value = bed.guest.call(ReadRegister::new(
-        local.and_then(|i| i.device).expect("it is a PCI device"),
-        EITR + 4 * vector,
-    ))?;
+    let value = bed.read_register(bed.local, EITR + 4 * vector)?;
     Ok(value >> 2 & 0x1fff)
 }
 

@@ -17,7 +17,6 @@ use protocol::{
         SetLinkModes, SetMessageLevel, SetPause, SetWakeOnLan, TestSelf,
     },
     kernel::UnloadModule,
-    link::ListInterfaces,
     pci::{ReadRegister, WriteRegister},
     timestamp::{TimestampDatagrams, TimestampSource},
 };
@@ -33,15 +32,8 @@ const SWSM: u32 = 0x5b50;
 /// Bit of STATUS: the link is up.
 const LINK_UP: u32 = 1 << 1;
 
-fn device(bed: &Testbed) -> Result<String> {
-    let interfaces = bed.guest.call(ListInterfaces { ns: bed.local.ns })?;
-    let local = interfaces.into_iter().find(|i| i.name == bed.local.name());
-    Ok(local.and_then(|i| i.device).expect("it is a PCI device"))
-}
-
-/// A register, read behind the driver's back.
 fn register(bed: &Testbed, offset: u32) -> Result<u32> {
-    Ok(bed.guest.call(ReadRegister::new(device(bed)?, offset))?)
+    bed.read_register(bed.local, offset)
 }
 
 fn link_modes(bed: &Testbed) -> Result<LinkModes> {
@@ -173,7 +165,7 @@ fn the_phy_is_left_alone_while_the_firmware_has_it() -> Result {
 
     let set = |offset, value| {
         bed.guest.call(WriteRegister::new(
-            device(&bed).expect("it is a PCI device"),
+            bed.pci_device(bed.local).expect("it is a PCI device"),
             offset,
             value,
         ))
@@ -247,9 +239,8 @@ fn the_device_tests_itself_and_goes_on() -> Result {
         bed.wait_until(1, link)?;
     }
     let found = test(&bed, true)?;
-    let interfaces = bed.guest.call(ListInterfaces { ns: bed.local.ns })?;
-    let own = interfaces.iter().find(|own| own.name == bed.local.name());
-    assert_eq!(own.map(|own| own.carrier), Some(false), "{own:?}");
+    let own = bed.interface(bed.local)?;
+    assert!(!own.carrier, "{own:?}");
     for name in ["Register test (offline)", "Interrupt test (offline)"] {
         assert_eq!(found.results[name], 0, "{found:?}");
     }
@@ -262,7 +253,7 @@ fn the_device_tests_itself_and_goes_on() -> Result {
 #[test]
 fn an_interface_that_comes_up_with_its_link_says_that_it_is_up() -> Result {
     let bed = Testbed::options().boot("device-operstate")?;
-    let device = device(&bed)?;
+    let device = bed.pci_device(bed.local)?;
     bed.guest.call(UnloadModule::new(bed.driver()))?;
     bed.load_driver()?;
     bed.wait_until(1, || {
@@ -285,7 +276,7 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
     let info = bed.guest.call(GetDriverInfo::on((ns, interface())))?;
     assert_eq!(
         (info.driver.as_str(), info.bus_info),
-        ("rigb", device(&bed)?)
+        ("rigb", bed.pci_device(bed.local)?)
     );
 
     // The dump starts with CTRL and STATUS; the registers of RX queue 0 include its length.

@@ -11,7 +11,7 @@ use libc::ENOMEM;
 use protocol::{
     Command, Job, JobId, Join, Memory, Request, StartJob, Tell, XdpAction, XdpProgram,
     kernel::{Inject, Injected, ListFunctions, Symbol},
-    link::{Interface, ListInterfaces, SetMtu, SetUp},
+    link::{SetMtu, SetUp},
     netdev::ListQueues,
     rings::{GetChannels, GetRings, RingChange, Rings, SetChannels, SetRings, TcpDataSplit},
     xdp::{AttachXdp, DetachXdp},
@@ -148,13 +148,6 @@ fn finish(bed: Testbed) -> Result {
     bed.finish()
 }
 
-fn interface(bed: &Testbed) -> Result<Interface> {
-    let interfaces = bed.guest.call(ListInterfaces { ns: bed.local.ns })?;
-    let mut interfaces = interfaces.into_iter();
-    let own = interfaces.find(|own| own.name == bed.local.name());
-    Ok(own.expect("it is there"))
-}
-
 fn rings(bed: &Testbed) -> Result<Rings> {
     Ok(bed.guest.call(GetRings::on(bed.local))?)
 }
@@ -260,7 +253,7 @@ fn an_mtu_that_there_is_no_memory_for_leaves_the_old_one() -> Result {
     };
     fail_each(&bed, jumbo, |injected| {
         let wanted = if injected.reply.is_ok() { 9000 } else { 1500 };
-        assert_eq!(interface(&bed)?.mtu, wanted);
+        assert_eq!(bed.interface(bed.local)?.mtu, wanted);
         passes_traffic(&bed)?;
         bed.set_mtu(bed.local, 1500)
     })?;
@@ -322,7 +315,7 @@ fn a_program_that_there_is_no_memory_for_leaves_the_queues_without_one() -> Resu
     };
     fail_each(&bed, attach, |injected| {
         passes_traffic(&bed)?;
-        assert_eq!(interface(&bed)?.xdp, injected.reply.is_ok());
+        assert_eq!(bed.interface(bed.local)?.xdp, injected.reply.is_ok());
         bed.guest.call(DetachXdp::on(bed.local))?;
         // Back to rings without headroom for a program.
         bed.set_receive_ring(bed.local, OTHER)?;

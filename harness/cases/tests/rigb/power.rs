@@ -3,7 +3,6 @@
 //! The guest suspends and resumes, or is shut down.
 
 use cases::{Result, Testbed};
-use protocol::pci::ReadRegister;
 
 const MIB: u64 = 1 << 20;
 
@@ -63,7 +62,6 @@ fn an_interface_that_was_down_while_the_guest_slept_can_be_brought_up() -> Resul
 #[test]
 fn a_guest_that_is_turned_off_under_traffic_leaves_its_nic_quiet() -> Result {
     let bed = Testbed::devmem("shutdown")?;
-    let device = bed.pci_device(bed.local)?;
     // The flows run until the power is off.
     let _flows = bed.both_ways(MIB)?;
     let enabled = [
@@ -73,8 +71,7 @@ fn a_guest_that_is_turned_off_under_traffic_leaves_its_nic_quiet() -> Result {
         (TXDCTL_1, QUEUE_ENABLE),
     ];
     for (offset, bit) in enabled {
-        let device = device.clone();
-        let value = bed.guest.call(ReadRegister::new(device, offset))?;
+        let value = bed.read_register(bed.local, offset)?;
         assert_ne!(
             value & bit,
             0,

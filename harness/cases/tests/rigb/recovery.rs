@@ -6,7 +6,7 @@ use cases::{Datagrams, Family, Result, Testbed};
 use protocol::{
     ethtool::{GetLinkModes, LinkModeChange, SetLinkModes},
     netdev::{GetInterfaceQueueStats, ListQueues},
-    pci::{ReadRegister, WriteRegister},
+    pci::WriteRegister,
     timestamp::ClockChange,
 };
 
@@ -72,7 +72,7 @@ fn a_device_that_stops_to_send_is_reset_and_what_is_bound_stays_bound() -> Resul
     bed.change_clock(ClockChange::Set(1_800_000_000_000_000_000))?;
     bed.change_clock(ClockChange::Rate(400_000))?;
     bed.set_hwtstamp(true, PTP_V2_L2_SYNC)?;
-    let rx_timestamping = || bed.guest.call(ReadRegister::new(&device, TSYNCRXCTL));
+    let rx_timestamping = || bed.read_register(bed.local, TSYNCRXCTL);
     let wanted = rx_timestamping()?;
     assert_ne!(wanted, 0);
     let clock = bed.read_clock()?;

@@ -10,7 +10,7 @@ use protocol::{
         Coalesce, GetCoalesce, GetFeatures, GetLinkModes, GetMessageLevel, GetPause,
         LinkModeChange, Pause, SetCoalesce, SetLinkModes, SetMessageLevel, SetPause, TestSelf,
     },
-    link::{ListInterfaces, SetMac},
+    link::SetMac,
     net::Mac,
     pci::ReadRegister,
     rings::{GetRings, TcpDataSplit},
@@ -81,7 +81,7 @@ struct Settings {
     key: Vec<u8>,
     table: Vec<u32>,
     hash_fields: BTreeMap<Flow, HashFields>,
-    mac: Option<Mac>,
+    mac: Mac,
     hwtstamp: Hwtstamp,
     registers: BTreeMap<&'static str, Vec<u32>>,
 }
@@ -95,8 +95,6 @@ fn settings(bed: &Testbed) -> Result<Settings> {
     (pause.rx_frames, pause.tx_frames) = (None, None);
     let coalesce = |queue| guest.call(GetCoalesce::on((ns, interface()), Some(queue)));
     let rss = guest.call(GetRss::on((ns, interface())))?;
-    let interfaces = guest.call(ListInterfaces { ns })?;
-    let own = interfaces.into_iter().find(|own| own.name == interface());
     let device = bed.pci_device(bed.local)?;
     let register = |offset| guest.call(ReadRegister::new(&device, offset));
     let mut registers = BTreeMap::new();
@@ -121,7 +119,7 @@ fn settings(bed: &Testbed) -> Result<Settings> {
         key: rss.key,
         table: rss.indirection,
         hash_fields: rss.hash_fields,
-        mac: own.map(|own| own.mac),
+        mac: bed.interface(bed.local)?.mac,
         hwtstamp: guest.call(GetHwtstamp::on((ns, interface())))?,
         registers,
     })
@@ -192,10 +190,8 @@ fn set_all(bed: &Testbed) -> Result {
     guest.call(SetHwtstamp::on((ns, interface()), HWTSTAMP))?;
     guest.call(SetMac::on((ns, interface()), OTHER))?;
     // The kernel updates the driver in a work item.
-    let device = bed.pci_device(bed.local)?;
     bed.wait_until(ALL_MULTICAST.into(), || {
-        let value = guest.call(ReadRegister::new(&device, RCTL))?;
-        Ok((value & ALL_MULTICAST).into())
+        Ok((bed.read_register(bed.local, RCTL)? & ALL_MULTICAST).into())
     })?;
     Ok(())
 }
@@ -214,14 +210,13 @@ fn what_users_set_stays_in_the_device_whatever_else_they_change() -> Result {
     assert_ne!(set.pause, at_first.pause);
     assert_ne!(set.coalesce, at_first.coalesce);
     assert_ne!(set.hash_fields, at_first.hash_fields);
-    assert_eq!((set.level, set.mac), (4, Some(OTHER)));
+    assert_eq!((set.level, set.mac), (4, OTHER));
     assert_eq!((set.hwtstamp, set.tx_ring), (HWTSTAMP, Some(TX_RING)));
     for (name, values) in &set.registers {
         assert_ne!(values, &at_first.registers[name], "{name}");
     }
 
-    let device = bed.pci_device(bed.local)?;
-    let longest = || bed.guest.call(ReadRegister::new(&device, RLPML));
+    let longest = || bed.read_register(bed.local, RLPML);
     for change in [
         "down and up",
         "MTU",

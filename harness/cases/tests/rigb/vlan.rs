@@ -3,7 +3,7 @@
 //! One bit of the device has it strip VLAN tags and insert them.
 
 use cases::{Result, Testbed};
-use protocol::{ethtool::GetFeatures, pci::ReadRegister};
+use protocol::ethtool::GetFeatures;
 
 /// By their kernel names.
 const STRIP: &str = "rx-vlan-hw-parse";
@@ -21,9 +21,7 @@ fn tags_are_inserted_if_they_are_stripped_and_not_set_apart() -> Result {
         let features = bed.guest.call(GetFeatures::on(bed.local))?;
         let active = [STRIP, INSERT].map(|name| features.active.contains(name));
         assert_eq!(active, [on, on]);
-        let control = bed
-            .guest
-            .call(ReadRegister::new(bed.pci_device(bed.local)?, CTRL))?;
+        let control = bed.read_register(bed.local, CTRL)?;
         assert_eq!(control & VME != 0, on, "{control:#x}");
     }
     // The log says why.
