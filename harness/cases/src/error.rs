@@ -5,7 +5,7 @@
 use std::{
     any::Any,
     error::Error,
-    fmt::{self, Debug},
+    fmt::{self, Debug, Display},
 };
 
 use crate::unfinished::Counted;
@@ -72,6 +72,42 @@ pub fn assert_refused<T, E: Refusal + Debug>(
         Ok(_) => panic!("{what}: expected errno {errno}, but it was done"),
         Err(error) if error.errno() == Some(errno) => {}
         Err(error) => panic!("{what}: expected errno {errno}, but it failed with {error:?}"),
+    }
+}
+
+/// Asserts that the guest's kernel refused something with `errno`, and that the error says these
+/// words.
+///
+/// # Panics
+///
+/// If it succeeded, or failed in another way, or says nothing of it.
+#[track_caller]
+pub fn assert_refused_saying<T, E: Refusal + Debug + Display>(
+    result: std::result::Result<T, E>,
+    errno: i32,
+    words: &str,
+) {
+    match result {
+        Err(error) if error.errno() == Some(errno) => {
+            assert_fails_saying(Err::<T, _>(error), words);
+        }
+        other => assert_refused(other, errno, words),
+    }
+}
+
+/// Asserts that something failed, with an error that says these words.
+///
+/// # Panics
+///
+/// If it succeeded, or says nothing of it.
+#[track_caller]
+pub fn assert_fails_saying<T, E: Display>(result: std::result::Result<T, E>, words: &str) {
+    match result {
+        Ok(_) => panic!("expected: {words}; but it was done"),
+        Err(error) => assert!(
+            error.to_string().contains(words),
+            "expected: {words}; but it says: {error}"
+        ),
     }
 }
 

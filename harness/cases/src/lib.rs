@@ -40,7 +40,9 @@ pub use bare::BareDevice;
 pub use both_ways::BothWays;
 pub use capture::{Captured, captured};
 pub use datagrams::Datagrams;
-pub use error::{CaseError, Refusal, Result, assert_refused};
+pub use error::{
+    CaseError, Refusal, Result, assert_fails_saying, assert_refused, assert_refused_saying,
+};
 pub use exchange::{EXPERIMENTAL, ethernet};
 pub use frame::Frame;
 pub use kernel_fault::KernelFault;

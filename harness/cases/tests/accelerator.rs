@@ -8,7 +8,8 @@ use std::{
 };
 
 use cases::{
-    ACCELERATOR, ACCELERATOR_MIB, Ability, Family, Options, Result, Testbed, assert_refused,
+    ACCELERATOR, ACCELERATOR_MIB, Ability, Family, Options, Result, Testbed, assert_fails_saying,
+    assert_refused, assert_refused_saying,
 };
 use libc::{EAGAIN, ENODEV, ENOENT, ENOMEM, EXDEV};
 use protocol::{Memory, kernel::FreeDeferred};
@@ -92,23 +93,15 @@ fn a_jumbo_frame_is_received_in_one_buffer_of_the_accelerator() -> Result {
 fn without_a_peer_to_peer_path_a_bind_is_refused_and_all_else_works() -> Result {
     let bed = Testbed::accelerator(Topology::RootPorts, "accelerator-no-path")?;
 
-    let error = bed.bind(bed.local, 1, ACCELERATOR, 4 * MIB).unwrap_err();
-    assert_eq!(error.errno(), Some(EXDEV), "{error}");
-    let text = error.to_string();
-    assert!(text.contains("one PCIe switch"), "it says why: {text}");
+    let refused = bed.bind(bed.local, 1, ACCELERATOR, 4 * MIB);
+    assert_refused_saying(refused, EXDEV, "one PCIe switch");
 
     // The same goes for sending.
     let stream = bed.stream(bed.local, bed.peer, Family::V4);
     let sink = stream.sink(&bed)?;
     let accelerated = stream.clone().in_accelerator();
     let refused = accelerated.devmem_source(&bed, Some(MIB), MIB, 64 << 10);
-    let refused = refused.err().map(|error| error.to_string());
-    assert!(
-        refused
-            .as_deref()
-            .is_some_and(|text| text.contains("one PCIe switch")),
-        "{refused:?}"
-    );
+    assert_fails_saying(refused, "one PCIe switch");
     sink.stop()?;
     // The kernel's log says so, too.
     bed.wait_logged("no peer-to-peer DMA from", 1)?;
@@ -180,34 +173,31 @@ fn all_of_an_accelerators_memory_is_given_out_and_comes_back() -> Result {
             }
         }
     };
-    let errno = |bytes: u64| match hold(bytes) {
-        Ok(_) => panic!("there was memory for {bytes} bytes more"),
-        Err(error) => error.errno(),
-    };
+    let assert_full =
+        |bytes: u64| assert_refused(hold(bytes), ENOMEM, &format!("{bytes} bytes more"));
 
     for _ in 0..2 {
         let halves = [hold(all / 2)?, hold(all / 2)?];
-        assert_eq!(errno(4096), Some(ENOMEM));
+        assert_full(4096);
         for half in halves {
             half.stop()?;
         }
         // With half of it in use, the whole cannot be allocated.
         let half = hold(all / 2)?;
-        assert_eq!(errno(all), Some(ENOMEM));
+        assert_full(all);
         half.stop()?;
         let whole = bed.bind(bed.local, 1, ACCELERATOR, all)?;
-        assert_eq!(errno(4096), Some(ENOMEM));
+        assert_full(4096);
         // The driver cannot be unloaded while its memory is in use.
-        let busy = bed.unload_accelerator().unwrap_err();
-        assert_eq!(busy.errno(), Some(EAGAIN), "{busy}");
+        let busy = bed.unload_accelerator();
+        assert_refused(busy, EAGAIN, "unloading the driver");
         whole.stop()?;
         hold_again(all)?.stop()?;
     }
 
     bed.unload_accelerator()?;
-    let missing = bed.bind(bed.local, 1, ACCELERATOR, MIB).unwrap_err();
-    assert_eq!(missing.errno(), Some(ENOENT), "{missing}");
-    assert!(missing.to_string().contains("ivshmem_mem.ko"), "{missing}");
+    let missing = bed.bind(bed.local, 1, ACCELERATOR, MIB);
+    assert_refused_saying(missing, ENOENT, "ivshmem_mem.ko");
     bed.load_accelerator()?;
     let stream = bed.stream(bed.peer, bed.local, Family::V4).in_accelerator();
     let received = stream.receive_devmem(&bed, 1, 4 * MIB, all, |_| ())?;

@@ -3,7 +3,7 @@
 //! Changing the number of queue pairs: under traffic, alongside bindings and RSS tables, and
 //! refused where it must be.
 
-use cases::{Ability, Family, Refusal, Result, Testbed, assert_refused, finish};
+use cases::{Ability, Family, Result, Testbed, assert_refused, finish};
 use libc::EINVAL;
 use protocol::{
     Memory,
@@ -18,8 +18,10 @@ fn set(bed: &Testbed, combined: u32) -> Result {
     bed.set_channels(bed.local, combined)
 }
 
-fn refusal(bed: &Testbed, combined: u32) -> Option<i32> {
-    set(bed, combined).err().and_then(|error| error.errno())
+#[track_caller]
+fn assert_pairs_refused(bed: &Testbed, combined: u32, why: &str) {
+    let what = format!("{combined} pairs: {why}");
+    assert_refused(set(bed, combined), EINVAL, &what);
 }
 
 fn channels(bed: &Testbed) -> Result<Channels> {
@@ -150,18 +152,14 @@ fn what_the_device_cannot_do_and_what_is_in_use_is_refused() -> Result {
         .header_split()
         .boot("channels-refused")?;
     for count in [0, most(&bed)? + 1, 1000] {
-        assert_eq!(refusal(&bed, count), Some(EINVAL), "{count} pairs");
+        assert_pairs_refused(&bed, count, "the device cannot have them");
     }
     assert_pairs(&bed, CPUS)?;
 
     // A table set by the user keeps its queues in use, and is kept itself.
     bed.steer(bed.local, &[0, 2])?;
     for count in [1, 2] {
-        assert_eq!(
-            refusal(&bed, count),
-            Some(EINVAL),
-            "queue 2 is in the table"
-        );
+        assert_pairs_refused(&bed, count, "queue 2 is in the table");
     }
     set(&bed, 3)?;
     let steered = table(&bed)?;
@@ -180,7 +178,7 @@ fn what_the_device_cannot_do_and_what_is_in_use_is_refused() -> Result {
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let received = stream.receive_devmem(&bed, 1, 8 * MIB, 8 * MIB, |_| {
         if let Some(count) = changes.next() {
-            assert_eq!(refusal(&bed, 1), Some(EINVAL), "queue 1 is bound");
+            assert_pairs_refused(&bed, 1, "queue 1 is bound");
             set(&bed, count).expect("the bound queue stays");
         }
     })?;
@@ -188,7 +186,7 @@ fn what_the_device_cannot_do_and_what_is_in_use_is_refused() -> Result {
     assert_eq!(channels(&bed)?.combined, 3, "all were made meanwhile");
     set(&bed, CPUS)?;
     let bound = bed.bind(bed.local, 3, Memory::Udmabuf, 4 * MIB)?;
-    assert_eq!(refusal(&bed, 3), Some(EINVAL), "queue 3 is bound");
+    assert_pairs_refused(&bed, 3, "queue 3 is bound");
     assert_eq!(channels(&bed)?.combined, CPUS);
     bound.stop()?;
     set(&bed, 3)?;

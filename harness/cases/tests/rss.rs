@@ -238,8 +238,8 @@ fn what_is_hashed_follows_the_user() -> Result {
                 ..RssChange::default()
             },
         );
-        let errno = refused.err().and_then(|error| error.errno());
-        assert_eq!(errno, Some(EOPNOTSUPP), "transformation {transformation}");
+        let what = format!("transformation {transformation}");
+        assert_refused(refused, EOPNOTSUPP, &what);
     }
     assert_eq!(fields(Flow::Tcp4)?, HashFields::PORTS);
 

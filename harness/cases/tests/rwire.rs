@@ -2,7 +2,7 @@
 
 //! The second driver based on `net`: a pair of software NICs, without a bus, DMA or interrupts.
 
-use cases::{Driver, Family, Result, Station, Testbed};
+use cases::{Driver, Family, Result, Station, Testbed, assert_refused};
 use libc::EOPNOTSUPP;
 use protocol::{
     ethtool::{GetDriverStats, GetPause, GetTimestamping},
@@ -184,17 +184,14 @@ fn a_software_nic_has_a_link_while_both_ends_are_up() -> Result {
 #[test]
 fn a_software_nic_has_software_timestamps_and_no_ethtool_operation_of_its_own() -> Result {
     let bed = pair(1500, "rwire-ethtool")?;
-    let ns = bed.local.ns;
-    let interface = || bed.local.name();
-
-    let timestamps = bed.guest.call(GetTimestamping::on((ns, interface())))?;
+    let timestamps = bed.guest.call(GetTimestamping::on(bed.local))?;
     assert_eq!(
         (timestamps.sources, timestamps.clock),
         (SOFTWARE_TIMESTAMPS, None)
     );
     for family in Family::BOTH {
         let timestamps = bed.guest.call(TimestampDatagrams {
-            ns,
+            ns: bed.local.ns,
             to: bed.peer.socket(family, bed.port()),
             count: 1,
             size: 64,
@@ -204,18 +201,13 @@ fn a_software_nic_has_software_timestamps_and_no_ethtool_operation_of_its_own() 
         assert_eq!(timestamps.len(), 1, "timestamps over {family:?}");
     }
 
-    let refusals = [
-        bed.guest.call(GetChannels::on((ns, interface()))).err(),
-        bed.guest.call(GetPause::on((ns, interface()))).err(),
-        bed.guest.call(GetDriverStats::on((ns, interface()))).err(),
-    ];
-    for refusal in refusals {
-        assert_eq!(
-            refusal.and_then(|error| error.errno()),
-            Some(EOPNOTSUPP),
-            "what the driver does not implement is not there"
-        );
-    }
+    // What the driver does not implement is not there.
+    let channels = bed.guest.call(GetChannels::on(bed.local));
+    assert_refused(channels, EOPNOTSUPP, "channels");
+    let pause = bed.guest.call(GetPause::on(bed.local));
+    assert_refused(pause, EOPNOTSUPP, "pause frames");
+    let statistics = bed.guest.call(GetDriverStats::on(bed.local));
+    assert_refused(statistics, EOPNOTSUPP, "statistics of its own");
     bed.finish()
 }
 

@@ -4,7 +4,7 @@
 
 use std::{thread, time::Duration};
 
-use cases::{Ability, Family, PATIENCE_MS, Result, Testbed, ethernet};
+use cases::{Ability, Family, PATIENCE_MS, Result, Testbed, assert_refused, ethernet};
 use libc::ERANGE;
 use protocol::{
     XdpAction, XdpProgram,
@@ -164,8 +164,8 @@ fn the_device_timestamps_the_messages_that_are_asked_for() -> Result {
 
     // The device cannot timestamp all frames.
     bed.set_hwtstamp(true, PTP_V2_L2_SYNC)?;
-    let refused = bed.set_hwtstamp(true, ALL).err();
-    assert_eq!(refused.and_then(|error| error.errno()), Some(ERANGE));
+    let refused = bed.set_hwtstamp(true, ALL);
+    assert_refused(refused, ERANGE, "timestamps of all frames");
     assert_eq!(receive(&bed, &[SYNC])?.iter().flatten().count(), 1);
     bed.finish()
 }

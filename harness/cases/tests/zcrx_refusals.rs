@@ -2,7 +2,7 @@
 
 //! Rings that must be refused a queue, each with its errno and a message naming the precondition.
 
-use cases::{Ability, Family, Result, Testbed};
+use cases::{Ability, Family, Result, Testbed, assert_refused, assert_refused_saying};
 use libc::{EEXIST, EINVAL, EOPNOTSUPP, ERANGE};
 use protocol::{Memory, Release, ZcrxMemory};
 
@@ -11,28 +11,12 @@ const MIB: u64 = 1 << 20;
 /// A dma-buf of large chunks.
 const HEAP: ZcrxMemory = ZcrxMemory::DmaBuf(Memory::SystemHeap);
 
-/// The errno and the message with which a ring is refused a queue; `None` if it is not.
-fn refusal(bed: &Testbed, queue: u32) -> Option<(i32, String)> {
+/// Asserts that a ring is refused a queue.
+#[track_caller]
+fn assert_queue_refused(bed: &Testbed, queue: u32, errno: i32, words: &str) {
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let ring = stream.zcrx_sink_spec(queue, ZcrxMemory::User, MIB, Release::Immediate);
-    match bed.guest.start(ring) {
-        Ok(sink) => {
-            drop(sink.stop());
-            None
-        }
-        Err(error) => {
-            let errno = error.errno().unwrap_or_else(|| panic!("no errno: {error}"));
-            Some((errno, error.to_string()))
-        }
-    }
-}
-
-fn assert_refused(bed: &Testbed, queue: u32, errno: i32, words: &str) {
-    let Some((found, message)) = refusal(bed, queue) else {
-        panic!("a ring got queue {queue}; expected: {words}");
-    };
-    assert_eq!(found, errno, "{message}");
-    assert!(message.contains(words), "{message}");
+    assert_refused_saying(bed.guest.start(ring), errno, words);
 }
 
 #[test]
@@ -40,7 +24,7 @@ fn a_ring_is_refused_while_header_split_is_off() -> Result {
     let bed = Testbed::options()
         .needs([Ability::Zcrx])
         .boot("zcrx-no-split")?;
-    assert_refused(&bed, 1, EINVAL, "header split is off");
+    assert_queue_refused(&bed, 1, EINVAL, "header split is off");
     bed.assert_no_ring_left()?;
     bed.finish()
 }
@@ -51,8 +35,8 @@ fn a_ring_is_refused_a_queue_that_does_not_exist_or_takes_unsplit_packets() -> R
         .needs([Ability::Zcrx])
         .header_split()
         .boot("zcrx-no-queue")?;
-    assert_refused(&bed, 2, ERANGE, "there is no RX queue 2");
-    assert_refused(&bed, 0, EOPNOTSUPP, "does not offer");
+    assert_queue_refused(&bed, 2, ERANGE, "there is no RX queue 2");
+    assert_queue_refused(&bed, 0, EOPNOTSUPP, "does not offer");
     bed.assert_no_ring_left()?;
     bed.finish()
 }
@@ -80,11 +64,7 @@ fn a_ring_is_refused_buffers_that_the_driver_or_the_area_does_not_have() -> Resu
         let mut stream = bed.stream(bed.peer, bed.local, Family::V4);
         stream.rx_page_size = Some(rx_buf_len);
         let ring = stream.zcrx_sink_spec(1, HEAP, area_bytes, Release::Immediate);
-        let Err(error) = bed.guest.start(ring) else {
-            panic!("a ring got buffers of {rx_buf_len} bytes");
-        };
-        assert_eq!(error.errno(), Some(errno), "{error}");
-        assert!(error.to_string().contains(words), "{error}");
+        assert_refused_saying(bed.guest.start(ring), errno, words);
     }
     bed.assert_no_ring_left()?;
     bed.finish()
@@ -99,13 +79,13 @@ fn a_queue_has_one_provider_be_it_a_ring_or_a_binding() -> Result {
     let bind = || bed.bind(bed.local, 1, Memory::Udmabuf, 4 * MIB);
 
     let bound = bind()?;
-    assert_refused(&bed, 1, EEXIST, "already belongs to a memory provider");
+    assert_queue_refused(&bed, 1, EEXIST, "already belongs to a memory provider");
     bound.stop()?;
 
     let stream = bed.stream(bed.peer, bed.local, Family::V4);
     let ring = stream.zcrx_sink(&bed, 1, ZcrxMemory::User, MIB, Release::Immediate)?;
-    assert_refused(&bed, 1, EEXIST, "already belongs to a memory provider");
-    cases::assert_refused(bind(), EEXIST, "a binding beside a ring");
+    assert_queue_refused(&bed, 1, EEXIST, "already belongs to a memory provider");
+    assert_refused(bind(), EEXIST, "a binding beside a ring");
     ring.stop()?;
 
     bed.wait_rings_gone(bed.local)?;

@@ -346,7 +346,7 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
     let wol = bed.guest.call(GetWakeOnLan::on((ns, interface())))?;
     assert_eq!((wol.supported, wol.on), (0, 0));
     let refused = bed.guest.call(SetWakeOnLan::on((ns, interface()), 1 << 5));
-    assert_eq!(refused.err().and_then(|e| e.errno()), Some(EOPNOTSUPP));
+    assert_refused(refused, EOPNOTSUPP, "wake-on-LAN");
 
     // QEMU's model has no filters, which the driver finds by reading them back.
     let features = bed.guest.call(GetFeatures::on((ns, interface())))?;

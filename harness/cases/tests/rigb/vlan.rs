@@ -2,7 +2,7 @@
 
 //! One bit of the device has it strip VLAN tags and insert them.
 
-use cases::{Result, Testbed};
+use cases::{Result, Testbed, assert_fails_saying};
 use protocol::ethtool::GetFeatures;
 
 /// By their kernel names.
@@ -27,8 +27,7 @@ fn tags_are_inserted_if_they_are_stripped_and_not_set_apart() -> Result {
     // The log says why.
     bed.show_whole_log()?;
     let refused = bed.set_features(bed.local, &[(INSERT, false)]);
-    let why = refused.expect_err("it follows another").to_string();
-    assert!(why.contains(&format!("feature {INSERT} stays on")), "{why}");
+    assert_fails_saying(refused, &format!("feature {INSERT} stays on"));
     bed.wait_logged("tx-vlan-hw-insert follows rx-vlan-hw-parse", 1)?;
     bed.finish()
 }

@@ -2,21 +2,11 @@
 
 //! Header split and programs that do not know of fragments exclude each other.
 
-use std::fmt::Display;
-
-use cases::{Ability, Refusal, Result, Testbed, assert_refused};
+use cases::{Ability, Result, Testbed, assert_refused, assert_refused_saying};
 use libc::{EBUSY, EEXIST, EINVAL};
 use protocol::{Memory, XdpAction, rings::TcpDataSplit};
 
 use crate::{MIB, OURS, attach, detach, exchange, frames, ping, program, runs, with_fragments};
-
-/// The errno and the text of a refusal.
-fn refused<E: Refusal + Display>(result: std::result::Result<(), E>) -> (Option<i32>, String) {
-    match result {
-        Ok(()) => panic!("it was not refused"),
-        Err(error) => (error.errno(), error.to_string()),
-    }
-}
 
 #[test]
 fn header_split_and_programs_without_fragments_exclude_each_other() -> Result {
@@ -27,17 +17,14 @@ fn header_split_and_programs_without_fragments_exclude_each_other() -> Result {
 
     // The core refuses either beside the other.
     split(TcpDataSplit::On)?;
-    let (errno, text) = refused(attach(&bed, program(XdpAction::Pass)));
-    assert_eq!(errno, Some(EBUSY), "{text}");
-    assert!(text.contains("tcp-data-split"), "{text}");
+    let attached = attach(&bed, program(XdpAction::Pass));
+    assert_refused_saying(attached, EBUSY, "tcp-data-split");
     ping(&bed, 1000)?;
 
     // "Driver's default" means off, and is no obstacle.
     split(TcpDataSplit::Auto)?;
     attach(&bed, program(XdpAction::Pass))?;
-    let (errno, text) = refused(split(TcpDataSplit::On));
-    assert_eq!(errno, Some(EINVAL), "{text}");
-    assert!(text.contains("XDP"), "{text}");
+    assert_refused_saying(split(TcpDataSplit::On), EINVAL, "XDP");
     split(TcpDataSplit::Off)?;
     exchange(&bed, frames(&bed, 1500), bed.local, OURS)?;
     assert!(runs(&bed)? > 0, "the program goes on");
@@ -57,8 +44,7 @@ fn header_split_and_programs_without_fragments_exclude_each_other() -> Result {
     detach(&bed)?;
     let bound = bind()?;
     for program in [program(XdpAction::Pass), knows()] {
-        let (errno, text) = refused(attach(&bed, program));
-        assert_eq!(errno, Some(EBUSY), "{text}");
+        assert_refused(attach(&bed, program), EBUSY, "a program beside a binding");
     }
     bound.stop()?;
     split(TcpDataSplit::Off)?;

@@ -2,7 +2,7 @@
 
 //! Zero-copy XDP sockets, which the device itself writes to and reads from.
 
-use cases::{Ability, Result, Testbed, assert_refused, ethernet};
+use cases::{Ability, Result, Testbed, assert_fails_saying, assert_refused, ethernet};
 use libc::{EBUSY, EINVAL, ESRCH};
 use protocol::{
     Command, Memory, XdpAction, XdpSocket, ethtool::TestSelf, kernel::UnloadModule,
@@ -187,14 +187,12 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
     }
 
     // Changes that the socket rules out are refused, and change nothing.
-    let refused = |result: Result| result.expect_err("it is refused").to_string();
-    let text = refused(bed.set_mtu(bed.local, 9000));
-    assert!(text.contains("Invalid argument"), "{text}");
-    let second = bed.guest.start(socket(&bed, 0)).map(drop);
-    assert_eq!(second.err().and_then(|error| error.errno()), Some(EBUSY));
+    assert_fails_saying(bed.set_mtu(bed.local, 9000), "Invalid argument");
+    let open = || bed.guest.start(socket(&bed, 0));
+    assert_refused(open(), EBUSY, "a second socket");
     detach(&bed)?;
-    let text = refused(bed.set_header_split(bed.local, TcpDataSplit::On));
-    assert!(text.contains("AF_XDP"), "{text}");
+    let split = bed.set_header_split(bed.local, TcpDataSplit::On);
+    assert_fails_saying(split, "AF_XDP");
     attach(&bed, program(XdpAction::RedirectToSocket(0)))?;
     echoes(&bed, "after what was refused")?;
     let report = close(&bed, job)?;
@@ -203,15 +201,12 @@ fn a_socket_goes_on_whatever_else_is_changed() -> Result {
 
     // Nor can a socket be bound where these settings rule it out.
     bed.set_mtu(bed.local, 9000)?;
-    let long = bed.guest.start(socket(&bed, 0)).map(drop);
-    assert_eq!(long.err().and_then(|error| error.errno()), Some(EINVAL));
+    assert_refused(open(), EINVAL, "a socket for long frames");
     bed.set_mtu(bed.local, 1500)?;
     bed.set_header_split(bed.local, TcpDataSplit::On)?;
-    let split = bed.guest.start(socket(&bed, 0)).map(drop);
-    assert_eq!(split.err().and_then(|error| error.errno()), Some(EBUSY));
+    assert_refused(open(), EBUSY, "a socket while headers are split");
     let bound = bed.bind(bed.local, 1, Memory::Udmabuf, MIB)?;
-    let beside = bed.guest.start(socket(&bed, 0)).map(drop);
-    assert_eq!(beside.err().and_then(|error| error.errno()), Some(EBUSY));
+    assert_refused(open(), EBUSY, "a socket beside a binding");
     bound.stop()?;
 
     // In copy mode it needs nothing from the driver.
