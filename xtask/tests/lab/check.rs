@@ -5,14 +5,13 @@
 use serde_json::Value;
 
 use crate::tool::tool;
-use crate::{MODELS, assert_status, exec, stdout};
+use crate::{Ends, MODELS, exec, stdout};
 
 /// Runs a script in the lab on a model, with the tool as `$0`; returns the JSON values that it prints.
 fn run(model: &str, script: &str) -> Vec<Value> {
     let tool = tool().into_os_string();
     let script = ["sh".into(), "-c".into(), script.into(), tool];
-    let output = exec(&["--model", model], &script).output().unwrap();
-    assert_status(&output, 0);
+    let output = exec(&["--model", model], &script).ended(0);
     serde_json::Deserializer::from_str(&stdout(&output))
         .into_iter()
         .map(Result::unwrap)

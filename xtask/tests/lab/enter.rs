@@ -8,7 +8,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use rexpect::session::spawn_command;
 
 use crate::terminal::resize;
-use crate::{PATIENCE, assert_status, checkout, exec, stderr, stdout};
+use crate::{Ends, PATIENCE, assert_says, assert_status, checkout, exec, stderr, stdout};
 
 fn nobounce(arguments: &[&str]) -> Command {
     let mut command = Command::new(checkout::nobounce());
@@ -48,13 +48,8 @@ fn programs_and_shells_enter_a_guest_that_runs() {
     let line = listed.lines().find(|line| line.starts_with(&name));
     let line = line.unwrap_or_else(|| panic!("{name} is not among {listed}"));
     assert!(line.ends_with("\tcat"), "{line}");
-    let taken = exec(&["--name", &name], &["true"]).output().unwrap();
-    assert_status(&taken, 125);
-    assert!(
-        stderr(&taken).contains("runs already"),
-        "{}",
-        stderr(&taken)
-    );
+    let taken = exec(&["--name", &name], &["true"]).ended(125);
+    assert_says(&stderr(&taken), &["runs already"]);
 
     let script = "cat; echo $NOBOUNCE_NIC >&2; exit 3";
     let mut visitor = nobounce(&["enter", &name, "--", "sh", "-c", script])
@@ -72,8 +67,7 @@ fn programs_and_shells_enter_a_guest_that_runs() {
         (stdout(&output), stderr(&output)),
         ("hello".into(), "nic0\n".into())
     );
-    let missing = nobounce(&["enter", &name, "--", "no-such-program"]);
-    assert_status(&{ missing }.output().unwrap(), 127);
+    nobounce(&["enter", &name, "--", "no-such-program"]).ended(127);
 
     let mut shell = Command::new(checkout::nobounce());
     shell
@@ -115,11 +109,7 @@ fn programs_and_shells_enter_a_guest_that_runs() {
     assert!(child.wait().unwrap().success());
     let output = visitor.wait_with_output().unwrap();
     assert_status(&output, 125);
-    assert!(
-        stderr(&output).contains("the guest ends"),
-        "{}",
-        stderr(&output)
-    );
+    assert_says(&stderr(&output), &["the guest ends"]);
     let listed = stdout(&nobounce(&["ls"]).output().unwrap());
     assert!(!listed.contains(&name), "{listed}");
 }
@@ -133,8 +123,7 @@ fn the_only_guest_that_runs_needs_no_name() {
         command
     };
     let enter = || within(nobounce(&["enter", "--", "echo", "in"]));
-    let none = enter().output().unwrap();
-    assert_status(&none, 125);
+    enter().ended(125);
     let mut guests = ["first", "second"].map(|name| {
         let mut child = within(exec(&["--name", name], &["cat"]))
             .stdin(Stdio::piped())
@@ -151,8 +140,7 @@ fn the_only_guest_that_runs_needs_no_name() {
     // With two of them it does.
     let output = &guests[1].1;
     assert_status(output, 125);
-    let text = stderr(output);
-    assert!(text.contains("first") && text.contains("second"), "{text}");
+    assert_says(&stderr(output), &["first", "second"]);
     for (child, _) in &mut guests {
         drop(child.stdin.take());
         assert!(child.wait().unwrap().success());
@@ -161,8 +149,6 @@ fn the_only_guest_that_runs_needs_no_name() {
 
 #[test]
 fn to_enter_a_guest_that_does_not_run_is_an_error_that_names_it() {
-    let output = nobounce(&["enter", "no-such-guest"]).output().unwrap();
-    assert_status(&output, 125);
-    let text = stderr(&output);
-    assert!(text.contains("no guest named no-such-guest runs"), "{text}");
+    let output = nobounce(&["enter", "no-such-guest"]).ended(125);
+    assert_says(&stderr(&output), &["no guest named no-such-guest runs"]);
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::checkout::nobounce;
-use crate::{assert_status, stdout};
+use crate::{Ends, assert_says, stdout};
 
 #[test]
 fn a_campaign_says_as_text_and_as_json_what_became_of_its_plans() {
@@ -17,14 +17,8 @@ fn a_campaign_says_as_text_and_as_json_what_became_of_its_plans() {
     let output = Command::new(nobounce())
         .args(["fuzz", "--plans", "2", "--seed", "7", "--json"])
         .arg(&file)
-        .output()
-        .unwrap();
-    assert_status(&output, 0);
-    assert!(
-        stdout(&output).contains("2  plans\n"),
-        "{}",
-        stdout(&output)
-    );
+        .ended(0);
+    assert_says(&stdout(&output), &["2  plans\n"]);
     let figures: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     let number = |name: &str| {
         let number = figures[name].as_u64();

@@ -5,7 +5,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-use crate::{assert_status, exec, stdout};
+use crate::{assert_says, assert_status, exec, stdout};
 
 /// Starts a program in a guest that waits for gdb. Returns what the command goes on to print, and the script for gdb.
 pub(crate) fn start(options: &[&str], words: &[&str]) -> (Child, BufReader<ChildStderr>, String) {
@@ -53,7 +53,7 @@ fn gdb_stops_in_a_module_and_shows_its_source() {
         String::from_utf8_lossy(&output.stderr)
     );
     // A command of the kernel's own scripts.
-    assert!(text.contains("Used by"), "{text}");
+    assert_says(&text, &["Used by"]);
     // gdb has left, and the guest goes on.
     assert!(child.wait().unwrap().success());
 }
@@ -84,11 +84,7 @@ fn a_program_that_has_ten_seconds_left_goes_on_after_fifteen_at_a_breakpoint() {
         "shell sleep 15",
     ];
     let stopped = gdb(&script, &commands).output().unwrap();
-    assert!(
-        stdout(&stopped).contains("__x64_sys_setdomainname ("),
-        "{}",
-        stdout(&stopped)
-    );
+    assert_says(&stdout(&stopped), &["__x64_sys_setdomainname ("]);
     let output = child.wait_with_output().unwrap();
     assert_eq!(stdout(&output), "waits\nended\n");
     assert_status(&output, 3);

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::checkout::root;
-use crate::{MODELS, assert_status, exec, recipe, run, stderr, stdout};
+use crate::{Ends, MODELS, assert_says, assert_status, exec, recipe, shell, stderr, stdout};
 
 /// Copies 1 MiB eight bytes at a time, within a window and outside of it.
 const COPY: &str = r#"
@@ -73,15 +73,13 @@ fn a_program_in_c_has_counted_what_it_does_between_its_marks() {
     let dir = tempfile::tempdir().unwrap();
     let (source, program) = (dir.path().join("copy.c"), dir.path().join("copy"));
     fs::write(&source, COPY).unwrap();
-    let compiled = Command::new("gcc")
+    Command::new("gcc")
         .args(["-O1", "-I"])
         .arg(root().join("harness/marker/include"))
         .arg(&source)
         .arg("-o")
         .arg(&program)
-        .output()
-        .unwrap();
-    assert_status(&compiled, 0);
+        .ended(0);
     assert_a_copy_is_counted(&program);
 }
 
@@ -96,20 +94,16 @@ fn a_program_in_rust_has_counted_what_it_does_between_its_marks() {
         [dependencies]\nmarker = {{ path = {marker:?} }}\n"
     );
     fs::write(dir.path().join("Cargo.toml"), manifest).unwrap();
-    let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--release", "--offline", "--target-dir", "target"])
         .current_dir(dir.path())
-        .output()
-        .unwrap();
-    assert_status(&built, 0);
+        .ended(0);
     assert_a_copy_is_counted(&dir.path().join("target/release/copy"));
 }
 
 /// Of copies of 1 MiB, one is within a window.
 fn assert_a_copy_is_counted(program: &Path) {
-    let output = exec(&["--counted"], &[program]).output().unwrap();
-    assert_status(&output, 0);
-    let text = stderr(&output);
+    let text = stderr(&exec(&["--counted"], &[program]).ended(0));
     let [instructions, loaded, stored] = counts(&text, 0);
     // Beside it the kernel has a timer.
     let rounds = f64::from(1 << 17);
@@ -124,14 +118,9 @@ fn assert_a_copy_is_counted(program: &Path) {
 
 #[test]
 fn the_whole_run_of_a_program_without_marks_is_counted_beside_what_touches_the_accelerator() {
-    let output = run(&["--counted"], "true");
-    assert_status(&output, 0);
-    let text = stderr(&output);
+    let text = stderr(&shell(&["--counted"], "true").ended(0));
     assert!(counts(&text, 0)[0] > 10_000.0, "{text}");
-    assert!(
-        text.contains("accelerator: 0 B loaded, 0 B stored"),
-        "{text}"
-    );
+    assert_says(&text, &["accelerator: 0 B loaded, 0 B stored"]);
 }
 
 #[test]
@@ -141,9 +130,7 @@ fn what_a_program_reads_of_the_accelerators_memory_is_counted() {
         &["--counted", "--serve", "--peer", send],
         &["python3", &recipe("receive.py"), "accelerator"],
     )
-    .output()
-    .unwrap();
-    assert_status(&output, 0);
+    .ended(0);
     let text = stderr(&output);
     // It makes a checksum of what came. The driver clears the 16 MiB that it is given.
     let line = text.lines().find(|line| line.starts_with("counted: "));
@@ -166,8 +153,7 @@ fn what_crossed_the_wire_is_copied_whole_where_the_user_wants_it() {
     let script = format!("exec 3<>/dev/udp/$NOBOUNCE_PEER_ADDRESS/9; echo {sent} >&3");
     for model in MODELS {
         let options = ["--model", model, "--pcap", file.to_str().unwrap()];
-        let output = exec(&options, &["bash", "-c", &script]).output().unwrap();
-        assert_status(&output, 0);
+        exec(&options, &["bash", "-c", &script]).ended(0);
         let bytes = fs::read(&file).unwrap();
         assert_eq!(bytes[..4], 0xa1b2_c3d4_u32.to_ne_bytes());
         let sent = sent.as_bytes();
@@ -186,9 +172,7 @@ fn events_of_the_kernel_are_recorded_for_trace_cmd_and_as_text() {
         &["--trace", "net:netif_receive_skb", "--trace", "napi:*"],
         &["bash", "-c", "echo hi > /dev/udp/$NOBOUNCE_PEER_ADDRESS/9"],
     )
-    .output()
-    .unwrap();
-    assert_status(&output, 0);
+    .ended(0);
     let text = stderr(&output);
     let line = text.lines().find(|line| line.starts_with("trace: "));
     let line = line.unwrap_or_else(|| panic!("no trace: {text}"));
@@ -213,10 +197,8 @@ fn events_of_the_kernel_are_recorded_for_trace_cmd_and_as_text() {
 
 #[test]
 fn an_event_that_the_kernel_does_not_have_is_named() {
-    let output = run(&["--trace", "no:such_event"], "true");
-    assert_status(&output, 125);
-    let text = stderr(&output);
-    assert!(text.contains("has no event no:such_event"), "{text}");
+    let output = shell(&["--trace", "no:such_event"], "true").ended(125);
+    assert_says(&stderr(&output), &["has no event no:such_event"]);
 }
 
 /// The line of `--memory-check 8` for the recipe with this argument, on this model of the NIC.
@@ -225,9 +207,7 @@ fn memory_check(model: &str, argument: &str) -> String {
         &["--model", model, "--memory-check", "8"],
         &["python3", &recipe("receive.py"), argument],
     )
-    .output()
-    .unwrap();
-    assert_status(&output, 0);
+    .ended(0);
     assert!(
         stdout(&output).starts_with("8388608 "),
         "{}",

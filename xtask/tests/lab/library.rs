@@ -8,24 +8,17 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::checkout::root;
-use crate::{MODELS, assert_status, exec, stderr, stdout};
+use crate::{Ends, MODELS, assert_says, exec, stderr, stdout};
 
 /// Builds programs of the library, optimised as those of the guest are; their paths.
 fn build(arguments: &[&str]) -> Vec<PathBuf> {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(arguments)
-        .args([
-            "--release",
-            "--package",
-            "devmem-tcp",
-            "--features",
-            "tokio",
-        ])
+        .args(["--release", "--package", "devmem-tcp"])
+        .args(["--features", "tokio"])
         .arg("--message-format=json-render-diagnostics")
         .current_dir(root())
-        .output()
-        .unwrap();
-    assert_status(&output, 0);
+        .ended(0);
     let text = stdout(&output);
     let messages = text
         .lines()
@@ -63,7 +56,7 @@ fn the_librarys_programs_say_how_they_are_used_and_work_as_its_readme_has_them()
     for program in &programs {
         let output = Command::new(program).output().unwrap();
         assert!(!output.status.success());
-        assert!(stderr(&output).contains("usage: "), "{}", stderr(&output));
+        assert_says(&stderr(&output), &["usage: "]);
     }
     let line = |start: &str| README.lines().find(|line| line.starts_with(start)).unwrap();
     // A part of what the page sends.
@@ -83,10 +76,7 @@ fn the_librarys_programs_say_how_they_are_used_and_work_as_its_readme_has_them()
          wait $!"
     );
     for model in MODELS {
-        let output = exec(&["--model", model], &["bash", "-c", &script])
-            .output()
-            .unwrap();
-        assert_status(&output, 0);
+        let output = exec(&["--model", model], &["bash", "-c", &script]).ended(0);
         let text = stdout(&output);
         let received = "16 connections: 16777216 bytes in device memory, 0 elsewhere, verified";
         assert!(

@@ -54,20 +54,38 @@ fn recipe(name: &str) -> String {
     format!("{}/Documentation/recipes/{name}", root().display())
 }
 
-/// Runs a shell script in the lab.
-fn run(options: &[&str], script: &str) -> Output {
-    exec(options, &["sh", "-c", script]).output().unwrap()
+/// A shell script in the lab.
+fn shell(options: &[&str], script: &str) -> Command {
+    exec(options, &["sh", "-c", script])
+}
+
+/// What is run to its end.
+trait Ends {
+    /// Its output, after it has ended with this status.
+    fn ended(&mut self, status: i32) -> Output;
+}
+
+impl Ends for Command {
+    #[track_caller]
+    fn ended(&mut self, status: i32) -> Output {
+        let output = self.output().unwrap();
+        assert_status(&output, status);
+        output
+    }
 }
 
 #[track_caller]
 fn assert_status(output: &Output, status: i32) {
-    assert_eq!(
-        output.status.code(),
-        Some(status),
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let (out, err) = (stdout(output), stderr(output));
+    assert_eq!(output.status.code(), Some(status), "{out}{err}");
+}
+
+/// Asserts that a text has all of these parts.
+#[track_caller]
+fn assert_says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part}: {text}");
+    }
 }
 
 fn stdout(output: &Output) -> String {
@@ -82,16 +100,10 @@ fn stderr(output: &Output) -> String {
 fn a_program_has_the_folder_files_and_environment_that_it_would_have_here() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("note"), "of the host").unwrap();
-    let mut command = exec(
-        NONE,
-        &["sh", "-c", "pwd; cat note; echo; echo $GREETING; exit 7"],
-    );
-    let output = command
+    let output = shell(NONE, "pwd; cat note; echo; echo $GREETING; exit 7")
         .current_dir(dir.path())
         .env("GREETING", "good morning")
-        .output()
-        .unwrap();
-    assert_status(&output, 7);
+        .ended(7);
     let folder = dir.path().display();
     assert_eq!(
         stdout(&output),
@@ -106,11 +118,8 @@ fn what_the_guest_has_of_its_own_is_refused_before_it_boots() {
         (&["--rw", "/run"], "/", "--rw"),
         (&["--rw", "/"], "/", "--rw"),
     ] {
-        let output = exec(options, &["true"]).current_dir(folder).output();
-        let output = output.unwrap();
-        assert_status(&output, 125);
-        let text = stderr(&output);
-        assert!(text.contains(named) && text.contains("folder"), "{text}");
+        let output = exec(options, &["true"]).current_dir(folder).ended(125);
+        assert_says(&stderr(&output), &[named, "folder"]);
     }
 }
 
@@ -120,35 +129,24 @@ fn a_name_that_is_no_text_is_named_and_refused_before_a_guest_boots() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join(name);
     fs::create_dir(&folder).unwrap();
-    let within = exec(NONE, &["true"]).current_dir(&folder).output().unwrap();
+    let within = exec(NONE, &["true"]).current_dir(&folder).ended(125);
     let kept = exec(&["--rw", "."], &["true"])
         .current_dir(&folder)
-        .output()
-        .unwrap();
-    let passed = exec(NONE, &[OsStr::new("echo"), name]).output().unwrap();
-    for (output, status, named) in [
-        (within, 125, "working directory"),
-        (kept, 125, "directory"),
-        (passed, 2, "the argument"),
+        .ended(125);
+    let passed = exec(NONE, &[OsStr::new("echo"), name]).ended(2);
+    for (output, named) in [
+        (within, "working directory"),
+        (kept, "directory"),
+        (passed, "the argument"),
     ] {
-        assert_status(&output, status);
-        let text = stderr(&output);
-        for part in [named, r"caf\xE9", "UTF-8"] {
-            assert!(text.contains(part), "no {part}: {text}");
-        }
+        assert_says(&stderr(&output), &[named, r"caf\xE9", "UTF-8"]);
     }
     // Files that no guest is told about may have any name.
     let kernel = Command::new(nobounce())
         .args(["kernel", "--kdir"])
         .arg(&folder)
-        .output()
-        .unwrap();
-    assert_status(&kernel, 1);
-    assert!(
-        stderr(&kernel).contains("is no kernel tree"),
-        "{}",
-        stderr(&kernel)
-    );
+        .ended(1);
+    assert_says(&stderr(&kernel), &["is no kernel tree"]);
 }
 
 #[test]
@@ -166,8 +164,7 @@ fn the_lab_is_set_up_and_said_in_variables_and_in_a_line() {
         echo
         ls $NOBOUNCE_LOGS/console.log
     ";
-    let output = exec(NONE, &["bash", "-c", script]).output().unwrap();
-    assert_status(&output, 0);
+    let output = exec(NONE, &["bash", "-c", script]).ended(0);
     let text = stdout(&output);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[..4], ["Connection refused"; 4], "{text}");
@@ -209,22 +206,16 @@ stream.sendall(b'seen')";
     let options = [
         "--model", "nobounce", "--port", "5000", "--serve", "--peer", peer,
     ];
-    let output = run(&options, &script);
-    assert_status(&output, 0);
+    let output = shell(&options, &script).ended(0);
     let (text, said) = (stdout(&output), stderr(&output));
     assert!(
         text.starts_with("1048576 ") && text.contains("Total 2 rules"),
         "{text}"
     );
-    assert!(said.contains(", TCP to port 5000 to queue 1;"), "{said}");
+    assert_says(&said, &[", TCP to port 5000 to queue 1;"]);
 
-    let refused = run(&["--port", "5000"], "true");
-    assert_status(&refused, 125);
-    assert!(
-        stderr(&refused).contains("--model nobounce"),
-        "{}",
-        stderr(&refused)
-    );
+    let refused = shell(&["--port", "5000"], "true").ended(125);
+    assert_says(&stderr(&refused), &["--model nobounce"]);
 }
 
 #[test]
@@ -248,8 +239,7 @@ fn the_kernel_has_what_scripts_and_ordinary_network_tests_want() {
         grep ext4 /proc/filesystems
         cat /sys/module/udmabuf/parameters/size_limit_mb
     ";
-    let output = exec(NONE, &["sh", "-c", script]).output().unwrap();
-    assert_status(&output, 0);
+    let output = shell(NONE, script).ended(0);
     assert_eq!(
         stdout(&output),
         "a script\npair0@pair1\npair1@pair0\nfq\n\text4\n1024\n"
@@ -263,8 +253,7 @@ fn what_is_changed_is_gone_afterwards_but_in_rw_folders() {
     let lost = tempfile::tempdir().unwrap();
     let (kept, lost) = (kept.path().display(), lost.path().display());
     let script = format!("echo a > {kept}/a && echo b > {lost}/b && rm -r {lost} && ls {kept}");
-    let output = run(&["--rw", &kept.to_string()], &script);
-    assert_status(&output, 0);
+    let output = shell(&["--rw", &kept.to_string()], &script).ended(0);
     assert_eq!(stdout(&output), "a\n");
     assert_eq!(fs::read_to_string(format!("{kept}/a")).unwrap(), "a\n");
     assert_eq!(fs::read_dir(lost.to_string()).unwrap().count(), 0);
@@ -275,7 +264,7 @@ fn input_goes_in_and_output_and_errors_come_out_apart() {
     let input: Vec<u8> = (0..3_000_000_u32)
         .map(|i| (i * 7 + i / 251) as u8)
         .collect();
-    let mut child = exec(NONE, &["sh", "-c", "cat; echo done >&2"])
+    let mut child = shell(NONE, "cat; echo done >&2")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -293,50 +282,25 @@ fn input_goes_in_and_output_and_errors_come_out_apart() {
 
 #[test]
 fn a_program_that_does_not_end_by_itself_has_the_status_that_shells_and_timeout_give() {
-    assert_status(&run(NONE, "kill -KILL $$"), 128 + 9);
-    assert_status(
-        &exec(&["--timeout", "1"], &["sleep", "1000"])
-            .output()
-            .unwrap(),
-        124,
-    );
+    shell(NONE, "kill -KILL $$").ended(128 + 9);
+    exec(&["--timeout", "1"], &["sleep", "1000"]).ended(124);
     let deaf = "trap '' TERM; while :; do sleep 1; done";
-    assert_status(
-        &exec(&["--timeout", "1"], &["sh", "-c", deaf])
-            .output()
-            .unwrap(),
-        124,
-    );
-    let missing = exec(NONE, &["no-such-program"]).output().unwrap();
-    assert_status(&missing, 127);
-    assert!(
-        stderr(&missing).contains("no-such-program"),
-        "{}",
-        stderr(&missing)
-    );
-    assert_status(&exec(NONE, &["/etc/passwd"]).output().unwrap(), 126);
+    shell(&["--timeout", "1"], deaf).ended(124);
+    let missing = exec(NONE, &["no-such-program"]).ended(127);
+    assert_says(&stderr(&missing), &["no-such-program"]);
+    exec(NONE, &["/etc/passwd"]).ended(126);
 }
 
 #[test]
 fn a_complaint_of_the_kernel_fails_the_run_whatever_the_program_says() {
-    let output = run(
-        NONE,
-        "echo 'BUG: what a program does to the kernel' > /dev/kmsg",
-    );
-    assert_status(&output, 125);
-    let text = stderr(&output);
-    assert!(
-        text.contains("what a program does") && text.contains("console.log"),
-        "{text}"
-    );
+    let complain = "echo 'BUG: what a program does to the kernel' > /dev/kmsg";
+    let output = shell(NONE, complain).ended(125);
+    assert_says(&stderr(&output), &["what a program does", "console.log"]);
 }
 
 #[test]
 fn a_bare_guest_is_as_the_kernel_made_it() {
-    let output = run(
-        &["--bare"],
-        "ls -d /sys/class/net/*/; env | grep -c NOBOUNCE_NIC",
-    );
+    let script = "ls -d /sys/class/net/*/; env | grep -c NOBOUNCE_NIC";
+    let output = shell(&["--bare"], script).ended(1);
     assert_eq!(stdout(&output), "/sys/class/net/lo/\n0\n");
-    assert_status(&output, 1);
 }

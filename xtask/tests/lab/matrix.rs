@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::checkout::{nobounce, root};
-use crate::{assert_status, exec, stderr, stdout};
+use crate::{Ends, assert_says, exec, stderr, stdout};
 
 /// One that wants VLANs of the kernel, and one that doesn't.
 const CASES: &str = "test(=payload_of_a_vlan_reaches_the_dma_buf_with_the_tag_stripped_or_not)
@@ -16,14 +16,11 @@ const CASES: &str = "test(=payload_of_a_vlan_reaches_the_dma_buf_with_the_tag_st
 /// A built kernel that seems to lack an option, by its configuration: that is what commands look at, and the kernel itself
 /// stays as it is.
 fn built_without(option: &str, tree: &Path) -> PathBuf {
-    let built = Command::new(nobounce()).arg("kernel").output().unwrap();
-    assert_status(&built, 0);
-    let copied = Command::new("cp")
+    let built = Command::new(nobounce()).arg("kernel").ended(0);
+    Command::new("cp")
         .args(["--recursive", "--symbolic-link", stdout(&built).trim()])
         .arg(tree)
-        .output()
-        .unwrap();
-    assert_status(&copied, 0);
+        .ended(0);
     let config = tree.join(".config");
     let options = fs::read_to_string(&config).unwrap();
     fs::remove_file(&config).unwrap();
@@ -35,28 +32,25 @@ fn built_without(option: &str, tree: &Path) -> PathBuf {
     tree.to_owned()
 }
 
-/// A program in a guest of a kernel that a user built.
-fn run_on(kernel: &Path) -> Output {
+/// A program in a guest of a kernel that a user built, which ends with this status.
+fn run_on(kernel: &Path, status: i32) -> Output {
     let mut command = exec(&["--bare"], &["uname", "-r"]);
     // It builds in a folder of its own: cases run with what is in that of cargo.
     for variable in ["NOBOUNCE_LAB", "CARGO_MANIFEST_DIR"] {
         command.env_remove(variable);
     }
-    command.env("KBUILD_OUTPUT", kernel).output().unwrap()
+    command.env("KBUILD_OUTPUT", kernel).ended(status)
 }
 
 #[test]
 fn a_program_runs_on_a_kernel_that_the_user_built_if_that_has_what_programs_need() {
     let dir = tempfile::tempdir().unwrap();
-    let output = run_on(&built_without("VLAN_8021Q", &dir.path().join("suits")));
-    assert_status(&output, 0);
+    let suits = built_without("VLAN_8021Q", &dir.path().join("suits"));
+    let output = run_on(&suits, 0);
     assert!(stdout(&output).starts_with("7."), "{}", stdout(&output));
-    let output = run_on(&built_without("OVERLAY_FS", &dir.path().join("lacks")));
-    assert_status(&output, 125);
-    let text = stderr(&output);
-    for word in ["lacks 1 option", "CONFIG_OVERLAY_FS=y", "memory"] {
-        assert!(text.contains(word), "no {word}: {text}");
-    }
+    let lacks = built_without("OVERLAY_FS", &dir.path().join("lacks"));
+    let named = ["lacks 1 option", "CONFIG_OVERLAY_FS=y", "memory"];
+    assert_says(&stderr(&run_on(&lacks, 125)), &named);
 }
 
 #[test]
@@ -64,10 +58,8 @@ fn a_program_is_not_run_on_a_kernel_of_ours_without_what_programs_need() {
     for option in ["--debug", "--lean", "--clang"] {
         let output = exec(&[option], &["true"])
             .env_remove("NOBOUNCE_LAB")
-            .output()
-            .unwrap();
-        assert_status(&output, 125);
-        assert!(stderr(&output).contains(option), "{}", stderr(&output));
+            .ended(125);
+        assert_says(&stderr(&output), &[option]);
     }
 }
 
@@ -79,9 +71,7 @@ fn cases_run_on_a_version_and_on_a_built_tree_where_what_a_kernel_lacks_is_skipp
         .args(["test", "--kernel", "7.3", "--kernel"])
         .arg(&other)
         .args(["--", "-E", CASES])
-        .output()
-        .unwrap();
-    assert_status(&output, 0);
+        .ended(0);
     let text = stdout(&output);
     let row = |kernel: &str| -> Vec<&str> {
         let line = text.lines().find(|line| line.starts_with(kernel));
@@ -95,7 +85,7 @@ fn cases_run_on_a_version_and_on_a_built_tree_where_what_a_kernel_lacks_is_skipp
     let vlans = "name=\"payload_of_a_vlan_reaches_the_dma_buf_with_the_tag_stripped_or_not\"";
     let (_, case) = junit.split_once(vlans).expect("the case of VLANs");
     let (case, _) = case.split_once("</testcase>").unwrap();
-    assert!(case.contains("<skipped message="), "{case}");
+    assert_says(case, &["<skipped message="]);
 }
 
 #[test]
@@ -104,13 +94,11 @@ fn a_nic_is_tested_on_a_kernel_of_several() {
         .args(["test", "--nic", "harness/nics/igb.toml"])
         .args(["--kernel", "7.3", "--", "-E", CASES])
         .current_dir(root())
-        .output()
-        .unwrap();
-    assert_status(&output, 0);
+        .ended(0);
     let text = stdout(&output);
     let counts: Vec<_> = text.lines().last().unwrap().split_whitespace().collect();
     assert_eq!(counts[2..], ["1", "0", "1"], "{text}");
     let junit = root().join("target/nextest/nic/igb-7.3.xml");
     let junit = fs::read_to_string(junit).unwrap();
-    assert!(junit.contains("<skipped message=\"igb lacks "), "{junit}");
+    assert_says(&junit, &["<skipped message=\"igb lacks "]);
 }

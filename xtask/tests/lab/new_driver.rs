@@ -4,17 +4,16 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use crate::{assert_status, checkout, exec, gdb, stderr, stdout};
+use crate::{Ends, assert_says, checkout, gdb, shell, stderr, stdout};
 
-/// Runs the program in another checkout, as cargo would.
-fn nobounce(root: &Path, arguments: &[&str]) -> Output {
+/// Runs the program in another checkout, as cargo would; it ends with this status.
+fn nobounce(root: &Path, arguments: &[&str], status: i32) {
     Command::new(checkout::nobounce())
         .args(arguments)
         .env("CARGO_MANIFEST_DIR", root.join("xtask"))
-        .output()
-        .unwrap()
+        .ended(status);
 }
 
 #[test]
@@ -24,18 +23,15 @@ fn a_new_driver_builds_loads_goes_up_and_down_and_passes_its_first_case() {
     let here = checkout::root();
     fs::create_dir(root.join("harness")).unwrap();
     for part in ["Kbuild", "drivers", "qemu", "harness/nics"] {
-        let copied = Command::new("cp")
+        Command::new("cp")
             .arg("-r")
             .args([here.join(part), root.join(part)])
-            .output()
-            .unwrap();
-        assert_status(&copied, 0);
+            .ended(0);
     }
-    assert_status(&nobounce(root, &["new-driver", "mynic"]), 0);
-    let again = nobounce(root, &["new-driver", "mynic"]);
-    assert_status(&again, 1);
+    nobounce(root, &["new-driver", "mynic"], 0);
+    nobounce(root, &["new-driver", "mynic"], 1);
 
-    assert_status(&nobounce(root, &["module"]), 0);
+    nobounce(root, &["module"], 0);
     let module = root.join("target/nobounce/module/mynic.ko");
     assert!(fs::exists(&module).unwrap());
     let script = format!(
@@ -46,9 +42,7 @@ fn a_new_driver_builds_loads_goes_up_and_down_and_passes_its_first_case() {
         ",
         module.display()
     );
-    let output = exec(&["--bare"], &["sh", "-c", &script]).output().unwrap();
-    assert_status(&output, 0);
-    let text = stdout(&output);
+    let text = stdout(&shell(&["--bare"], &script).ended(0));
     assert!(
         text.starts_with("eth0\neth1\n") && text.contains("0x10c9\n0x1003\n0x1002\n0x1003\n"),
         "{text}"
@@ -84,10 +78,8 @@ fn a_new_driver_builds_loads_goes_up_and_down_and_passes_its_first_case() {
     let output = Command::new(checkout::nobounce())
         .args(["test", "--nic"])
         .arg(&nic)
-        .output()
-        .unwrap();
-    assert_status(&output, 0);
+        .ended(0);
     let text = stdout(&output) + &stderr(&output);
-    assert!(text.contains("mynic lacks Traffic"), "{text}");
-    assert!(text.contains("mynic: ran 1 case, skipped "), "{text}");
+    assert_says(&text, &["mynic lacks Traffic"]);
+    assert_says(&text, &["mynic: ran 1 case, skipped "]);
 }

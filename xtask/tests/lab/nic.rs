@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::checkout::{nobounce, root};
-use crate::{assert_status, stderr, stdout};
+use crate::{Ends, assert_says, stderr, stdout};
 
 const DESCRIPTION: &str = r#"
 name = "of-a-user"
@@ -27,20 +27,18 @@ MODULE_DESCRIPTION("of a user");
 MODULE_LICENSE("GPL");
 "#;
 
-/// Runs cases on the NIC in `dir`.
-fn run(dir: &Path, arguments: &[&str]) -> Output {
+/// Runs cases on the NIC in `dir`, which ends with this status.
+fn run(dir: &Path, arguments: &[&str], status: i32) -> Output {
     Command::new(nobounce())
         .args(["test", "--nic", "nic.toml"])
         .args(arguments)
         .current_dir(dir)
-        .output()
-        .unwrap()
+        .ended(status)
 }
 
 /// As [`run`]; returns what is printed.
 fn test(dir: &Path, arguments: &[&str]) -> String {
-    let output = run(dir, arguments);
-    assert_status(&output, 0);
+    let output = run(dir, arguments, 0);
     stdout(&output) + &stderr(&output)
 }
 
@@ -48,8 +46,7 @@ fn test(dir: &Path, arguments: &[&str]) -> String {
 fn assert_skipped(reason: &str) {
     let junit = root().join("target/nextest/nic/of-a-user.xml");
     let junit = fs::read_to_string(junit).unwrap();
-    let skipped = format!("<skipped message=\"{reason}");
-    assert!(junit.contains(&skipped), "{reason}: {junit}");
+    assert_says(&junit, &[&format!("<skipped message=\"{reason}")]);
 }
 
 /// How many of the cases whose names have one of `words` ran in a part.
@@ -71,16 +68,13 @@ fn a_module_of_the_users_is_built_loaded_and_tested_also_in_parts() {
     }
     let words = ["unloads_and_loads_again_while_idle", "jumbo_frame"];
     let text = test(dir.path(), &words);
-    assert!(text.contains("of-a-user has no MTU of 9000"), "{text}");
-    assert!(text.contains("of-a-user: ran 1 case, skipped "), "{text}");
+    assert_says(&text, &["of-a-user has no MTU of 9000"]);
+    assert_says(&text, &["of-a-user: ran 1 case, skipped "]);
     assert_skipped("of-a-user has no MTU");
 
     // In the last minutes of what CI gives.
     let text = test(dir.path(), &["--minutes-left", "3", "jumbo_frame"]);
-    assert!(
-        text.contains("on of-a-user are skipped: they may"),
-        "{text}"
-    );
+    assert_says(&text, &["on of-a-user are skipped: they may"]);
     assert_skipped("they may take 4 minutes, of which 3 are left");
 
     // A part each for two machines.
@@ -94,13 +88,9 @@ fn a_module_of_the_users_is_built_loaded_and_tested_also_in_parts() {
     // What another run does.
     let folder = File::open(root().join("target/nobounce/nics/of-a-user")).unwrap();
     flock(&folder, FlockOperation::LockExclusive).unwrap();
-    let output = run(dir.path(), &words);
-    assert_status(&output, 1);
-    let text = stderr(&output);
-    assert!(text.contains("another run is testing of-a-user"), "{text}");
+    let output = run(dir.path(), &words, 1);
+    assert_says(&stderr(&output), &["another run is testing of-a-user"]);
 
-    let output = run(dir.path(), &["--model", "nobounce"]);
-    assert_status(&output, 1);
-    let text = stderr(&output);
-    assert!(text.contains("of-a-user has `device = \"igb\"`"), "{text}");
+    let output = run(dir.path(), &["--model", "nobounce"], 1);
+    assert_says(&stderr(&output), &["of-a-user has `device = \"igb\"`"]);
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use protocol::measure::PacedWire;
 
 use crate::tool::{parts, reports};
-use crate::{run, stderr};
+use crate::{assert_says, shell, stderr};
 
 /// Bits per second, of which a guest on an emulated processor keeps a wire busy: as in xtask/src/wire.
 const RATE: u32 = 10_000_000;
@@ -86,8 +86,8 @@ fn a_link_takes_our_model_and_is_checked() {
         (&["--link", "speed=1", "--model", "nobounce"], "delay-us"),
         (&["--link", "rate=0", "--model", "nobounce"], "not zero"),
     ] {
-        let output = run(options, "true");
+        let output = shell(options, "true").output().unwrap();
         assert!(!output.status.success());
-        assert!(stderr(&output).contains(named), "{}", stderr(&output));
+        assert_says(&stderr(&output), &[named]);
     }
 }

@@ -5,7 +5,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::{NONE, assert_status, exec, recipe, run, stderr, stdout};
+use crate::{Ends, NONE, assert_says, exec, recipe, shell, stderr, stdout};
 
 /// A server that nobody talks to.
 const LISTEN: &str =
@@ -37,54 +37,34 @@ fn a_client_starts_when_its_server_listens_and_both_must_succeed() {
             "0",
         ],
     )
-    .output()
-    .unwrap();
-    assert_status(&output, 0);
+    .ended(0);
     assert_eq!(stdout(&output), "hello\n");
 
     let client = format!("perl -MIO::Socket::INET -e \"{}\" 9", client("192.0.2.1"));
     let client = client.replace('$', "\\$");
-    let output = exec(&["--serve", "--peer", &client], &["sh", "-c", &perl(5)])
-        .output()
-        .unwrap();
-    assert_status(&output, 9);
+    let output = shell(&["--serve", "--peer", &client], &perl(5)).ended(9);
     // What the user runs is not.
     assert_eq!(stdout(&output), "over\n");
-    let text = stderr(&output);
-    assert!(
-        text.contains("peer: hello") && text.contains("peer: exit status 9"),
-        "{text}"
-    );
+    assert_says(&stderr(&output), &["peer: hello", "peer: exit status 9"]);
 
     // What the user runs does not wait for a client that failed.
-    let output = exec(&["--serve", "--peer", "exit 3"], &["sh", "-c", &perl(5)])
-        .output()
-        .unwrap();
-    assert_status(&output, 3);
+    let output = shell(&["--serve", "--peer", "exit 3"], &perl(5)).ended(3);
     assert_eq!(stdout(&output), "");
 
     // None of them has forever.
-    let output = exec(
+    exec(
         &["--timeout", "1", "--peer", &perl(1000)],
         &["sleep", "1000"],
     )
-    .output()
-    .unwrap();
-    assert_status(&output, 124);
+    .ended(124);
 
-    let output = exec(&["--peer", "exit 0"], &["echo", "never"])
-        .output()
-        .unwrap();
-    assert_status(&output, 125);
+    let output = exec(&["--peer", "exit 0"], &["echo", "never"]).ended(125);
     assert_eq!(stdout(&output), "");
 }
 
 #[test]
 fn a_server_that_does_not_listen_for_long_is_said_to_be_waited_for_and_the_way_out_works() {
-    let output = exec(&["--peer", &format!("sleep 4; {LISTEN}")], &["true"])
-        .output()
-        .unwrap();
-    assert_status(&output, 0);
+    let output = exec(&["--peer", &format!("sleep 4; {LISTEN}")], &["true"]).ended(0);
     let said = stderr(&output);
     let lines: Vec<_> = said
         .lines()
@@ -93,11 +73,8 @@ fn a_server_that_does_not_listen_for_long_is_said_to_be_waited_for_and_the_way_o
     let [line] = lines[..] else {
         panic!("{said}");
     };
-    assert!(line.contains("the peer listens on a TCP port"), "{line}");
-    assert!(
-        line.contains("ip netns exec $NOBOUNCE_PEER_NETNS"),
-        "{line}"
-    );
+    assert_says(line, &["the peer listens on a TCP port"]);
+    assert_says(line, &["ip netns exec $NOBOUNCE_PEER_NETNS"]);
 
     let both = r#"
         ip netns exec $NOBOUNCE_PEER_NETNS perl -MIO::Socket::INET -e '
@@ -109,8 +86,7 @@ fn a_server_that_does_not_listen_for_long_is_said_to_be_waited_for_and_the_way_o
             sleep 0.2
         done
     "#;
-    let output = exec(NONE, &["bash", "-c", both]).output().unwrap();
-    assert_status(&output, 0);
+    let output = exec(NONE, &["bash", "-c", both]).ended(0);
     assert_eq!(stdout(&output), "hello\n");
 }
 
@@ -144,8 +120,7 @@ fn payload_crosses_between_machines(model: &str) {
     let options = [
         "--guests", "2", "--model", model, "--serve", "--peer", &send,
     ];
-    let output = run(&options, &receive);
-    assert_status(&output, 0);
+    let output = shell(&options, &receive).ended(0);
     let (ours, theirs) = (stdout(&output), stderr(&output));
     let peers: Vec<_> = theirs
         .lines()
@@ -176,11 +151,6 @@ fn payload_crosses_between_machines(model: &str) {
 #[test]
 fn a_complaint_of_the_peers_kernel_fails_the_run_too() {
     let peer = format!("echo 'BUG: of the peer' > /dev/kmsg; {LISTEN}");
-    let output = run(&["--guests", "2", "--peer", &peer], "true");
-    assert_status(&output, 125);
-    let text = stderr(&output);
-    assert!(
-        text.contains("of the peer") && text.contains("console.log"),
-        "{text}"
-    );
+    let output = shell(&["--guests", "2", "--peer", &peer], "true").ended(125);
+    assert_says(&stderr(&output), &["of the peer", "console.log"]);
 }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::checkout::{nobounce, root};
 use crate::tool::tool;
-use crate::{MODELS, assert_status, exec, recipe, stderr, stdout};
+use crate::{Ends, MODELS, assert_says, exec, recipe, shell, stderr, stdout};
 
 const PAGE: &str = include_str!("../../../Documentation/recipes.md");
 
@@ -41,13 +41,10 @@ impl Terminal {
             let block = block.unwrap_or_else(|| panic!("no recipe has {needle}"));
             script += &block.replace("/tmp/", &format!("{}/", self.tmp.path().display()));
         }
-        let output = Command::new("bash")
+        Command::new("bash")
             .args(["-c", &script])
             .current_dir(root())
-            .output()
-            .unwrap();
-        assert_status(&output, 0);
-        output
+            .ended(0)
     }
 
     /// Pastes the page's line that begins so, in a folder that has the user's programs in it; returns what is said on
@@ -63,9 +60,7 @@ impl Terminal {
         let output = Command::new("bash")
             .args(["-ec", &script])
             .current_dir(&self.tmp)
-            .output()
-            .unwrap();
-        assert_status(&output, 0);
+            .ended(0);
         stderr(&output)
     }
 
@@ -84,11 +79,7 @@ fn words(text: &str) -> Vec<&str> {
 #[test]
 fn iperf3_and_curl_reach_servers_at_the_other_end() {
     let output = Terminal::open().paste(&["iperf3 -s -1' -- sh -c 'iperf3"]);
-    let text = stdout(&output);
-    assert!(
-        text.contains("iperf Done.") && text.contains("</html>"),
-        "{text}"
-    );
+    assert_says(&stdout(&output), &["iperf Done.", "</html>"]);
 }
 
 #[test]
@@ -129,14 +120,14 @@ fn the_lines_that_look_inside_say_what_the_page_says() {
 
 #[test]
 fn between_two_guests_a_stream_passes() {
-    let text = stdout(&Terminal::open().paste(&["--guests 2 --peer"]));
-    assert!(text.contains("iperf Done."), "{text}");
+    let output = Terminal::open().paste(&["--guests 2 --peer"]);
+    assert_says(&stdout(&output), &["iperf Done."]);
 }
 
 #[test]
 fn a_wire_that_is_slow_and_loses_frames_carries_a_stream() {
-    let text = stdout(&Terminal::open().paste(&["--link rate="]));
-    assert!(text.contains("iperf Done."), "{text}");
+    let output = Terminal::open().paste(&["--link rate="]);
+    assert_says(&stdout(&output), &["iperf Done."]);
 }
 
 #[test]
@@ -149,9 +140,8 @@ fn an_iommu_maps_what_the_devices_reach() {
 #[test]
 fn the_tool_moves_payload_from_one_accelerator_to_another() {
     let output = Terminal::open().paste(&["devmem-tcp connect"]);
-    let text = stdout(&output);
-    assert!(text.contains("all bytes are those of the seed"), "{text}");
-    assert!(text.contains("direct 67108864;"), "{text}");
+    let said = ["all bytes are those of the seed", "direct 67108864;"];
+    assert_says(&stdout(&output), &said);
 }
 
 #[test]
@@ -187,10 +177,7 @@ fn what_an_ordinary_connection_is_refused_while_memory_is_bound_the_second_wire_
         recipe("receive.py")
     );
     for model in MODELS {
-        let output = exec(&["--model", model], &["bash", "-c", &script])
-            .output()
-            .unwrap();
-        assert_status(&output, 0);
+        let output = exec(&["--model", model], &["bash", "-c", &script]).ended(0);
         assert_eq!(stdout(&output), "EFAULT\nhello\n", "{model}");
     }
 }
@@ -208,7 +195,7 @@ fn sixteen_connections_of_a_program_in_rust_pass_from_one_device_memory_to_anoth
     let received = "16 connections: 1073741824 bytes in device memory, 0 elsewhere, verified\n";
     assert!(stdout(&output).ends_with(received), "{}", stdout(&output));
     let sent = "16 connections: 1073741824 bytes sent, 0 of them copied by the kernel";
-    assert!(stderr(&output).contains(sent), "{}", stderr(&output));
+    assert_says(&stderr(&output), &[sent]);
 }
 
 #[test]
@@ -223,7 +210,7 @@ fn a_program_in_c_receives_by_io_uring_into_its_own_memory() {
         .collect();
     assert!(sums.len() == 2 && sums[0] == sums[1], "{text}");
     let count = format!("{} bytes\n", terminal.file("payload").len());
-    assert!(stderr(&output).contains(&count), "{}", stderr(&output));
+    assert_says(&stderr(&output), &[&count]);
 }
 
 #[test]
@@ -237,34 +224,22 @@ fn ncdevmem_sends_out_of_one_dma_buf_and_receives_into_another() {
 fn ip_tc_ethtool_and_ynl_of_this_machine_show_the_nic() {
     let terminal = Terminal::open();
     // The first line is about a program of the user's.
-    let text = stdout(&terminal.paste(&["--dump queue-get"]));
-    assert!(
-        text.contains("'napi-id'") && text.contains("'type': 'tx'"),
-        "{text}"
-    );
+    let output = terminal.paste(&["--dump queue-get"]);
+    assert_says(&stdout(&output), &["'napi-id'", "'type': 'tx'"]);
     let page = PAGE.lines().filter(|line| line.contains(" nic0"));
     let commands: Vec<_> = page
         .filter_map(|line| line.split_once("nobounce exec -- "))
         .collect();
     assert_eq!(commands.len(), 3, "{commands:?}");
     let script: Vec<_> = commands.iter().map(|(_, command)| *command).collect();
-    let output = crate::run(&[], &script.join(" && "));
-    assert_status(&output, 0);
-    let text = stdout(&output);
-    for part in ["mtu 9000", "qdisc mq", "rx_split:"] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
+    let output = shell(&[], &script.join(" && ")).ended(0);
+    assert_says(&stdout(&output), &["mtu 9000", "qdisc mq", "rx_split:"]);
 }
 
 #[test]
 fn perf_traces_the_kernel_while_a_program_runs() {
     let output = Terminal::open().paste(&["perf trace"]);
-    let text = stderr(&output);
     // Not every perf prints the interface's name.
-    assert!(text.contains("napi:napi_poll("), "{text}");
-    assert!(
-        stdout(&output).contains("iperf Done."),
-        "{}",
-        stdout(&output)
-    );
+    assert_says(&stderr(&output), &["napi:napi_poll("]);
+    assert_says(&stdout(&output), &["iperf Done."]);
 }

@@ -8,15 +8,12 @@ use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use crate::{NONE, exec};
+use crate::{NONE, exec, shell};
 
 #[test]
 fn signals_reach_the_program() {
     let script = "trap 'echo interrupted; exit 3' INT; echo ready; while :; do sleep 0.1; done";
-    let mut child = exec(NONE, &["sh", "-c", script])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = shell(NONE, script).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     let mut ready = [0; 6];
     stdout.read_exact(&mut ready).unwrap();
@@ -32,7 +29,7 @@ fn signals_reach_the_program() {
 fn ctrl_c_and_other_signals_end_a_program_that_does_not_catch_them() {
     for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15), (Signal::USR1, 10)] {
         // A terminal sends SIGINT to all that a command line has started: QEMU must not get it.
-        let mut child = exec(NONE, &["sh", "-c", "echo ready; exec sleep 1000"])
+        let mut child = shell(NONE, "echo ready; exec sleep 1000")
             .stdout(Stdio::piped())
             .process_group(0)
             .spawn()

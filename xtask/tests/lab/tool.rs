@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::checkout::program;
-use crate::{MODELS, assert_status, exec, stderr, stdout};
+use crate::{Ends, MODELS, assert_says, exec, stderr, stdout};
 
 /// A NAPI for each pair of queues with an interrupt of its own, polled in softirqs; and what queue 1 received is
 /// no less than a report says.
@@ -93,10 +93,7 @@ pub(crate) fn parts(options: &[&str], script: &str) -> Vec<End> {
         script.into(),
         tool().into_os_string(),
     ];
-    let output = exec(&[options, &["--timeout", "300"]].concat(), &program)
-        .output()
-        .unwrap();
-    assert_status(&output, 0);
+    let output = exec(&[options, &["--timeout", "300"]].concat(), &program).ended(0);
     let text = stdout(&output);
     let parts = text.split("-- ").skip(1).map(|part| {
         let (head, text) = part.split_once('\n').unwrap_or((part, ""));
@@ -279,7 +276,7 @@ fn time_round_trips_wrong_bytes_and_a_queue_that_is_taken_are_reported_as_docume
         let report = ends[0].json();
         assert_eq!(report["valid"], false, "{report}");
         let found = report["mismatch"].as_str().unwrap();
-        assert!(found.contains("byte 0 of the stream"), "{found}");
+        assert_says(found, &["byte 0 of the stream"]);
     }
 
     let [devmem, zcrx, shown, first] = rest else {

@@ -5,7 +5,7 @@
 use std::process::{Command, Stdio};
 
 use crate::checkout::{nobounce, root};
-use crate::{assert_status, stderr, stdout};
+use crate::{Ends, stderr, stdout};
 
 /// A shell script in namespaces of its own, made with these options of unshare(1).
 fn unshare(options: &[&str], script: &str) -> Command {
@@ -36,9 +36,7 @@ fn programs_run_as_root_or_as_the_user_who_has_asked_and_have_device_memory_and_
         let output = unshare(&options, &script)
             .env("PROGRAM", program)
             .current_dir(&folder)
-            .output()
-            .unwrap();
-        assert_status(&output, 0);
+            .ended(0);
         let said = format!("{ids}1234\n");
         assert_eq!(stdout(&output), said, "{}", stderr(&output));
     }
@@ -58,8 +56,6 @@ fn the_installed_program_needs_only_to_read_the_checkout() {
         // As no cargo runs it, and nobody has made what it boots.
         .env_remove("CARGO_MANIFEST_DIR")
         .env_remove("NOBOUNCE_LAB")
-        .output()
-        .unwrap();
-    assert_status(&output, 0);
+        .ended(0);
     assert_eq!(stdout(&output), "hello\n", "{}", stderr(&output));
 }
