@@ -16,7 +16,7 @@ use super::restart;
 use super::scenario::{RESTART, Way};
 
 /// One figure of one row.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Figure {
     /// Name of the scenario.
     pub(crate) row: String,
@@ -118,8 +118,8 @@ pub(crate) fn figures(
     functions: &[Function],
     parts: &Parts,
 ) -> Vec<Figure> {
-    let row = measured.row;
-    let bytes = measured.sink.window_bytes as f64;
+    let (row, sink) = (measured.row, &measured.sink);
+    let bytes = sink.window_bytes as f64;
     let mib = bytes / f64::from(1 << 20);
     let total = measured.window.total();
     // The sender's, where the receiver has none.
@@ -155,15 +155,14 @@ pub(crate) fn figures(
         });
     };
     if let (Some(rate), Some(wire)) = (row.scenario.wire, &measured.wire) {
-        let goodput = bytes * 8e9 / measured.sink.window_ns.max(1) as f64;
+        let goodput = bytes * 8e9 / sink.window_ns.max(1) as f64;
         let ceiling = rate as f64 * ceiling(row.mtu);
         add(GOODPUT, None, "bit/s", goodput);
         add(GOODPUT_CEILING, None, "bit/s", ceiling);
         add(GOODPUT_SHARE, None, "1", goodput / ceiling);
         let dropped = wire.dropped.iter().sum::<u64>();
         add("frames dropped by the wire", None, "1", dropped as f64);
-        let again = measured.sink.window_retransmits;
-        add(RETRANSMITS, None, "1", again as f64);
+        add(RETRANSMITS, None, "1", sink.window_retransmits as f64);
         return figures;
     }
     let per_byte = |value: u64| value as f64 / bytes;
@@ -171,18 +170,13 @@ pub(crate) fn figures(
     for &figure in BY_PART {
         add(figure, None, PER_BYTE, per_byte(count(&total, figure)));
     }
-    let packets = measured.sink.window_packets.max(1) as f64;
+    let packets = sink.window_packets.max(1) as f64;
     let per_packet = |value: u64| value as f64 / packets;
     add(PER_PACKET, None, "1", per_packet(total.instructions));
     add(REPS_PER_PACKET, None, "1", per_packet(total.reps));
     add(PACKETS, None, PER_MIB, packets / mib);
-    add(READS, None, PER_MIB, per_mib(measured.sink.window_reads));
-    add(
-        FRAGMENTS,
-        None,
-        PER_MIB,
-        per_mib(measured.sink.window_fragments),
-    );
+    add(READS, None, PER_MIB, per_mib(sink.window_reads));
+    add(FRAGMENTS, None, PER_MIB, per_mib(sink.window_fragments));
     let range = |label: &str| -> Accesses {
         let ranges = &measured.window.ranges;
         ranges.get(label).copied().unwrap_or_default()
@@ -205,22 +199,13 @@ pub(crate) fn figures(
         let net_iovs = calls(DEVMEM_PROVIDER) + calls(ZCRX_PROVIDER_SLOW);
         add(NET_IOV_ALLOCATIONS, None, PER_MIB, per_mib(net_iovs));
     }
-    add(
-        RETRANSMITS,
-        None,
-        "1",
-        measured.sink.window_retransmits as f64,
-    );
+    add(RETRANSMITS, None, "1", sink.window_retransmits as f64);
     for &part in PARTS {
         let of_part = functions.iter().filter(|f| parts.of(f) == part);
         let counts = profile::sum(of_part);
         for &figure in BY_PART {
-            add(
-                figure,
-                Some(part),
-                PER_BYTE,
-                per_byte(count(&counts, figure)),
-            );
+            let value = per_byte(count(&counts, figure));
+            add(figure, Some(part), PER_BYTE, value);
         }
     }
     figures
@@ -255,17 +240,15 @@ pub(crate) fn of_restarts(measured: &restart::Measurement) -> Vec<Figure> {
             tx: way(Way::Ordinary).to_owned(),
             rx: way(Way::Ordinary).to_owned(),
             memory: Some("udmabuf".to_owned()),
-            net_iov: None,
             flows: 1,
-            token_batch: None,
             mtu: restart::MTU,
             io: restart::WRITE,
             figure: figure.to_owned(),
-            part: None,
             unit: "1".to_owned(),
             value: at(values.len() / 2),
             low: at(0),
             high: at(values.len().saturating_sub(1)),
+            ..Figure::default()
         }
     };
     vec![
@@ -360,22 +343,10 @@ mod tests {
     #[test]
     fn of_repeats_the_median_counts_and_the_extremes_are_told() {
         let figure = |value| Figure {
-            row: String::new(),
-            driver: String::new(),
-            tx: String::new(),
-            rx: String::new(),
-            memory: None,
-            net_iov: None,
-            flows: 1,
-            token_batch: None,
-            mtu: 1500,
-            io: 4096,
-            figure: INSTRUCTIONS.to_owned(),
-            part: None,
-            unit: PER_BYTE.to_owned(),
             value,
             low: value,
             high: value,
+            ..Figure::default()
         };
         let repeats = [1.0, 0.98, 1.01].map(|value| vec![figure(value)]);
         let found = medians(repeats.to_vec());

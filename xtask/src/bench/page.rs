@@ -202,21 +202,11 @@ mod tests {
     fn a_page_needs_no_other_file() {
         let figure = |row: &str, figure: &str, value: f64| Figure {
             row: row.to_owned(),
-            driver: row.to_owned(),
-            tx: String::new(),
-            rx: String::new(),
-            memory: None,
-            net_iov: None,
-            flows: 1,
-            token_batch: None,
             mtu: 9000,
             io: 64 << 10,
             figure: figure.to_owned(),
-            part: None,
-            unit: String::new(),
             value,
-            low: value,
-            high: value,
+            ..Figure::default()
         };
         let figures = [
             figure("igb", INSTRUCTIONS, 0.7),
