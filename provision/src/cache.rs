@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 
+use crate::files;
 use crate::lock::{self, Lock};
 use crate::space;
 
@@ -123,7 +124,7 @@ impl Cache {
     pub fn scratch(&self, name: &str) -> Result<PathBuf> {
         let work = self.own_folder()?.join(name);
         remove_dir(&work)?;
-        fs::create_dir_all(&work).with_context(|| format!("can't create {}", work.display()))?;
+        files::create_dir_all(&work)?;
         Ok(work)
     }
 
@@ -147,7 +148,7 @@ impl Cache {
             .map(|number| self.path("tmp").join(format!("{process}-{number}")))
             .find(|path| !path.exists())
             .context("no name is free")?;
-        fs::create_dir_all(&path).with_context(|| format!("can't create {}", path.display()))?;
+        files::create_dir_all(&path)?;
         let folder = lock::try_folder(&path)?.context("a new folder is locked")?;
         *own = Some((path.clone(), folder));
         Ok(path)

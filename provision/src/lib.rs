@@ -9,6 +9,7 @@ mod built_in;
 pub mod cache;
 pub mod cmd;
 pub mod distribution;
+pub mod files;
 pub mod hash;
 pub mod kernel;
 pub mod llvm;

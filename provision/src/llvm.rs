@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::apt::Apt;
+use crate::files;
 use crate::hash;
 use crate::project::Project;
 use crate::unpacked::{Packages, loader, write_program};
@@ -115,7 +116,7 @@ fn tools_key() -> String {
 }
 
 fn remove_other_tools(bin: &Path) -> Result<()> {
-    for entry in fs::read_dir(bin).with_context(|| format!("can't read {}", bin.display()))? {
+    for entry in files::read_dir(bin)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default();
         let wanted = TOOLS.iter().map(|(_, tool)| tool).chain(BEHIND_LINKS);
@@ -129,7 +130,7 @@ fn remove_other_tools(bin: &Path) -> Result<()> {
 /// Writes a script for each tool, and one for bindgen: it loads libclang,
 /// which must know the flags of this clang.
 fn write_scripts(bin: &Path) -> Result<()> {
-    fs::create_dir_all(bin).with_context(|| format!("can't create {}", bin.display()))?;
+    files::create_dir_all(bin)?;
     let write = |name: &str, text: String| write_program(&bin.join(name), &text);
     for (_, tool) in TOOLS {
         let prepare = if *tool == "clang" {

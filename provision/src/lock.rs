@@ -4,7 +4,7 @@
 //! ends, however that may be.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
 
@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 
+use crate::files;
 use crate::{program, ui};
 
 /// A lock, held until it is dropped.
@@ -87,7 +88,7 @@ use Kind::{Exclusive, Shared};
 
 fn open(path: &Path) -> Result<File> {
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).with_context(|| format!("can't create {}", folder.display()))?;
+        files::create_dir_all(folder)?;
     }
     OpenOptions::new()
         .create(true)
@@ -141,7 +142,7 @@ mod tests {
         let held = Lock::hold(&path, "x").unwrap();
         let other = File::open(&path).unwrap();
         assert!(flock(&other, FlockOperation::NonBlockingLockShared).is_err());
-        let holder = fs::read_to_string(&path).unwrap();
+        let holder = files::read_to_string(&path).unwrap();
         assert!(holder.contains(&std::process::id().to_string()), "{holder}");
         drop(held);
         flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();

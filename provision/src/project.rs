@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::built_in::CHECKOUT;
 use crate::cache::Cache;
 use crate::cmd::{self, Cmd};
+use crate::files;
 use crate::hash;
 use crate::kernel::args::KernelArgs;
 use crate::lock::Lock;
@@ -52,8 +53,7 @@ impl Project {
             kernel,
         };
         let logs = project.out("logs");
-        std::fs::create_dir_all(&logs)
-            .with_context(|| format!("can't create {}", logs.display()))?;
+        files::create_dir_all(&logs)?;
         Ok(project)
     }
 

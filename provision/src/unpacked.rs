@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use crate::apt::Apt;
 use crate::cache::Cache;
 use crate::cmd::Cmd;
+use crate::files;
 use crate::program;
 use crate::project::Project;
 use crate::ui::Step;
@@ -148,7 +149,7 @@ pub fn write_script(script: &Path, program: &str, prepare: &str, first: &str) ->
     if fs::symlink_metadata(bin).is_ok_and(|data| data.is_symlink()) {
         fs::remove_file(bin)?;
     }
-    fs::create_dir_all(bin).with_context(|| format!("can't create {}", bin.display()))?;
+    files::create_dir_all(bin)?;
     let text = format!(
         "#!/bin/sh\nroot=${{0%/*}}/..\n{prepare}{}\"$root/{program}\" \"$@\"\n",
         loader(first)
@@ -162,7 +163,7 @@ pub fn write_script(script: &Path, program: &str, prepare: &str, first: &str) ->
 ///
 /// When the file can't be written.
 pub fn write_program(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).with_context(|| format!("can't write {}", path.display()))?;
+    files::write(path, text)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
         .with_context(|| format!("can't make {} executable", path.display()))
 }

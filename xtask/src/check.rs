@@ -4,10 +4,10 @@
 //! running it, kernel side and user side. All checks run; the failures are
 //! reported together.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
+use provision::files;
 
 use crate::cmd::Cmd;
 use crate::kernel::{self, Kernel, Use};
@@ -100,7 +100,7 @@ fn doc_kernel(project: &Project, kernel: &Kernel) -> Result<()> {
     let step = Step::begin("doc", "rustdoc, of the kernel code");
     let place = project.target.join("doc/kernel");
     let out = project.out("module");
-    fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
+    files::create_dir_all(&out)?;
     module::make(&project.root, kernel, &out)
         .arg(format!("RUSTDOC_OUT={}", place.display()))
         .step(&step, &project.log("doc-kernel"))?;
@@ -171,7 +171,7 @@ fn clippy_kernel(project: &Project, kernel: &Kernel) -> Result<()> {
     let step = Step::begin("clippy", "kernel code");
     // A folder of its own: what clippy compiles is not what rustc compiles.
     let out = project.out("module-clippy");
-    fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
+    files::create_dir_all(&out)?;
     module::make(&project.root, kernel, &out)
         .args(["CLIPPY=1", "KRUSTFLAGS=-Dwarnings"])
         .step(&step, &project.log("clippy-kernel"))?;
@@ -191,7 +191,7 @@ fn clippy_workspace(project: &Project) -> Result<()> {
 
 /// All `.rs` files under a folder.
 fn rust_files(dir: &Path, into: &mut Vec<PathBuf>) -> Result<()> {
-    let entries = fs::read_dir(dir).with_context(|| format!("can't read {}", dir.display()))?;
+    let entries = files::read_dir(dir)?;
     for entry in entries {
         let path = entry?.path();
         if path.is_dir() {

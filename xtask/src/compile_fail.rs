@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use provision::files;
 
 use crate::kernel::Kernel;
 use crate::module;
@@ -35,7 +36,7 @@ pub(crate) fn check(project: &Project, kernel: &Kernel) -> Result<()> {
     let step = Step::begin("misuse", "snippets that must not compile");
     let modules = project.out("module");
     let out = project.out("compile-fail");
-    fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
+    files::create_dir_all(&out)?;
     let rustc = rustc(&modules, &project.root)?;
 
     let snippets = snippets(&project.root.join(FOLDER))?;
@@ -52,7 +53,7 @@ pub(crate) fn check(project: &Project, kernel: &Kernel) -> Result<()> {
 
 fn snippets(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))? {
+    for entry in files::read_dir(folder)? {
         let path = entry?.path();
         if path.file_name().is_some_and(|name| name != COMMON) {
             found.push(path);
@@ -68,8 +69,7 @@ fn rustc(modules: &Path, root: &Path) -> Result<String> {
     let source = root.join(format!("{USER}.rs"));
     let (folder, name) = USER.rsplit_once('/').context("a crate is in a folder")?;
     let saved = modules.join(folder).join(format!(".{name}.o.cmd"));
-    let text =
-        fs::read_to_string(&saved).with_context(|| format!("can't read {}", saved.display()))?;
+    let text = files::read_to_string(&saved)?;
     let command = text
         .lines()
         .find_map(|line| line.strip_prefix(&format!("savedcmd_{USER}.o := ")))

@@ -2,9 +2,8 @@
 
 //! Puts what commands write into pages, between marks.
 
-use std::fs;
-
 use anyhow::{Context, Result};
+use provision::files;
 
 use crate::cmd::Cmd;
 use crate::project::Project;
@@ -19,11 +18,10 @@ const END: &str = "<!-- end -->";
 /// When the file cannot be read or written, or has no marks.
 pub(crate) fn write(project: &Project, page: &str, command: &str, text: &str) -> Result<()> {
     let path = project.root.join(page);
-    let old =
-        fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    let old = files::read_to_string(&path)?;
     let new = replace(&old, &begin(command), text.trim_end())
         .with_context(|| format!("{} has no marks for the tables", path.display()))?;
-    fs::write(&path, new).with_context(|| format!("can't write {}", path.display()))
+    files::write(&path, new)
 }
 
 /// What is there now.
@@ -33,8 +31,7 @@ pub(crate) fn write(project: &Project, page: &str, command: &str, text: &str) ->
 /// When the file cannot be read.
 pub(crate) fn read(project: &Project, page: &str, command: &str) -> Result<String> {
     let path = project.root.join(page);
-    let text =
-        fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    let text = files::read_to_string(&path)?;
     let tables = text.split_once(&begin(command));
     let tables = tables.and_then(|(_, rest)| rest.split_once(END));
     Ok(tables.map_or_else(String::new, |(tables, _)| tables.to_owned()))

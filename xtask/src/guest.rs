@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use cases::Nic;
+use provision::files;
 use vm::{Images, QemuCommand};
 
 use crate::cache;
@@ -246,7 +247,7 @@ fn images(
         );
     }
     let logs = project.out("vm");
-    fs::create_dir_all(&logs).with_context(|| format!("can't create {}", logs.display()))?;
+    files::create_dir_all(&logs)?;
     let snapshots = project.out("snapshots");
     forget(&snapshots)?;
     let symbols = Some(kernel.build.join("System.map")).filter(|path| path.is_file());

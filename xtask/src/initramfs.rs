@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use cpio::newc;
+use provision::files;
 
 const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
@@ -26,8 +27,7 @@ const FOLDERS: &[&str] = &["dev", "lib", "lib/modules", "proc", "run", "sys", "t
 /// When a part can't be read or the archive not written.
 pub(crate) fn write(archive: &Path, init: &Path, modules: &[PathBuf]) -> Result<()> {
     let new = archive.with_extension("new");
-    let file = File::create(&new).with_context(|| format!("can't write {}", new.display()))?;
-    let mut out = BufWriter::new(file);
+    let mut out = BufWriter::new(files::create(&new)?);
     let mut inode = 0;
     let mut add = |out: &mut BufWriter<File>, name: &str, mode: u32, data: &[u8]| -> Result<()> {
         inode += 1;
@@ -46,25 +46,17 @@ pub(crate) fn write(archive: &Path, init: &Path, modules: &[PathBuf]) -> Result<
         add(&mut out, folder, FOLDER, &[])?;
     }
     add(&mut out, "dev/console", CHARACTER_DEVICE, &[])?;
-    add(&mut out, "init", PROGRAM, &read(init)?)?;
+    add(&mut out, "init", PROGRAM, &files::read(init)?)?;
     for module in modules {
         let name = module
             .file_name()
             .with_context(|| format!("{} has no name", module.display()))?
             .to_string_lossy();
-        add(
-            &mut out,
-            &format!("lib/modules/{name}"),
-            DATA,
-            &read(module)?,
-        )?;
+        let place = format!("lib/modules/{name}");
+        add(&mut out, &place, DATA, &files::read(module)?)?;
     }
     newc::trailer(out)?.flush()?;
     fs::rename(&new, archive).with_context(|| format!("can't write {}", archive.display()))
-}
-
-fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).with_context(|| format!("can't read {}", path.display()))
 }
 
 #[cfg(test)]

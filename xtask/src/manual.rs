@@ -2,12 +2,12 @@
 
 //! Man pages and completions, of the command line itself.
 
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Command;
 use clap_complete::Shell;
+use provision::files;
 
 use crate::program;
 
@@ -30,22 +30,14 @@ pub(crate) fn write(share: &Path, command: Command) -> Result<()> {
         .bin_name(program::INSTALLED);
     for (shell, path) in COMPLETIONS {
         let path = share.join(path);
-        let mut file = create(&path)?;
+        files::create_dir_all(path.parent().unwrap_or(share))?;
+        let mut file = files::create(&path)?;
         clap_complete::generate(*shell, &mut command, program::INSTALLED, &mut file);
     }
     let pages = share.join("man/man1");
-    make_folder(&pages)?;
+    files::create_dir_all(&pages)?;
     clap_mangen::generate_to(command, &pages)
         .with_context(|| format!("can't write man pages into {}", pages.display()))
-}
-
-fn create(path: &Path) -> Result<File> {
-    make_folder(path.parent().unwrap_or(Path::new("/")))?;
-    File::create(path).with_context(|| format!("can't write {}", path.display()))
-}
-
-fn make_folder(path: &Path) -> Result<()> {
-    fs::create_dir_all(path).with_context(|| format!("can't create {}", path.display()))
 }
 
 /// Where to write them.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use object::{Object, ObjectSection, ObjectSymbol};
+use provision::files;
 
 use crate::kernel::{self, Kernel};
 use crate::project::Project;
@@ -66,7 +67,7 @@ pub(crate) fn build_in(
     kernel: &Kernel,
     log: &Path,
 ) -> Result<Vec<PathBuf>> {
-    fs::create_dir_all(out).with_context(|| format!("can't create {}", out.display()))?;
+    files::create_dir_all(out)?;
     let modules = paths(source, out, kernel)?;
     let names = modules.iter().filter_map(|module| module.file_name());
     let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
@@ -91,8 +92,7 @@ pub(crate) fn build_in(
 /// The modules that the kernel has the options for, in the folder where they are built.
 fn paths(source: &Path, out: &Path, kernel: &Kernel) -> Result<Vec<PathBuf>> {
     let kbuild = source.join(KBUILD);
-    let text =
-        fs::read_to_string(&kbuild).with_context(|| format!("can't read {}", kbuild.display()))?;
+    let text = files::read_to_string(&kbuild)?;
     let (accelerator, option) = ACCELERATOR;
     let accelerator = accelerator.into_iter();
     let accelerator = accelerator.filter(|_| kernel.config.get(option) == "y");
@@ -140,7 +140,7 @@ pub(crate) fn build_folder(
 ) -> Result<Vec<PathBuf>> {
     let source = fs::canonicalize(source)
         .with_context(|| format!("there is no folder {}", source.display()))?;
-    fs::create_dir_all(out).with_context(|| format!("can't create {}", out.display()))?;
+    files::create_dir_all(out)?;
     let log = project.log("nic");
     let step = Step::begin("module", &format!("building {}", source.display()));
     make(&source, kernel, out).step(&step, &log)?;
@@ -195,7 +195,7 @@ pub(crate) fn make(source: &Path, kernel: &Kernel, out: &Path) -> crate::cmd::Cm
 ///
 /// When the module can't be read.
 pub(crate) fn panics(module: &Path) -> Result<Option<String>> {
-    let bytes = fs::read(module).with_context(|| format!("can't read {}", module.display()))?;
+    let bytes = files::read(module)?;
     let elf = object::File::parse(bytes.as_slice())
         .with_context(|| format!("{} is no ELF file", module.display()))?;
     let names = elf.symbols().filter(|symbol| symbol.is_undefined());
@@ -216,8 +216,7 @@ pub(crate) fn panics(module: &Path) -> Result<Option<String>> {
 /// When the build's list of modules or one of the modules can't be read.
 pub(crate) fn with_dependencies(kernel: &Kernel, wanted: &[&str]) -> Result<Vec<PathBuf>> {
     let order = kernel.build.join("modules.order");
-    let text =
-        fs::read_to_string(&order).with_context(|| format!("can't read {}", order.display()))?;
+    let text = files::read_to_string(&order)?;
     let known = by_name(&text);
     let mut found = BTreeSet::new();
     let mut queue: Vec<String> = wanted.iter().map(|name| canonical(name)).collect();
@@ -252,7 +251,7 @@ fn canonical(name: &str) -> String {
 
 /// The modules that a module names in `depends=` of its `.modinfo`.
 fn dependencies(module: &Path) -> Result<Vec<String>> {
-    let bytes = fs::read(module).with_context(|| format!("can't read {}", module.display()))?;
+    let bytes = files::read(module)?;
     let elf = object::File::parse(bytes.as_slice())
         .with_context(|| format!("{} is no ELF file", module.display()))?;
     let modinfo = elf

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use provision::files;
 use vm::QemuCommand;
 
 use crate::cmd::Cmd;
@@ -36,7 +37,7 @@ const FLAGS: &[&str] = &[
 pub(crate) fn build(project: &Project, qemu: &QemuCommand) -> Result<PathBuf> {
     let api = api(qemu);
     let dir = project.out("plugin");
-    fs::create_dir_all(&dir).with_context(|| format!("can't create {}", dir.display()))?;
+    files::create_dir_all(&dir)?;
     let plugin = dir.join(format!("counter-api{api}.so"));
     let inputs = stamp::files(&project.root, FOLDER)?;
     let inputs: Vec<_> = inputs.iter().map(|path| project.root.join(path)).collect();

@@ -2,10 +2,10 @@
 
 //! `run`: from whatever is there to the demonstration and its report.
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use provision::files;
 
 use crate::model::Model;
 use crate::project::{Locked, Project};
@@ -31,8 +31,7 @@ pub(crate) fn run(
 
     let report = demo::run(images, model)?;
     if let Some(path) = json {
-        let text = serde_json::to_string_pretty(&report)?;
-        fs::write(path, text + "\n").with_context(|| format!("can't write {}", path.display()))?;
+        files::write_json(path, &report)?;
     }
     println!("\n{report}");
     Ok(())

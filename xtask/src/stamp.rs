@@ -6,7 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use provision::files;
 
 use crate::hash;
 
@@ -47,8 +48,7 @@ impl Stamp {
     ///
     /// When one isn't there, or the file can't be written.
     pub(crate) fn keep(&self, outputs: &[PathBuf]) -> Result<()> {
-        fs::write(&self.file, self.text(outputs)?)
-            .with_context(|| format!("can't write {}", self.file.display()))
+        files::write(&self.file, self.text(outputs)?)
     }
 
     fn text(&self, outputs: &[PathBuf]) -> Result<String> {
@@ -74,7 +74,7 @@ pub(crate) fn files(root: &Path, folder: &str) -> Result<Vec<PathBuf>> {
 
 fn find(root: &Path, folder: &Path, into: &mut Vec<PathBuf>) -> Result<()> {
     let dir = root.join(folder);
-    let entries = fs::read_dir(&dir).with_context(|| format!("can't read {}", dir.display()))?;
+    let entries = files::read_dir(&dir)?;
     for entry in entries {
         let entry = entry?;
         let path = folder.join(entry.file_name());

@@ -14,6 +14,7 @@ use super::built::Kernel;
 use super::config::Config;
 use super::toolchain::Toolchain;
 use super::{leftovers, progress, tree};
+use crate::files;
 use crate::hash;
 use crate::lock::Lock;
 use crate::parallel;
@@ -111,8 +112,7 @@ pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Re
         project
             .cache
             .require_space(flavour.space(), "a kernel build")?;
-        fs::create_dir_all(&folder)
-            .with_context(|| format!("can't create {}", folder.display()))?;
+        files::create_dir_all(&folder)?;
     }
     // What a killed run left running here, such as compilers, has it as long as they live.
     let what = format!("the kernel in {}", folder.display());
@@ -140,7 +140,7 @@ pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Re
             .env("KBUILD_BUILD_HOST", "nobounce")
     };
     let wanted = folder.join("nobounce.config");
-    fs::write(&wanted, &fragment).with_context(|| format!("can't write {}", wanted.display()))?;
+    files::write(&wanted, &fragment)?;
     make()
         .arg(format!("KCONFIG_ALLCONFIG={}", wanted.display()))
         .arg("allnoconfig")
@@ -198,9 +198,7 @@ fn commands(folder: &Path) -> u64 {
 fn read_all(project: &Project, fragments: &[&str]) -> Result<String> {
     let mut all = String::new();
     for fragment in fragments {
-        let path = project.root.join(fragment);
-        let text = fs::read_to_string(&path);
-        all += &text.with_context(|| format!("can't read {}", path.display()))?;
+        all += &files::read_to_string(project.root.join(fragment))?;
     }
     Ok(all)
 }

@@ -2,10 +2,10 @@
 
 //! Compares figures with the committed ones.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
+use provision::files;
 
 use super::figures::{
     DEVICE_LOADED, DEVICE_STORED, Figure, INSTRUCTIONS, INTERRUPTS, LOADED, PAGE_ALLOCATIONS, REPS,
@@ -61,17 +61,6 @@ pub(crate) fn committed(project: &Project) -> PathBuf {
     project.root.join("Documentation/performance.json")
 }
 
-/// Reads figures.
-///
-/// # Errors
-///
-/// When the file cannot be read or understood.
-pub(crate) fn read(path: &Path) -> Result<Vec<Figure>> {
-    let text =
-        fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} is not understood", path.display()))
-}
-
 /// Writes figures, one to a line, so that changes can be read.
 ///
 /// # Errors
@@ -82,8 +71,7 @@ pub(crate) fn write(path: &Path, figures: &[Figure]) -> Result<()> {
         .iter()
         .map(serde_json::to_string)
         .collect::<Result<_, _>>()?;
-    let text = format!("[\n{}\n]\n", lines.join(",\n"));
-    fs::write(path, text).with_context(|| format!("can't write {}", path.display()))
+    files::write(path, format!("[\n{}\n]\n", lines.join(",\n")))
 }
 
 /// `old` with the rows of `new` in the place of their namesakes; others come last.
@@ -221,21 +209,13 @@ mod tests {
     fn figure(name: &str, value: f64) -> Figure {
         Figure {
             row: "rigb".to_owned(),
-            driver: "rigb".to_owned(),
-            tx: "ordinary".to_owned(),
-            rx: "ordinary".to_owned(),
-            memory: None,
-            net_iov: None,
-            flows: 1,
-            token_batch: None,
             mtu: 9000,
             io: 65536,
             figure: name.to_owned(),
-            part: None,
-            unit: "1/B".to_owned(),
             value,
             low: value,
             high: value,
+            ..Figure::default()
         }
     }
 
@@ -270,13 +250,8 @@ mod tests {
     fn an_interrupt_more_may_cost_what_one_costs_and_nothing_else_may() {
         let old = [figure(INSTRUCTIONS, 0.752), figure(INTERRUPTS, 14.0)];
         let more = |instructions, interrupts| {
-            is_worse(
-                &old,
-                &[
-                    figure(INSTRUCTIONS, instructions),
-                    figure(INTERRUPTS, interrupts),
-                ],
-            )
+            let new = [(INSTRUCTIONS, instructions), (INTERRUPTS, interrupts)];
+            is_worse(&old, &new.map(|(name, value)| figure(name, value)))
         };
         assert!(!more(0.85, 25.0));
         assert!(more(0.85, 14.0));

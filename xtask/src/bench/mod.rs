@@ -14,11 +14,11 @@ pub(crate) mod scenario;
 mod svg;
 pub(crate) mod table;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use provision::files;
 use vm::Images;
 
 use crate::document;
@@ -106,7 +106,7 @@ pub(crate) struct Options {
 /// Those of the preparation, and when a row cannot be measured.
 pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<()> {
     if let Some(from) = &options.from {
-        let figures = check::read(from)?;
+        let figures: Vec<Figure> = files::read_json(from)?;
         return show(
             project,
             &figures,
@@ -144,7 +144,7 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     let versions = versions(project, &bench.images, options.window);
     if options.document {
         let committed = check::committed(project);
-        let mut old = check::read(&committed)?;
+        let mut old: Vec<Figure> = files::read_json(&committed)?;
         if options.only.is_none() {
             // Those of other kernels stay.
             old.retain(|figure| scenario::kernel_of(&figure.row) != kernel);
@@ -171,7 +171,7 @@ fn output(project: &Project, named: Option<&Path>, name: &str) -> Result<PathBuf
         return Ok(path.to_owned());
     }
     let dir = project.out("bench");
-    fs::create_dir_all(&dir).with_context(|| format!("can't create {}", dir.display()))?;
+    files::create_dir_all(&dir)?;
     Ok(dir.join(name))
 }
 
@@ -188,8 +188,7 @@ fn versions(project: &Project, images: &Images, window: u64) -> String {
 /// Prints tables and writes the page.
 fn show(project: &Project, figures: &[Figure], options: &Options, versions: &str) -> Result<()> {
     let path = output(project, options.html.as_deref(), "index.html")?;
-    fs::write(&path, page::page(figures, versions))
-        .with_context(|| format!("can't write {}", path.display()))?;
+    files::write(&path, page::page(figures, versions))?;
     ui::note(&format!("page: {}", path.display()));
     println!("\n{}", table::tables(figures));
     Ok(())
@@ -228,7 +227,7 @@ pub(crate) fn compare(project: &Project, lock: Locked, options: &CheckOptions) -
         )?;
         return check::write(&committed, &check::compared_of(figures));
     }
-    let old = check::read(&committed)?;
+    let old: Vec<Figure> = files::read_json(&committed)?;
     let mut figures = Vec::new();
     for row in &checked_rows() {
         let measure = || bench.repeats(row, WINDOW, REPEATS, &Profiles::default());
@@ -381,8 +380,8 @@ impl Bench {
             });
             let file = row.name().replace(" + ", "-").replace(", ", "-");
             let path = dir.join(format!("profile-{}.txt", file.replace(' ', "-")));
-            fs::create_dir_all(dir).with_context(|| format!("can't create {}", dir.display()))?;
-            fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
+            files::create_dir_all(dir)?;
+            files::write(&path, text)?;
         }
         Ok(())
     }

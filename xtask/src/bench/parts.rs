@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use object::{Object, ObjectSymbol, SymbolKind};
+use provision::files;
 
 use super::profile::Function;
 
@@ -100,8 +101,7 @@ fn read_folder(
     folder: &Path,
     into: &mut HashMap<String, &'static str>,
 ) -> Result<()> {
-    let entries =
-        fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))?;
+    let entries = files::read_dir(folder)?;
     for entry in entries {
         let path = entry?.path();
         if path.is_dir() {

@@ -3,11 +3,11 @@
 //! Which functions did it.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use protocol::{kernel::Symbol, measure::MeasuredSinkReport};
+use provision::files;
 use vm::counter::{Counts, Window};
 
 /// Addresses below are the program's.
@@ -45,8 +45,7 @@ impl Symbols {
     ///
     /// When it cannot be read.
     pub(crate) fn new(system_map: &Path, modules: &[Symbol]) -> Result<Self> {
-        let text = fs::read_to_string(system_map)
-            .with_context(|| format!("can't read {}", system_map.display()))?;
+        let text = files::read_to_string(system_map)?;
         let mut by_address = BTreeMap::new();
         for (address, name) in text.lines().filter_map(kernel_function) {
             // Of several names the last is as good as any.

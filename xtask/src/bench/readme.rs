@@ -46,13 +46,15 @@ pub(crate) fn summary(figures: &[Figure]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::check;
+    use provision::files;
+
     use super::*;
 
     #[test]
     fn the_readme_says_what_the_committed_figures_are() {
         let root = crate::project::root().unwrap();
-        let figures = check::read(&root.join("Documentation/performance.json")).unwrap();
+        let figures: Vec<Figure> =
+            files::read_json(&root.join("Documentation/performance.json")).unwrap();
         let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
         let summary = summary(&figures).unwrap();
         assert!(

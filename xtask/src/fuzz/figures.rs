@@ -3,11 +3,11 @@
 //! What a campaign found, as text, as JSON and as a table.
 
 use std::fmt::{Display, Write as _};
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use cases::hostile::{Device, Tally};
+use provision::files;
 use serde::{Deserialize, Serialize};
 
 /// A campaign's figures.
@@ -76,15 +76,6 @@ impl Figures {
         text
     }
 
-    /// For a program.
-    ///
-    /// # Errors
-    ///
-    /// When the file can't be written.
-    pub(super) fn write(&self, path: &Path) -> Result<()> {
-        write(path, self)
-    }
-
     /// What tells campaigns apart: one of each is kept.
     fn kind(&self) -> (Device, &str) {
         (self.device, &self.flavour)
@@ -105,16 +96,8 @@ impl Campaigns {
     ///
     /// When the file can't be read.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let text =
-            fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+        let text = files::read_to_string(path)?;
         serde_json::from_str(&text).with_context(|| format!("{} has no campaigns", path.display()))
-    }
-
-    /// # Errors
-    ///
-    /// When the file can't be written.
-    pub(super) fn write(&self, path: &Path) -> Result<()> {
-        write(path, self)
     }
 
     /// With this one in place of the last of its kind.
@@ -156,11 +139,6 @@ impl Campaigns {
     }
 }
 
-fn write(path: &Path, what: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_string_pretty(what)? + "\n";
-    fs::write(path, text).with_context(|| format!("can't write {}", path.display()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::{JSON, PAGE};
@@ -196,7 +174,7 @@ mod tests {
         let of_nic = |figures: &&Figures| figures.kind() == (Device::Nic, "plain");
         let of_nic = campaigns.0.iter().find(of_nic).unwrap();
         assert!(of_nic.tally.plans >= 10_000, "{}", of_nic.tally.plans);
-        let page = fs::read_to_string(root.join(PAGE)).unwrap();
+        let page = files::read_to_string(root.join(PAGE)).unwrap();
         assert!(page.contains(&campaigns.table()));
     }
 

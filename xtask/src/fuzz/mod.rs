@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use cases::Driver;
 use cases::hostile::{Device, Tally, Target, campaign, corpus_line};
 use clap::{Args, ValueEnum};
+use provision::files;
 use vm::Images;
 
 use self::figures::{Campaigns, Figures};
@@ -87,7 +88,7 @@ pub(crate) struct Options {
 pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<()> {
     guest::prepare_for_cases(project)?;
     let out = project.out("fuzz");
-    fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
+    files::create_dir_all(&out)?;
     let manifest = guest::prepare_nic(project, &Driver::RigbModel.nic(), &out)?;
     // Guests only read what is in the cache.
     drop(lock);
@@ -124,7 +125,7 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
         step.reach(tally.plans, &format!("{} harms", tally.harms()));
         if let Some(path) = options.json.as_ref().filter(|_| kept.elapsed() > KEEP) {
             // The end says why it can't be written.
-            let _ = figures(tally).write(path);
+            let _ = files::write_json(path, &figures(tally));
             kept = Instant::now();
         }
     };
@@ -140,7 +141,7 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     let figures = figures(&tally);
     print!("{}", figures.text());
     if let Some(path) = &options.json {
-        figures.write(path)?;
+        files::write_json(path, &figures)?;
     }
     if options.keep {
         keep(&project.root.join(CORPUS), device, &tally)?;
@@ -154,7 +155,7 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     }
     if options.document {
         let campaigns = Campaigns::read(&project.root.join(JSON))?.with(figures);
-        campaigns.write(&project.root.join(JSON))?;
+        files::write_json(&project.root.join(JSON), &campaigns)?;
         document::write(project, PAGE, "fuzz", &campaigns.table())?;
     }
     if tally.harms() > 0 {

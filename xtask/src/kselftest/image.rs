@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use kselftest::{SELFTESTS, SOURCE};
+use provision::files;
 
 use super::root::{self, Root};
 use crate::cmd::Cmd;
@@ -119,7 +120,7 @@ fn copy(project: &Project, kernel: &Kernel, step: &Step, tree: &Path) -> Result<
     for part in SOURCES {
         let place = tree.join(part);
         let parent = place.parent().unwrap_or(tree);
-        fs::create_dir_all(parent).with_context(|| format!("can't create {}", parent.display()))?;
+        files::create_dir_all(parent)?;
         Cmd::new("cp")
             .args(["-a", "-T"])
             .arg(kernel.source.join(part))
@@ -148,7 +149,7 @@ fn build(
     bin: &Path,
     tree: &Path,
 ) -> Result<()> {
-    fs::create_dir_all(bin).with_context(|| format!("can't create {}", bin.display()))?;
+    files::create_dir_all(bin)?;
     let sysroot = root.dir.display();
     // gcc would take the machine's own libraries, wherever its headers are from. That a library is
     // linked is a matter of order: those that a test wants may be named before it.

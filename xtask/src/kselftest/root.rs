@@ -11,6 +11,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use provision::files;
 
 use crate::apt::Apt;
 use crate::cmd::Cmd;
@@ -145,7 +146,7 @@ pub(super) fn prepare(project: &Project) -> Result<Root> {
         apt.unpack_whole(&step, &project.cache, &packages, NOT_NEEDED, work)?;
         for (file, text) in FILES {
             let path = work.join(file);
-            fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
+            files::write(&path, text)?;
         }
         for (place, target) in LINKS {
             symlink(target, work.join(place)).with_context(|| format!("can't make {place}"))?;

@@ -2,12 +2,12 @@
 
 //! A debugger for the guest's kernel: gdb, by QEMU's stub.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use cases::Options;
+use provision::files;
 use vm::Images;
 
 use super::running::Running;
@@ -57,7 +57,7 @@ pub(super) fn attach(
         .replace("MODULES", &modules.to_string_lossy())
         .replace("SOCKET", &socket.to_string_lossy());
     let script = running.path("gdb");
-    fs::write(&script, text).with_context(|| format!("can't write {}", script.display()))?;
+    files::write(&script, text)?;
     eprintln!(
         "{}: it waits for gdb: gdb -x {}",
         running.name(),

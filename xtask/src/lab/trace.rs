@@ -2,11 +2,12 @@
 
 //! The guest's ftrace: which events to record, and the files that come of it.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::BufWriter;
 
 use anyhow::{Context, Result, bail};
 use cases::Testbed;
+use provision::files;
 
 use super::script;
 use super::trace_dat::{self, Recording};
@@ -78,7 +79,7 @@ pub(super) fn end(bed: &Testbed) -> Result<()> {
     let written = || format!("can't write {}", binary.display());
     let file = File::create(&binary).with_context(written)?;
     trace_dat::write(&mut BufWriter::new(file), &recording).with_context(written)?;
-    fs::write(&readable, text).with_context(|| format!("can't write {}", readable.display()))?;
+    files::write(&readable, text)?;
     eprintln!(
         "trace: {} (trace-cmd, kernelshark), {} (perfetto), {lost} events lost",
         binary.display(),

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use provision::files;
 use serde::Deserialize;
 
 use crate::model::Model;
@@ -90,8 +91,7 @@ impl Mutation {
 /// When a file can't be read, or a mutation can't be applied.
 pub(super) fn read(root: &Path) -> Result<Vec<Mutation>> {
     let folder = root.join(FOLDER);
-    let entries =
-        fs::read_dir(&folder).with_context(|| format!("can't read {}", folder.display()))?;
+    let entries = files::read_dir(&folder)?;
     let mut paths = entries
         .map(|entry| Ok(entry?.path()))
         .collect::<Result<Vec<_>>>()?;

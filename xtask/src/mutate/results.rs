@@ -3,10 +3,10 @@
 //! What became of mutations: kept for each, so that a run goes on where another was interrupted, and
 //! shown.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use provision::files;
 use serde::{Deserialize, Serialize};
 
 use super::list::Mutation;
@@ -63,7 +63,7 @@ impl Results {
     /// When a file of the tree can't be read.
     pub(super) fn open(project: &Project, scratch: &Scratch) -> Result<Self> {
         let dir = scratch.dir().join("results");
-        fs::create_dir_all(&dir).with_context(|| format!("can't create {}", dir.display()))?;
+        files::create_dir_all(&dir)?;
         let images = scratch.images();
         let mut paths: Vec<_> = FILES.iter().map(PathBuf::from).collect();
         for folder in FOLDERS {
@@ -115,7 +115,7 @@ impl Results {
         if !path.exists() {
             return Ok(None);
         }
-        let text = fs::read(&path).with_context(|| format!("can't read {}", path.display()))?;
+        let text = files::read(&path)?;
         // One that was being written when the run was interrupted is none.
         Ok(serde_json::from_slice(&text).ok())
     }
@@ -126,9 +126,7 @@ impl Results {
     ///
     /// When it can't be written.
     pub(super) fn keep(&self, mutation: &Mutation, outcome: &Outcome) -> Result<()> {
-        let path = self.of(mutation);
-        fs::write(&path, serde_json::to_string_pretty(outcome)?)
-            .with_context(|| format!("can't write {}", path.display()))
+        files::write(self.of(mutation), serde_json::to_string_pretty(outcome)?)
     }
 
     /// Whether a case has passed without any mutation.
@@ -142,8 +140,7 @@ impl Results {
     ///
     /// When it can't be written.
     pub(super) fn note_passed(&self, case: &str) -> Result<()> {
-        let path = self.path(&["case", case]);
-        fs::write(&path, "true").with_context(|| format!("can't write {}", path.display()))
+        files::write(self.path(&["case", case]), "true")
     }
 }
 
@@ -174,8 +171,7 @@ pub(super) fn write_json(path: &Path, outcomes: &[(&Mutation, Outcome)]) -> Resu
             equivalent: mutation.equivalent.as_deref(),
         })
         .collect();
-    fs::write(path, serde_json::to_string_pretty(&records)?)
-        .with_context(|| format!("can't write {}", path.display()))
+    files::write(path, serde_json::to_string_pretty(&records)?)
 }
 
 /// The first lines of the table.

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use provision::files;
 use vm::Images;
 
 use super::list::Mutation;
@@ -56,8 +57,7 @@ impl Scratch {
             },
             dir,
         };
-        fs::create_dir_all(&scratch.images.logs)
-            .with_context(|| format!("can't create {}", scratch.images.logs.display()))?;
+        files::create_dir_all(&scratch.images.logs)?;
         guest::write_manifest(&scratch.manifest(), &scratch.images)?;
         Ok(scratch)
     }
@@ -109,8 +109,7 @@ impl Scratch {
         paths.extend(stamp::files(&self.root, DRIVERS)?);
         for path in paths {
             let from = self.root.join(&path);
-            let bytes =
-                fs::read(&from).with_context(|| format!("can't read {}", from.display()))?;
+            let bytes = files::read(&from)?;
             wanted.insert(path, bytes);
         }
         wanted.insert("Cargo.toml".into(), self.workspace()?.into_bytes());
@@ -152,10 +151,9 @@ fn make_same(copy: &Path, wanted: &BTreeMap<PathBuf, Vec<u8>>) -> Result<()> {
             continue;
         }
         if let Some(parent) = to.parent() {
-            fs::create_dir_all(parent)
-                .with_context(|| format!("can't create {}", parent.display()))?;
+            files::create_dir_all(parent)?;
         }
-        fs::write(&to, bytes).with_context(|| format!("can't write {}", to.display()))?;
+        files::write(&to, bytes)?;
     }
     let there = stamp::files(copy, DRIVERS)?;
     for path in there.iter().filter(|path| !wanted.contains_key(*path)) {

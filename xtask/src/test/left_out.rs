@@ -3,10 +3,11 @@
 //! Tests that a run leaves out, which JUnit XML has as skipped.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self};
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use provision::files;
 use quick_junit::{Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Deserialize;
 
@@ -47,7 +48,7 @@ pub(super) fn report(list: Cmd, junit: &Path, reason: &str) -> Result<()> {
     if let Some(folder) = junit.parent() {
         fs::create_dir_all(folder)?;
     }
-    let file = File::create(junit).with_context(|| format!("can't write {}", junit.display()))?;
+    let file = files::create(junit)?;
     report.serialize(file)?;
     ui::note(&format!("JUnit XML: {}", junit.display()));
     Ok(())

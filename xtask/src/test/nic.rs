@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use cases::{Driver, Nic};
+use provision::files;
 
 use super::left_out;
 use super::skipped::{Counts, Skipped, cases};
@@ -94,7 +95,7 @@ pub(crate) struct Prepared {
 pub(crate) fn prepare(project: &Project, file: &Path, wanted: Wanted) -> Result<Prepared> {
     let nic = Nic::read(file).map_err(failure::of_case)?;
     let out = project.out("nics").join(&nic.name);
-    fs::create_dir_all(&out).with_context(|| format!("can't create {}", out.display()))?;
+    files::create_dir_all(&out)?;
     // To wait would keep others waiting, as we have the lock of the target folder.
     let Some(_lock) = lock::try_folder(&out)? else {
         bail!(

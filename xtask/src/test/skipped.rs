@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use provision::files;
 use quick_junit::{NonSuccessKind, Report, TestCaseStatus};
 
 use crate::cmd::Cmd;
@@ -56,8 +57,7 @@ impl Skipped {
             false => String::new(),
         };
         let skipped = parse(&text);
-        let read =
-            fs::read_to_string(junit).with_context(|| format!("can't read {}", junit.display()))?;
+        let read = files::read_to_string(junit)?;
         let mut report = Report::deserialize_from_str(&read)?;
         let counts = mark(&mut report, &skipped);
         report.serialize(File::create(junit)?)?;

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use provision::files;
 
 use crate::cmd::Cmd;
 use crate::project::Project;
@@ -50,7 +51,7 @@ pub(super) fn nextest_in(
     let config = own.join("nextest.toml");
     // Another run may be reading it.
     if fs::read_to_string(&config).ok().as_deref() != Some(text) {
-        fs::write(&config, text).with_context(|| format!("can't write {}", config.display()))?;
+        files::write(&config, text)?;
     }
     let verb = match verb {
         Verb::Run => "run",
@@ -74,9 +75,8 @@ pub(crate) fn configuration(
     of_nic: Option<&str>,
 ) -> Result<String> {
     let committed = project.root.join(".config/nextest.toml");
+    let mut text = files::read_to_string(&committed)?;
     let committed = committed.display();
-    let mut text = fs::read_to_string(committed.to_string())
-        .with_context(|| format!("can't read {committed}"))?;
     let cases = of_nic.map(|set| (ALL, format!("default-filter = {set:?}")));
     for (line, ours) in [(STORE, format!("dir = {reports:?}"))]
         .into_iter()

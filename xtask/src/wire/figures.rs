@@ -3,10 +3,7 @@
 //! What was measured, as `Documentation/wire.json` has it.
 
 use std::fmt;
-use std::fs;
-use std::path::Path;
 
-use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::bench::figures::rounded;
@@ -126,27 +123,6 @@ pub(crate) struct Placement {
     pub(crate) in_runs: f64,
     /// The same, where only a piece that is right behind the other continues a run.
     pub(crate) contiguous: f64,
-}
-
-/// Reads figures.
-///
-/// # Errors
-///
-/// When the file can't be read or understood.
-pub(crate) fn read(path: &Path) -> Result<Figures> {
-    let text =
-        fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} is not understood", path.display()))
-}
-
-/// Writes figures.
-///
-/// # Errors
-///
-/// When the file can't be written.
-pub(crate) fn write(path: &Path, figures: &Figures) -> Result<()> {
-    let text = serde_json::to_string_pretty(figures)?;
-    fs::write(path, text + "\n").with_context(|| format!("can't write {}", path.display()))
 }
 
 #[cfg(test)]

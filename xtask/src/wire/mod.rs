@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use cases::Driver;
 use clap::Args;
+use provision::files;
 use vm::{Images, Link};
 
 use self::figures::{Figures, Goodput, Models, Placement, Repeats};
@@ -115,7 +116,7 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     if !options.from.is_empty() {
         let mut figures = Figures::default();
         for file in &options.from {
-            figures.fill(figures::read(file)?);
+            figures.fill(files::read_json(file)?);
         }
         return show(project, figures, options);
     }
@@ -149,7 +150,7 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
         figures.placements = bench.placements()?;
     }
     if let Some(path) = &options.json {
-        figures::write(path, &figures)?;
+        files::write_json(path, &figures)?;
     }
     show(project, figures, options)
 }
@@ -159,9 +160,9 @@ fn show(project: &Project, mut figures: Figures, options: &Options) -> Result<()
     if options.document {
         let committed = project.root.join(JSON);
         if committed.is_file() {
-            figures.fill(figures::read(&committed)?);
+            figures.fill(files::read_json(&committed)?);
         }
-        figures::write(&committed, &figures)?;
+        files::write_json(&committed, &figures)?;
         document::write(project, PAGE, "wire", &table::tables(&figures))?;
     }
     println!("\n{}", table::tables(&figures));
@@ -354,7 +355,7 @@ mod tests {
     #[test]
     fn the_page_says_what_the_committed_figures_are() {
         let root = crate::project::root().unwrap();
-        let figures = figures::read(&root.join(JSON)).unwrap();
+        let figures: Figures = files::read_json(&root.join(JSON)).unwrap();
         let page = fs::read_to_string(root.join(PAGE)).unwrap();
         let tables = table::tables(&figures);
         assert!(
@@ -365,7 +366,8 @@ mod tests {
 
     #[test]
     fn the_committed_figures_are_of_a_driver_that_uses_the_whole_wire() {
-        let figures = figures::read(&crate::project::root().unwrap().join(JSON)).unwrap();
+        let figures: Figures =
+            files::read_json(&crate::project::root().unwrap().join(JSON)).unwrap();
         let mtus = [1500, 4096, 8244, 9000];
         for (mtu, way) in mtus.iter().flat_map(|mtu| [(mtu, "devmem"), (mtu, "zcrx")]) {
             let mut paced = figures.paced.iter();
