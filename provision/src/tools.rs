@@ -21,21 +21,22 @@ pub fn users(program: &str, arguments: &[&str], oldest: Version) -> Option<PathB
     (Version::find(&said)? >= oldest).then_some(program)
 }
 
-/// Our own, in the cache.
-fn installed(project: &Project, program: &str, version: &str) -> Option<PathBuf> {
-    let place = project.cache.path(&format!("tools/{program}-{version}"));
-    place.is_dir().then(|| place.join("bin").join(program))
-}
-
 /// The oldest cargo-nextest that tells a test its name, which skipped cases report.
 const MIN_NEXTEST: Version = Version::new(0, 9, 116);
 /// What is installed where there is none.
 const NEXTEST: &str = "0.9.143";
 
+/// Where our own is in the cache.
+fn nextest_place() -> String {
+    format!("tools/cargo-nextest-{NEXTEST}")
+}
+
 /// The cargo-nextest that is there.
 pub fn find_nextest(project: &Project) -> Option<PathBuf> {
-    users("cargo-nextest", &["nextest", "--version"], MIN_NEXTEST)
-        .or_else(|| installed(project, "cargo-nextest", NEXTEST))
+    users("cargo-nextest", &["nextest", "--version"], MIN_NEXTEST).or_else(|| {
+        let place = project.cache.path(&nextest_place());
+        place.is_dir().then(|| place.join("bin/cargo-nextest"))
+    })
 }
 
 /// The cargo-nextest to use: the user's, else our own in the cache.
@@ -49,46 +50,19 @@ pub fn nextest(project: &Project) -> Result<PathBuf> {
     }
     // Without its self-updater, and so without a TLS library in C.
     let features = ["--no-default-features", "--features=default-no-update"];
-    let place = cargo_install(
-        project,
-        "cargo-nextest",
-        "cargo-nextest",
-        NEXTEST,
-        &features,
-    )?;
-    Ok(place.join("bin/cargo-nextest"))
-}
-
-fn cargo_install(
-    project: &Project,
-    name: &'static str,
-    package: &str,
-    version: &str,
-    features: &[&str],
-) -> Result<PathBuf> {
-    let place = format!("tools/{name}-{version}");
-    if project.cache.path(&place).is_dir() {
-        return Ok(project.cache.path(&place));
-    }
-    let step = Step::begin("tools", &format!("cargo install {package} {version}"));
-    let made = project.cache.once(&place, |work| {
-        let target = project.cache.scratch(&format!("{name}-target"))?;
+    let step = Step::begin("tools", &format!("cargo install cargo-nextest {NEXTEST}"));
+    let place = project.cache.once(&nextest_place(), |work| {
+        let target = project.cache.scratch("cargo-nextest-target")?;
         cargo()
-            .args([
-                "install",
-                package,
-                "--locked",
-                "--version",
-                version,
-                "--root",
-            ])
+            .args(["install", "cargo-nextest", "--locked"])
+            .args(["--version", NEXTEST, "--root"])
             .arg(work)
             .args(features)
             .env("CARGO_TARGET_DIR", &target)
-            .step(&step, &project.log(name))
+            .step(&step, &project.log("cargo-nextest"))
     })?;
-    step.done(&format!("{name} {version} installed"));
-    Ok(made)
+    step.done(&format!("cargo-nextest {NEXTEST} installed"));
+    Ok(place.join("bin/cargo-nextest"))
 }
 
 /// rustc as the kernel build sees it.

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::wanted::Use;
+use crate::files;
 
 /// The options that are set in a `.config` or a fragment; values as written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,9 +22,7 @@ impl Config {
     ///
     /// When it can't be read.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("can't read {}", path.display()))?;
-        Ok(Self::parse(&text))
+        Ok(Self::parse(&files::read_to_string(path)?))
     }
 
     /// Reads `CONFIG_X=value` lines and `# CONFIG_X is not set` (as `n`).
@@ -65,53 +64,33 @@ impl Config {
         NEEDED
             .iter()
             .filter(|need| need.wanted <= wanted)
-            .filter(|need| match self.get(need.name) {
-                "y" => false,
-                "m" => need.built_in,
-                _ => true,
-            })
-            .map(|need| {
-                let value = if need.built_in { "y" } else { "y or m" };
-                format!("CONFIG_{}={value}: {}", need.name, need.why)
-            })
+            .filter(|need| self.get(need.name) != "y")
+            .map(|need| format!("CONFIG_{}=y: {}", need.name, need.why))
             .collect()
     }
 }
 
+/// An option that must be built in: `m` isn't enough for what is needed before any module is loaded.
 struct Need {
-    name: &'static str,
     /// The least that needs it.
     wanted: Use,
-    /// Whether `m` isn't enough: needed before any module is loaded.
-    built_in: bool,
+    name: &'static str,
     why: &'static str,
 }
 
 const fn module(name: &'static str, why: &'static str) -> Need {
-    Need {
-        name,
-        wanted: Use::Module,
-        built_in: true,
-        why,
-    }
+    let wanted = Use::Module;
+    Need { wanted, name, why }
 }
 
 const fn guest(name: &'static str, why: &'static str) -> Need {
-    Need {
-        name,
-        wanted: Use::Guest,
-        built_in: true,
-        why,
-    }
+    let wanted = Use::Guest;
+    Need { wanted, name, why }
 }
 
 const fn programs(name: &'static str, why: &'static str) -> Need {
-    Need {
-        name,
-        wanted: Use::Programs,
-        built_in: true,
-        why,
-    }
+    let wanted = Use::Programs;
+    Need { wanted, name, why }
 }
 
 const NEEDED: &[Need] = &[

@@ -14,6 +14,7 @@ use super::config::Config;
 use super::toolchain::Toolchain;
 use super::wanted::Use;
 use crate::cmd::Cmd;
+use crate::files;
 use crate::project::Project;
 use crate::tools::{self, Rustc};
 
@@ -96,14 +97,11 @@ pub(super) fn open(project: &Project, build: &Path, wanted: Use) -> Result<Kerne
             lacks.join("\n  ")
         );
     }
-    for (file, target) in [
-        ("include/config/kernel.release", "modules"),
-        ("Module.symvers", "modules"),
-    ] {
+    for file in ["include/config/kernel.release", "Module.symvers"] {
         if !build.join(file).is_file() {
             bail!(
                 "the kernel in {} is configured but not built ({file} is missing): run `make \
-                 bzImage {target}` there",
+                 bzImage modules` there",
                 build.display()
             );
         }
@@ -137,8 +135,7 @@ pub fn make(kernel: &Kernel) -> Cmd {
 /// The version of a source tree, from the first lines of its Makefile.
 pub(super) fn source_version(source: &Path) -> Result<String> {
     let path = source.join("Makefile");
-    let text =
-        fs::read_to_string(&path).with_context(|| format!("can't read {}", path.display()))?;
+    let text = files::read_to_string(&path)?;
     makefile_version(&text)
         .with_context(|| format!("{} names no VERSION and PATCHLEVEL", path.display()))
 }
