@@ -29,20 +29,19 @@ enum State {
     Lacks,
 }
 
-/// Something that nobounce needs or could use, and what is said about it.
-struct Finding(State, &'static str, String);
-
-impl fmt::Display for Finding {
+impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match self.0 {
-            State::Has => "has",
-            State::Gets => "gets",
-            State::Could => "could",
-            State::Lacks => "LACKS",
-        };
-        write!(f, "{state:6} {:16} {}", self.1, self.2)
+        f.pad(match self {
+            Self::Has => "has",
+            Self::Gets => "gets",
+            Self::Could => "could",
+            Self::Lacks => "LACKS",
+        })
     }
 }
+
+/// How it is with something that nobounce needs or could use, and what is said about it.
+type Finding = (State, String);
 
 /// Prints what it finds.
 ///
@@ -52,22 +51,22 @@ impl fmt::Display for Finding {
 pub(crate) fn run(project: &Project) -> Result<()> {
     let distribution = Distribution::here();
     let findings = [
-        packages(&distribution),
-        rust(),
-        core_library(project, &distribution),
-        bindgen(project, &distribution),
-        nextest(project),
-        qemu(project, &distribution),
-        kernel(project, &distribution),
-        recipes(&distribution),
-        kvm(),
-        memory(),
-        space(project),
+        ("packages", packages(&distribution)),
+        ("Rust", rust()),
+        ("core library", core_library(project, &distribution)),
+        ("bindgen", bindgen(project, &distribution)),
+        ("cargo-nextest", nextest(project)),
+        ("QEMU", qemu(project, &distribution)),
+        ("kernel", kernel(project, &distribution)),
+        ("recipes", recipes(&distribution)),
+        ("KVM", kvm()),
+        ("memory", memory()),
+        ("disk", space(project)),
     ];
     let mut lacks = 0;
-    for finding in &findings {
-        println!("{finding}");
-        lacks += u32::from(matches!(finding.0, State::Lacks));
+    for (what, (state, text)) in &findings {
+        println!("{state:6} {what:16} {text}");
+        lacks += u32::from(matches!(state, State::Lacks));
     }
     if lacks != 0 {
         let text = format!("{lacks} of these must be mended first");
@@ -78,26 +77,24 @@ pub(crate) fn run(project: &Project) -> Result<()> {
 
 fn packages(distribution: &Distribution) -> Finding {
     let missing = packages::Missing::find();
-    let (state, text) = if missing.is_empty() {
+    if missing.is_empty() {
         (State::Has, "compiler, libraries and tools".to_owned())
     } else if packages::may_install(distribution) {
         (State::Gets, "some, with apt-get".to_owned())
     } else {
         (State::Lacks, missing.way_out(distribution))
-    };
-    Finding(state, "packages", text)
+    }
 }
 
 fn recipes(distribution: &Distribution) -> Finding {
-    const WHAT: &str = "recipes";
     let missing = packages::Missing::find_of_recipes();
     if missing.is_empty() {
         let text = "all that Documentation/recipes.md and its tests run".to_owned();
-        return Finding(State::Has, WHAT, text);
+        return (State::Has, text);
     }
     let command = missing.command(distribution).unwrap_or_default();
     let text = format!("some of Documentation/recipes.md run more: {command}");
-    Finding(State::Could, WHAT, text)
+    (State::Could, text)
 }
 
 /// The command that installs a package, in parentheses.
@@ -108,42 +105,37 @@ fn command(names: names::Names, distribution: &Distribution, what_for: &str) -> 
 
 fn rust() -> Finding {
     match tools::rustc() {
-        Ok(rustc) => Finding(State::Has, "Rust", rustc.text),
-        Err(error) => Finding(State::Lacks, "Rust", format!("{error:#}")),
+        Ok(rustc) => (State::Has, rustc.text),
+        Err(error) => (State::Lacks, format!("{error:#}")),
     }
 }
 
 fn core_library(project: &Project, distribution: &Distribution) -> Finding {
-    const WHAT: &str = "core library";
     const COMPONENT: &str = "`rustup component add rust-src`";
     match (tools::find_rust_lib_src(project), &distribution.debian) {
-        (Ok(Some(_)), _) => Finding(State::Has, WHAT, String::new()),
+        (Ok(Some(_)), _) => (State::Has, String::new()),
         (Ok(None), Some(_)) => {
             let text = format!("its source: Debian's package, or {COMPONENT}");
-            Finding(State::Gets, WHAT, text)
+            (State::Gets, text)
         }
         (Ok(None), None) => {
-            let own = command(
-                names::RUST_SRC,
-                distribution,
-                " for the distribution's Rust",
-            );
+            let what_for = " for the distribution's Rust";
+            let own = command(names::RUST_SRC, distribution, what_for);
             let text = format!("its source: {COMPONENT}{own}, or name it by RUST_LIB_SRC=");
-            Finding(State::Lacks, WHAT, text)
+            (State::Lacks, text)
         }
-        (Err(error), _) => Finding(State::Lacks, WHAT, format!("{error:#}")),
+        (Err(error), _) => (State::Lacks, format!("{error:#}")),
     }
 }
 
 fn bindgen(project: &Project, distribution: &Distribution) -> Finding {
-    let (state, text) = if bindgen::find(project).is_some() {
+    if bindgen::find(project).is_some() {
         (State::Has, String::new())
     } else if distribution.debian.is_some() {
         (State::Gets, "Debian's newest, into the cache".to_owned())
     } else {
         (State::Lacks, bindgen::wanted())
-    };
-    Finding(state, "bindgen", text)
+    }
 }
 
 fn nextest(project: &Project) -> Finding {
@@ -151,64 +143,51 @@ fn nextest(project: &Project) -> Finding {
         Some(_) => (State::Has, ""),
         None => (State::Gets, "with cargo install, into the cache"),
     };
-    Finding(state, "cargo-nextest", text.to_owned())
+    (state, text.to_owned())
 }
 
 fn qemu(project: &Project, distribution: &Distribution) -> Finding {
-    const WHAT: &str = "QEMU";
     match qemu::find(project) {
         Ok(Some(qemu)) => {
             let program = qemu::program(&qemu);
-            Finding(
-                State::Has,
-                WHAT,
-                format!("{}, {}", qemu.version, program.display()),
-            )
+            let text = format!("{}, {}", qemu.version, program.display());
+            (State::Has, text)
         }
-        Ok(None) if distribution.debian.is_some() => Finding(
-            State::Gets,
-            WHAT,
-            "Debian's newest, into the cache".to_owned(),
-        ),
+        Ok(None) if distribution.debian.is_some() => {
+            (State::Gets, "Debian's newest, into the cache".to_owned())
+        }
         Ok(None) => {
             let own = command(names::QEMU, distribution, "");
             let text = format!("10.1 or newer with igb on PATH{own}, or named by QEMU=");
-            Finding(State::Lacks, WHAT, text)
+            (State::Lacks, text)
         }
-        Err(error) => Finding(State::Lacks, WHAT, format!("{error:#}")),
+        Err(error) => (State::Lacks, format!("{error:#}")),
     }
 }
 
 fn kernel(project: &Project, distribution: &Distribution) -> Finding {
-    const WHAT: &str = "kernel";
     match is_built(project) {
-        Ok(true) => Finding(
-            State::Has,
-            WHAT,
-            "yours, by KDIR or KBUILD_OUTPUT".to_owned(),
-        ),
+        Ok(true) => (State::Has, "yours, by KDIR or KBUILD_OUTPUT".to_owned()),
         Ok(false) if project.cache.path("source").is_dir() || distribution.debian.is_some() => {
             let built = project.cache.list("kernel").len();
             let text = format!(
                 "Linux 7.3 from Debian's source: {built} built in the cache; each takes 5 to 25 minutes, once"
             );
             let state = if built == 0 { State::Gets } else { State::Has };
-            Finding(state, WHAT, text)
+            (state, text)
         }
-        Ok(false) => Finding(
+        Ok(false) => (
             State::Lacks,
-            WHAT,
             "no Debian mirror to get the source from: name a tree of Linux 7.3 or newer by KDIR="
                 .to_owned(),
         ),
-        Err(error) => Finding(State::Lacks, WHAT, format!("{error:#}")),
+        Err(error) => (State::Lacks, format!("{error:#}")),
     }
 }
 
 fn kvm() -> Finding {
-    const WHAT: &str = "KVM";
     if vm::kvm_works() {
-        return Finding(State::Has, WHAT, String::new());
+        return (State::Has, String::new());
     }
     let text = match fs::File::options().read(true).write(true).open("/dev/kvm") {
         Ok(_) => "the processor has no virtualisation extensions: guests are emulated, which is enough".to_owned(),
@@ -217,7 +196,7 @@ fn kvm() -> Finding {
         }
         Err(error) => format!("/dev/kvm: {error}; guests are emulated, which is enough"),
     };
-    Finding(State::Could, WHAT, text)
+    (State::Could, text)
 }
 
 fn memory() -> Finding {
@@ -233,7 +212,7 @@ fn memory() -> Finding {
         available / 1024,
         MEMORY_KIB / 1024
     );
-    Finding(state, "memory", text)
+    (state, text)
 }
 
 /// `MemAvailable` of a /proc/meminfo.
@@ -245,11 +224,10 @@ fn available_kib(meminfo: &str) -> Option<u64> {
 }
 
 fn space(project: &Project) -> Finding {
-    const WHAT: &str = "disk";
     match project.cache.require_space(SPACE, "everything") {
-        Ok(()) => Finding(State::Has, WHAT, project.cache.dir().display().to_string()),
+        Ok(()) => (State::Has, project.cache.dir().display().to_string()),
         // Most of it may be there already.
-        Err(error) => Finding(State::Could, WHAT, format!("{error:#}")),
+        Err(error) => (State::Could, format!("{error:#}")),
     }
 }
 
