@@ -3,15 +3,15 @@
 //! Runs one row in a guest of its own.
 
 use anyhow::{Context, Result, ensure};
-use cases::{Driver, Family, PORTS, Testbed};
+use cases::{Driver, Family, PORTS, Testbed, place};
 use protocol::{
-    Event, JobSpec, MeasuredSink, MeasuredSource, Memory, Ns, PacedWire,
+    MeasuredSink, MeasuredSource, Memory, Ns, PacedWire,
     kernel::{ListFunctions, Symbol},
     measure::{MeasuredSinkReport, MeasuredSourceReport, PacedWireReport, Path},
     rings::TcpDataSplit,
 };
 use vm::counter::{Watch, Window};
-use vm::{Images, JobHandle, Topology};
+use vm::{Images, Topology};
 
 use super::scenario::{Transfer, Way};
 use crate::failure::of_case as error;
@@ -122,7 +122,8 @@ fn run(images: &Images, row: Transfer, window: u64, name: &str) -> Result<Measur
         window,
     })?;
     if scenario.rx != Way::Ordinary {
-        watch_dmabuf(&mut sink, &mut watches)?;
+        let into = sink.wait_event(place)?;
+        watches.extend(Watch::dmabuf(DEVICE_MEMORY, &into));
     }
     // The sender's dma-buf cannot be watched before it sends; what is in it was put there before.
     bed.guest.watch(&watches)?;
@@ -184,19 +185,6 @@ pub(crate) fn path(way: Way, receives: bool) -> Path {
             rx_buf_len: (rx_buf_len > PAGE).then_some(rx_buf_len),
         },
     }
-}
-
-fn watch_dmabuf<J: JobSpec>(job: &mut JobHandle<'_, J>, watches: &mut Vec<Watch>) -> Result<()> {
-    let ranges = job.wait_event(|event| match event {
-        Event::DmaBuf { ranges } => Some(ranges),
-        _ => None,
-    })?;
-    watches.extend(ranges.iter().map(|range| Watch {
-        label: DEVICE_MEMORY.to_owned(),
-        start: range.address,
-        len: range.len,
-    }));
-    Ok(())
 }
 
 /// The registers of both NICs, as QEMU says where they are.
