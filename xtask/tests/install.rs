@@ -6,42 +6,45 @@ mod checkout;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
-/// Runs it from `/`, as a user's shell would.
-fn nobounce(home: &Path, args: &[&str]) -> Output {
+/// Runs it from `/`, as a user's shell would; returns what it says.
+fn nobounce(home: &Path, args: &[&str]) -> String {
     let program = home.join("bin/nobounce");
     if !program.exists() {
         fs::create_dir_all(home.join("bin")).unwrap();
         fs::copy(checkout::nobounce(), &program).unwrap();
     }
-    Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(args)
         .current_dir("/")
         .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", home)
-        .output()
-        .unwrap()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    succeeds(command.env("HOME", home))
 }
 
-fn text(output: &Output) -> String {
+/// Runs a command, which must succeed; returns what it says.
+#[track_caller]
+fn succeeds(command: &mut Command) -> String {
+    let output = command.output().unwrap();
     let texts = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
-    texts.concat()
+    let said = texts.concat();
+    assert!(output.status.success(), "{said}");
+    said
 }
 
 #[test]
 fn it_calls_itself_by_its_name_and_every_command_has_a_man_page() {
     let home = tempfile::tempdir().unwrap();
-    let help = text(&nobounce(home.path(), &["--help"]));
+    let help = nobounce(home.path(), &["--help"]);
     assert!(
         help.contains("Usage: nobounce [OPTIONS] <COMMAND>"),
         "{help}"
     );
 
     let share = home.path().join("share");
-    let output = nobounce(home.path(), &["manual", &share.to_string_lossy()]);
-    assert!(output.status.success(), "{}", text(&output));
+    nobounce(home.path(), &["manual", &share.to_string_lossy()]);
     let page = |name: &str| fs::read_to_string(share.join("man/man1").join(name)).unwrap();
     assert!(page("nobounce.1").contains("nobounce\\-exec(1)"));
     assert!(page("nobounce-exec.1").contains("\\-\\-timeout"));
@@ -64,12 +67,10 @@ fn bash_completes_its_commands() {
     let share = home.path().join("share");
     nobounce(home.path(), &["manual", &share.to_string_lossy()]);
     let script = share.join("bash-completion/completions/nobounce");
-    let output = Command::new("bash")
-        .args(["-c", "source \"$1\"; COMP_WORDS=(nobounce ex); COMP_CWORD=1; _nobounce nobounce ex nobounce; echo ${COMPREPLY[@]}", "bash"])
-        .arg(script)
-        .output()
-        .unwrap();
-    assert_eq!(text(&output).trim(), "exec");
+    let mut bash = Command::new("bash");
+    bash.args(["-c", "source \"$1\"; COMP_WORDS=(nobounce ex); COMP_CWORD=1; _nobounce nobounce ex nobounce; echo ${COMPREPLY[@]}", "bash"])
+        .arg(script);
+    assert_eq!(succeeds(&mut bash).trim(), "exec");
 }
 
 #[test]
@@ -93,14 +94,8 @@ fn what_it_builds_goes_to_the_cache_and_not_into_the_checkout() {
                 .env_remove("CARGO_MANIFEST_DIR")
                 .env_remove("CARGO_PKG_DESCRIPTION");
         }
-        let output = command
-            .arg("clean")
-            .env("HOME", home.path())
-            .env_remove("XDG_CACHE_HOME")
-            .output()
-            .unwrap();
-        let said = text(&output);
-        assert!(output.status.success(), "{said}");
+        command.arg("clean").env("HOME", home.path());
+        let said = succeeds(command.env_remove("XDG_CACHE_HOME"));
         assert!(said.contains(&*place.to_string_lossy()), "{said}");
     }
 }
@@ -121,19 +116,16 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn make_installs_what_a_user_needs_below_a_prefix_and_removes_all_of_it() {
     let prefix = tempfile::tempdir().unwrap();
     let make = |goal: &str| {
-        let output = Command::new("make")
-            .arg(goal)
-            .arg(format!("PREFIX={}", prefix.path().display()))
-            .current_dir(checkout::root())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", text(&output));
+        let mut make = Command::new("make");
+        make.arg(goal)
+            .arg(format!("PREFIX={}", prefix.path().display()));
+        succeeds(make.current_dir(checkout::root()));
     };
     make("install");
     for command in ["nobounce", "devmem-tcp"] {
         let program = prefix.path().join("bin").join(command);
-        let output = Command::new(program).arg("--help").output().unwrap();
-        assert!(text(&output).contains("Usage: "), "{}", text(&output));
+        let help = succeeds(Command::new(program).arg("--help"));
+        assert!(help.contains("Usage: "), "{help}");
         for file in [
             format!("share/man/man1/{command}.1"),
             format!("share/bash-completion/completions/{command}"),
@@ -153,22 +145,13 @@ fn make_installs_what_a_user_needs_below_a_prefix_and_removes_all_of_it() {
 #[test]
 fn cargo_installs_the_tool_alone() {
     let home = tempfile::tempdir().unwrap();
-    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo
         .args(["install", "--locked", "--offline", "--no-track"])
         .args(["--path", "library/devmem-tcp-cli", "--target-dir", "target"])
         .arg("--root")
-        .arg(home.path())
-        .current_dir(checkout::root())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", text(&output));
-    let help = Command::new(home.path().join("bin/devmem-tcp"))
-        .arg("--help")
-        .output()
-        .unwrap();
-    assert!(
-        text(&help).contains("Usage: devmem-tcp <COMMAND>"),
-        "{}",
-        text(&help)
-    );
+        .arg(home.path());
+    succeeds(cargo.current_dir(checkout::root()));
+    let help = succeeds(Command::new(home.path().join("bin/devmem-tcp")).arg("--help"));
+    assert!(help.contains("Usage: devmem-tcp <COMMAND>"), "{help}");
 }

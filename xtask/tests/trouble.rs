@@ -71,6 +71,17 @@ impl Trouble {
     fn xtask(&self, args: &[&str]) -> Command {
         self.command(checkout::nobounce(), args)
     }
+
+    /// `make module` with a kernel.
+    fn make(&self, kernel: &str) -> Command {
+        self.command("make", &["module", &format!("KDIR={kernel}")])
+    }
+
+    /// Runs it with arguments for which it must fail and say all of this.
+    #[track_caller]
+    fn fails_saying(&self, args: &[&str], expected: &[&str]) {
+        fails_saying(self.xtask(args), expected);
+    }
 }
 
 /// Runs a command that must fail and say all of this.
@@ -119,10 +130,7 @@ fn a_kernel_that_lacks_what_the_driver_uses_has_a_line_in_the_table() {
         lines[2].trim(),
         "SpinLockIrq in rust/kernel/sync/lock/spinlock.rs"
     );
-    fails_saying(
-        trouble.xtask(&["test", "--kernel", "/no/such"]),
-        &["/no/such", "7.3"],
-    );
+    trouble.fails_saying(&["test", "--kernel", "/no/such"], &["/no/such", "7.3"]);
 }
 
 #[test]
@@ -134,7 +142,7 @@ fn wrong_arguments_are_named() {
         (&["run", "--json"], "FILE"),
         (&["clean", "cache"], "cache"),
     ] {
-        fails_saying(trouble.xtask(args), &[expected, "--help"]);
+        trouble.fails_saying(args, &[expected, "--help"]);
     }
 }
 
@@ -220,27 +228,18 @@ fn where_there_is_no_apt_the_managers_line_and_the_container_are_named() {
 #[test]
 fn a_kernel_that_is_none_or_lacks_options_is_named_with_them() {
     let trouble = Trouble::new();
-    fails_saying(
-        trouble.xtask(&["module", "--kdir", "/no/such/tree"]),
-        &["KDIR=/no/such/tree"],
-    );
+    let named = ["KDIR=/no/such/tree"];
+    trouble.fails_saying(&["module", "--kdir", "/no/such/tree"], &named);
     for option in ["RUST", "NET_DEVMEM"] {
         let options: Vec<_> = OPTIONS.into_iter().filter(|name| *name != option).collect();
         let kernel = trouble.kernel(&options, "rustc 1.2.3");
         let missing = format!("CONFIG_{option}=y");
         let wanted = [kernel.as_str(), &missing];
-        fails_saying(
-            trouble.xtask(&["module", "--kbuild-output", &kernel]),
-            &wanted,
-        );
-        let argument = format!("KDIR={kernel}");
-        fails_saying(trouble.command("make", &["module", &argument]), &wanted);
+        trouble.fails_saying(&["module", "--kbuild-output", &kernel], &wanted);
+        fails_saying(trouble.make(&kernel), &wanted);
     }
-    let empty = format!("KDIR={}", trouble.dir.path().display());
-    fails_saying(
-        trouble.command("make", &["module", &empty]),
-        &["no .config"],
-    );
+    let empty = trouble.dir.path().display().to_string();
+    fails_saying(trouble.make(&empty), &["no .config"]);
 }
 
 #[test]
@@ -250,33 +249,24 @@ fn a_kernel_that_another_rustc_built_is_named_with_both() {
     let here = Command::new("rustc").arg("--version").output().unwrap();
     let here = String::from_utf8(here.stdout).unwrap();
     let wanted = [kernel.as_str(), "rustc 1.2.3 (abc)", here.trim()];
-    fails_saying(
-        trouble.xtask(&["module", "--kbuild-output", &kernel]),
-        &wanted,
-    );
-    let argument = format!("KDIR={kernel}");
-    fails_saying(trouble.command("make", &["module", &argument]), &wanted);
+    trouble.fails_saying(&["module", "--kbuild-output", &kernel], &wanted);
+    fails_saying(trouble.make(&kernel), &wanted);
 }
 
 #[test]
 fn what_a_plain_module_build_lacks_is_named() {
     let trouble = Trouble::new();
     let kernel = trouble.kernel(&OPTIONS, "rustc 1.2.3 (abc)");
-    let argument = format!("KDIR={kernel}");
     for (missing, expected) in [
         ("BINDGEN=/no/such", "bindgen is missing"),
         ("RUSTC=/no/such", "rustc is missing"),
     ] {
-        fails_saying(
-            trouble.command("make", &["module", &argument, missing]),
-            &[expected],
-        );
+        let mut make = trouble.make(&kernel);
+        make.arg(missing);
+        fails_saying(make, &[expected]);
     }
     fs::remove_file(Path::new(&kernel).join("Module.symvers")).unwrap();
-    fails_saying(
-        trouble.command("make", &["module", &argument]),
-        &[&kernel, "not built"],
-    );
+    fails_saying(trouble.make(&kernel), &[&kernel, "not built"]);
 }
 
 #[test]
@@ -305,10 +295,8 @@ fn the_systems_qemu_is_taken_where_it_suits_and_only_there() {
     };
     let output = qemu("10.1.0").xtask(&["qemu"]).output().unwrap();
     assert_eq!(output.stdout, b"qemu-system-x86_64\n", "{output:?}");
-    fails_saying(
-        qemu("7.2.22").xtask(&["qemu"]),
-        &["the system's QEMU isn't used", "7.2.22", "logs/apt.log"],
-    );
+    let said = ["the system's QEMU isn't used", "7.2.22", "logs/apt.log"];
+    qemu("7.2.22").fails_saying(&["qemu"], &said);
 }
 
 /// An apt that knows a mirror, and fails to get anything from it.
@@ -340,10 +328,8 @@ fn a_network_or_disk_that_fails_is_named_with_the_log_and_the_way_out() {
         ),
     ] {
         let trouble = apt(words);
-        fails_saying(
-            trouble.xtask(&["source"]),
-            &[words, "logs/apt.log", "way out:", way_out],
-        );
+        let said = [words, "logs/apt.log", "way out:", way_out];
+        trouble.fails_saying(&["source"], &said);
         let source = trouble.dir.path().join("cache/nobounce/source");
         assert!(!source.exists(), "a source that is not there");
     }
