@@ -7,8 +7,8 @@
     reason = "each fails where the file can't be read or written"
 )]
 
-use std::fs::{self, File, ReadDir};
-use std::path::Path;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde::{Serialize, de::DeserializeOwned};
@@ -25,10 +25,15 @@ pub fn read_to_string(path: impl AsRef<Path>) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))
 }
 
-/// What is in a folder.
-pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir> {
-    let path = path.as_ref();
-    fs::read_dir(path).with_context(|| format!("can't read {}", path.display()))
+/// Paths of what is in a folder, sorted.
+pub fn entries(folder: impl AsRef<Path>) -> Result<Vec<PathBuf>> {
+    let folder = folder.as_ref();
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))?;
+    let paths = entries.map(|entry| Ok(entry?.path()));
+    let mut paths = paths.collect::<Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
 }
 
 /// Makes a file, or empties it.

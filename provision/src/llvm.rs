@@ -116,8 +116,7 @@ fn tools_key() -> String {
 }
 
 fn remove_other_tools(bin: &Path) -> Result<()> {
-    for entry in files::read_dir(bin)? {
-        let path = entry?.path();
+    for path in files::entries(bin)? {
         let name = path.file_name().unwrap_or_default();
         let wanted = TOOLS.iter().map(|(_, tool)| tool).chain(BEHIND_LINKS);
         if !wanted.into_iter().any(|wanted| name == *wanted) {

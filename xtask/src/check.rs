@@ -158,13 +158,7 @@ fn rustfmt_kernel(project: &Project, kernel: &Kernel) -> Result<()> {
 }
 
 fn rustfmt_workspace(project: &Project) -> Result<()> {
-    let step = Step::begin("rustfmt", "user-space code");
-    project
-        .cargo()
-        .args(["fmt", "--all", "--check"])
-        .step(&step, &project.log("rustfmt"))?;
-    step.done("user-space code");
-    Ok(())
+    cargo(project, "rustfmt", &["fmt", "--all", "--check"])
 }
 
 fn clippy_kernel(project: &Project, kernel: &Kernel) -> Result<()> {
@@ -180,26 +174,27 @@ fn clippy_kernel(project: &Project, kernel: &Kernel) -> Result<()> {
 }
 
 fn clippy_workspace(project: &Project) -> Result<()> {
-    let step = Step::begin("clippy", "user-space code");
-    project
-        .cargo()
-        .args(["clippy", "--workspace", "--all-targets", "--", "-Dwarnings"])
-        .step(&step, &project.log("clippy"))?;
+    let words = ["clippy", "--workspace", "--all-targets", "--", "-Dwarnings"];
+    cargo(project, "clippy", &words)
+}
+
+/// Has cargo check the user-space code with this tool.
+fn cargo(project: &Project, tool: &'static str, words: &[&str]) -> Result<()> {
+    let step = Step::begin(tool, "user-space code");
+    let command = project.cargo().args(words);
+    command.step(&step, &project.log(tool))?;
     step.done("user-space code");
     Ok(())
 }
 
 /// All `.rs` files under a folder.
 fn rust_files(dir: &Path, into: &mut Vec<PathBuf>) -> Result<()> {
-    let entries = files::read_dir(dir)?;
-    for entry in entries {
-        let path = entry?.path();
+    for path in files::entries(dir)? {
         if path.is_dir() {
             rust_files(&path, into)?;
         } else if path.extension().is_some_and(|e| e == "rs") {
             into.push(path);
         }
     }
-    into.sort();
     Ok(())
 }

@@ -52,14 +52,8 @@ pub(crate) fn check(project: &Project, kernel: &Kernel) -> Result<()> {
 }
 
 fn snippets(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in files::read_dir(folder)? {
-        let path = entry?.path();
-        if path.file_name().is_some_and(|name| name != COMMON) {
-            found.push(path);
-        }
-    }
-    found.sort();
+    let mut found = files::entries(folder)?;
+    found.retain(|path| path.file_name().is_some_and(|name| name != COMMON));
     ensure!(!found.is_empty(), "no snippet in {}", folder.display());
     Ok(found)
 }

@@ -67,20 +67,16 @@ impl Stamp {
 /// When a folder can't be read.
 pub(crate) fn files(root: &Path, folder: &str) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    find(root, Path::new(folder), &mut found)?;
+    find(root, &root.join(folder), &mut found)?;
     found.sort();
     Ok(found)
 }
 
 fn find(root: &Path, folder: &Path, into: &mut Vec<PathBuf>) -> Result<()> {
-    let dir = root.join(folder);
-    let entries = files::read_dir(&dir)?;
-    for entry in entries {
-        let entry = entry?;
-        let path = folder.join(entry.file_name());
-        match entry.file_type()?.is_dir() {
+    for path in files::entries(folder)? {
+        match path.is_dir() && !path.is_symlink() {
             true => find(root, &path, into)?,
-            false => into.push(path),
+            false => into.push(path.strip_prefix(root)?.to_owned()),
         }
     }
     Ok(())

@@ -101,9 +101,7 @@ fn read_folder(
     folder: &Path,
     into: &mut HashMap<String, &'static str>,
 ) -> Result<()> {
-    let entries = files::read_dir(folder)?;
-    for entry in entries {
-        let path = entry?.path();
+    for path in files::entries(folder)? {
         if path.is_dir() {
             read_folder(build, &path, into)?;
         } else if path.extension().is_some_and(|extension| extension == "o") {

@@ -90,14 +90,8 @@ impl Mutation {
 ///
 /// When a file can't be read, or a mutation can't be applied.
 pub(super) fn read(root: &Path) -> Result<Vec<Mutation>> {
-    let folder = root.join(FOLDER);
-    let entries = files::read_dir(&folder)?;
-    let mut paths = entries
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<Vec<_>>>()?;
-    paths.sort();
     let mut list = Vec::new();
-    for path in paths {
+    for path in files::entries(root.join(FOLDER))? {
         let text = fs::read_to_string(&path)?;
         let file: File =
             toml::from_str(&text).with_context(|| format!("{} is wrong", path.display()))?;
