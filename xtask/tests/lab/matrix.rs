@@ -3,6 +3,7 @@
 //! Other kernels: the cases on several, and programs on one of the user's.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -30,6 +31,33 @@ fn built_without(option: &str, tree: &Path) -> PathBuf {
     )
     .unwrap();
     tree.to_owned()
+}
+
+/// A source tree in `dir`, of the kernel that cases run on: its `make` gives out what was built of that one.
+fn source_tree(dir: &Path) -> PathBuf {
+    let built = stdout(&Command::new(nobounce()).arg("kernel").ended(0));
+    let built = Path::new(built.trim());
+    let tree = dir.join("linux");
+    fs::create_dir(&tree).unwrap();
+    for entry in built.join("source").read_dir().unwrap() {
+        let entry = entry.unwrap();
+        symlink(entry.path(), tree.join(entry.file_name())).unwrap();
+    }
+    let makefile = tree.join("Makefile");
+    fs::remove_file(&makefile).unwrap();
+    let recipe = format!(
+        "VERSION = 7
+PATCHLEVEL = 3
+allnoconfig:
+\tcp {built}/.config $(O)
+bzImage:
+\tcp --recursive --symbolic-link --no-clobber {built}/* $(O)
+modules scripts_gdb: bzImage
+",
+        built = built.display()
+    );
+    fs::write(&makefile, recipe).unwrap();
+    tree
 }
 
 /// A program in a guest of a kernel that a user built, which ends with this status.
@@ -101,4 +129,32 @@ fn a_nic_is_tested_on_a_kernel_of_several() {
     let junit = root().join("target/nextest/nic/igb-7.3.xml");
     let junit = fs::read_to_string(junit).unwrap();
     assert_says(&junit, &["<skipped message=\"igb lacks "]);
+}
+
+#[test]
+fn a_source_tree_is_built_and_each_part_of_the_cases_runs_on_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let tree = source_tree(dir.path());
+    let kernel = Command::new(nobounce())
+        .args(["kernel", "--kdir"])
+        .arg(&tree)
+        .ended(0);
+    let folder = PathBuf::from(stdout(&kernel).trim());
+    let ran = ["hash:1/2", "hash:2/2"].map(|part| {
+        let output = Command::new(nobounce())
+            .args(["test", "--partition", part, "--kernel"])
+            .arg(&tree)
+            .args(["--", "-E", CASES])
+            .ended(0);
+        let text = stdout(&output);
+        let row = text.lines().find(|line| line.starts_with("linux"));
+        let row = row.unwrap_or_else(|| panic!("no row of linux: {text}{}", stderr(&output)));
+        row.split_whitespace()
+            .nth(2)
+            .unwrap()
+            .parse::<u32>()
+            .unwrap()
+    });
+    fs::remove_dir_all(folder).unwrap();
+    assert_eq!(ran.iter().sum::<u32>(), 2, "{ran:?}");
 }
