@@ -44,7 +44,7 @@ pub struct DevmemSink {
 }
 
 /// Outcome of [`DevmemSink`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DevmemSinkReport {
     /// Payload bytes received, in the dma-buf or outside.
     pub bytes: u64,
@@ -106,7 +106,7 @@ pub struct DevmemSource {
 }
 
 /// Outcome of [`DevmemSource`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DevmemSourceReport {
     /// Payload bytes that the socket accepted.
     pub bytes: u64,
@@ -154,7 +154,7 @@ pub struct DevmemRelay {
 }
 
 /// Outcome of [`DevmemRelay`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DevmemRelayReport {
     /// Payload bytes received.
     pub received: u64,
@@ -208,7 +208,7 @@ pub struct DevmemGather {
 }
 
 /// Outcome of [`DevmemGather`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DevmemGatherReport {
     /// Payload bytes received, in the dma-buf or outside.
     pub bytes: u64,
@@ -245,7 +245,7 @@ pub struct Binding {
 }
 
 /// Outcome of [`Binding`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BindingReport {
     /// Number that the kernel gave the binding.
     pub dmabuf: u32,
@@ -281,7 +281,7 @@ pub struct DevmemSignalled {
 }
 
 /// Outcome of [`DevmemSignalled`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DevmemSignalledReport {
     /// Completed sends whose payload the kernel had copied.
     pub copied: u64,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     JobId,
+    any_of::any_of,
     bytes::Bytes,
     devmem, measure,
     memory::{PhysicalRange, Span},
@@ -20,73 +21,41 @@ pub trait JobSpec: Into<Job> {
     type Outcome: Serialize + DeserializeOwned;
 }
 
-/// Defines [`Job`] with one variant for each struct of these modules, and its outcome.
-macro_rules! jobs {
-    ($($module:ident { $($name:ident -> $outcome:ty,)* })*) => {
-        /// Any job, as it goes over the wire.
-        #[derive(Debug, Clone, Serialize, Deserialize)]
-        pub enum Job {
-            $($(
-                #[doc = concat!("See [`", stringify!($module), "::", stringify!($name), "`].")]
-                $name($module::$name),
-            )*)*
+any_of! {
+    /// Any job, as it goes over the wire.
+    pub enum Job: JobSpec::Outcome {
+        tcp {
+            TcpSink -> tcp::SinkReport,
+            TcpSource -> tcp::SourceReport,
+            CopySink -> tcp::SinkReport,
         }
-
-        impl Job {
-            /// The job's name, for logs and errors.
-            pub const fn name(&self) -> &'static str {
-                match self {
-                    $($(Self::$name(_) => stringify!($name),)*)*
-                }
-            }
+        devmem {
+            DevmemSink -> devmem::DevmemSinkReport,
+            DevmemSource -> devmem::DevmemSourceReport,
+            DevmemRelay -> devmem::DevmemRelayReport,
+            DevmemGather -> devmem::DevmemGatherReport,
+            DevmemSignalled -> devmem::DevmemSignalledReport,
+            Binding -> devmem::BindingReport,
         }
-
-        $($(
-            impl From<$module::$name> for Job {
-                fn from(job: $module::$name) -> Self {
-                    Self::$name(job)
-                }
-            }
-
-            impl JobSpec for $module::$name {
-                type Outcome = $outcome;
-            }
-        )*)*
-    };
-}
-
-jobs! {
-    tcp {
-        TcpSink -> tcp::SinkReport,
-        TcpSource -> tcp::SourceReport,
-        CopySink -> tcp::SinkReport,
-    }
-    devmem {
-        DevmemSink -> devmem::DevmemSinkReport,
-        DevmemSource -> devmem::DevmemSourceReport,
-        DevmemRelay -> devmem::DevmemRelayReport,
-        DevmemGather -> devmem::DevmemGatherReport,
-        DevmemSignalled -> devmem::DevmemSignalledReport,
-        Binding -> devmem::BindingReport,
-    }
-    udp {
-        UdpSink -> udp::UdpSinkReport,
-        UdpSource -> udp::UdpSourceReport,
-    }
-    zcrx {
-        ZcrxSink -> zcrx::ZcrxSinkReport,
-    }
-    xsk {
-        XdpSocket -> xsk::XdpSocketReport,
-    }
-    measure {
-        MeasuredSink -> measure::MeasuredSinkReport,
-        MeasuredSource -> measure::MeasuredSourceReport,
-        Restarts -> measure::RestartsReport,
-        PacedWire -> measure::PacedWireReport,
-    }
-    program {
-        Program -> program::ProgramReport,
+        udp {
+            UdpSink -> udp::UdpSinkReport,
+            UdpSource -> udp::UdpSourceReport,
+        }
+        zcrx {
+            ZcrxSink -> zcrx::ZcrxSinkReport,
+        }
+        xsk {
+            XdpSocket -> xsk::XdpSocketReport,
+        }
+        measure {
+            MeasuredSink -> measure::MeasuredSinkReport,
+            MeasuredSource -> measure::MeasuredSourceReport,
+            Restarts -> measure::RestartsReport,
+            PacedWire -> measure::PacedWireReport,
+        }
+        program {
+            Program -> program::ProgramReport,
+        }
     }
 }
 

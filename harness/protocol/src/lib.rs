@@ -11,6 +11,7 @@
 //! [`Query`], every job [`JobSpec`].
 
 pub mod agent;
+mod any_of;
 pub mod bytes;
 pub mod devmem;
 pub mod engine;

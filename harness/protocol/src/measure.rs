@@ -79,7 +79,7 @@ pub struct MeasuredSink {
 }
 
 /// Outcome of [`MeasuredSink`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasuredSinkReport {
     /// Payload bytes received.
     pub bytes: u64,
@@ -127,7 +127,7 @@ pub struct MeasuredSource {
 }
 
 /// Outcome of [`MeasuredSource`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasuredSourceReport {
     /// Payload bytes that the socket accepted.
     pub bytes: u64,
@@ -160,7 +160,7 @@ pub struct Restarts {
 }
 
 /// Outcome of [`Restarts`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestartsReport {
     /// How often the queue was restarted.
     pub restarts: u32,
@@ -191,7 +191,7 @@ impl PacedWire {
 }
 
 /// Outcome of [`PacedWire`], by the interface that frames came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacedWireReport {
     /// Frames carried.
     pub frames: [u64; 2],

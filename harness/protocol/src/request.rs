@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
-    agent, engine, ethtool, flow_rules, job, kernel, link, measure, message, netdev, pci, program,
-    rings, rss, timestamp, traffic, xdp,
+    agent, any_of::any_of, engine, ethtool, flow_rules, job, kernel, link, measure, message,
+    netdev, pci, program, rings, rss, timestamp, traffic, xdp,
 };
 
 /// A request together with the type of its answer.
@@ -18,166 +18,133 @@ pub trait Query: Into<Request> {
     type Reply: Serialize + DeserializeOwned;
 }
 
-/// Defines [`Request`] with one variant for each struct of these modules, and what each is answered
-/// with.
-macro_rules! requests {
-    ($($module:ident { $($name:ident -> $reply:ty,)* })*) => {
-        /// Any request, as it goes over the wire.
-        #[derive(Debug, Clone, Serialize, Deserialize)]
-        pub enum Request {
-            $($(
-                #[doc = concat!("See [`", stringify!($module), "::", stringify!($name), "`].")]
-                $name($module::$name),
-            )*)*
+any_of! {
+    /// Any request, as it goes over the wire.
+    pub enum Request: Query::Reply {
+        agent {
+            Hello -> agent::AgentInfo,
+            Reseed -> (),
+            Sleep -> (),
+            PowerOff -> (),
+            Panic -> (),
         }
-
-        impl Request {
-            /// The request's name, for logs and errors.
-            pub const fn name(&self) -> &'static str {
-                match self {
-                    $($(Self::$name(_) => stringify!($name),)*)*
-                }
-            }
+        kernel {
+            ReadFile -> String,
+            WriteFile -> (),
+            LogLine -> (),
+            LoadModule -> (),
+            UnloadModule -> (),
+            ListModules -> Vec<kernel::Module>,
+            FindLeaks -> Option<String>,
+            FreeDeferred -> (),
+            Inject -> kernel::Injected,
+            ListFunctions -> Vec<kernel::Symbol>,
         }
-
-        $($(
-            impl From<$module::$name> for Request {
-                fn from(request: $module::$name) -> Self {
-                    Self::$name(request)
-                }
-            }
-
-            impl Query for $module::$name {
-                type Reply = $reply;
-            }
-        )*)*
-    };
-}
-
-requests! {
-    agent {
-        Hello -> agent::AgentInfo,
-        Reseed -> (),
-        Sleep -> (),
-        PowerOff -> (),
-        Panic -> (),
-    }
-    kernel {
-        ReadFile -> String,
-        WriteFile -> (),
-        LogLine -> (),
-        LoadModule -> (),
-        UnloadModule -> (),
-        ListModules -> Vec<kernel::Module>,
-        FindLeaks -> Option<String>,
-        FreeDeferred -> (),
-        Inject -> kernel::Injected,
-        ListFunctions -> Vec<kernel::Symbol>,
-    }
-    link {
-        ListInterfaces -> Vec<link::Interface>,
-        WaitInterface -> link::Interface,
-        WaitCarrier -> (),
-        SetUp -> (),
-        SetMtu -> (),
-        SetMac -> (),
-        SetReceiveMode -> (),
-        AddFilter -> (),
-        RemoveFilter -> (),
-        AddVlan -> (),
-        RemoveInterface -> (),
-        MoveInterface -> (),
-        AddAddress -> (),
-        RemoveAddress -> (),
-        AddNeighbour -> (),
-        GetLinkStats -> link::LinkStats,
-    }
-    ethtool {
-        GetCoalesce -> ethtool::Coalesce,
-        SetCoalesce -> (),
-        GetPause -> ethtool::Pause,
-        SetPause -> (),
-        GetLinkModes -> ethtool::LinkModes,
-        SetLinkModes -> (),
-        GetStandardStats -> ethtool::StandardStats,
-        GetDriverInfo -> ethtool::DriverInfo,
-        DumpRegisters -> ethtool::RegisterDump,
-        TestSelf -> ethtool::SelfTest,
-        Identify -> (),
-        GetWakeOnLan -> ethtool::WakeOnLan,
-        SetWakeOnLan -> (),
-        GetMessageLevel -> u32,
-        SetMessageLevel -> (),
-        GetTimestamping -> ethtool::Timestamping,
-        GetTxTimestampStats -> ethtool::TxTimestampStats,
-        GetFeatures -> ethtool::Features,
-        SetFeatures -> (),
-        GetDriverStats -> BTreeMap<String, u64>,
-    }
-    rings {
-        GetRings -> rings::Rings,
-        SetRings -> (),
-        GetChannels -> rings::Channels,
-        SetChannels -> (),
-    }
-    rss {
-        GetRss -> rss::Rss,
-        SetRss -> (),
-        FlowQueue -> rss::FlowPlace,
-    }
-    flow_rules {
-        ListFlowRules -> flow_rules::FlowRules,
-        InsertFlowRule -> u32,
-        DeleteFlowRule -> (),
-    }
-    netdev {
-        ListQueues -> Vec<netdev::Queue>,
-        GetQueueStats -> Vec<netdev::QueueStats>,
-        GetInterfaceQueueStats -> BTreeMap<String, u64>,
-        ListPagePools -> Vec<netdev::PagePool>,
-        ListStrayPools -> Vec<netdev::PagePool>,
-        ListNapis -> Vec<netdev::Napi>,
-        SetNapi -> (),
-    }
-    traffic {
-        Ping -> traffic::PingReport,
-        SendFrame -> (),
-        ExchangeFrames -> Vec<Vec<u8>>,
-    }
-    timestamp {
-        GetHwtstamp -> timestamp::Hwtstamp,
-        SetHwtstamp -> timestamp::Hwtstamp,
-        TimestampDatagrams -> Vec<u64>,
-        TimestampFrames -> Vec<Option<u64>>,
-        ReadClock -> timestamp::ClockReading,
-        ChangeClock -> (),
-    }
-    xdp {
-        AttachXdp -> (),
-        DetachXdp -> (),
-        XdpRuns -> u64,
-        XdpFeatures -> u64,
-    }
-    pci {
-        ReadRegister -> u32,
-        WriteRegister -> (),
-        ReadConfig -> u16,
-        WriteConfig -> (),
-    }
-    engine {
-        Execute -> engine::Executed,
-    }
-    measure {
-        MarkWindow -> (),
-        ReadMarks -> (),
-    }
-    program {
-        MountRoot -> (),
-        WaitListening -> Vec<u16>,
-    }
-    job {
-        StartJob -> message::JobId,
-        Tell -> (),
-        Join -> serde_json::Value,
+        link {
+            ListInterfaces -> Vec<link::Interface>,
+            WaitInterface -> link::Interface,
+            WaitCarrier -> (),
+            SetUp -> (),
+            SetMtu -> (),
+            SetMac -> (),
+            SetReceiveMode -> (),
+            AddFilter -> (),
+            RemoveFilter -> (),
+            AddVlan -> (),
+            RemoveInterface -> (),
+            MoveInterface -> (),
+            AddAddress -> (),
+            RemoveAddress -> (),
+            AddNeighbour -> (),
+            GetLinkStats -> link::LinkStats,
+        }
+        ethtool {
+            GetCoalesce -> ethtool::Coalesce,
+            SetCoalesce -> (),
+            GetPause -> ethtool::Pause,
+            SetPause -> (),
+            GetLinkModes -> ethtool::LinkModes,
+            SetLinkModes -> (),
+            GetStandardStats -> ethtool::StandardStats,
+            GetDriverInfo -> ethtool::DriverInfo,
+            DumpRegisters -> ethtool::RegisterDump,
+            TestSelf -> ethtool::SelfTest,
+            Identify -> (),
+            GetWakeOnLan -> ethtool::WakeOnLan,
+            SetWakeOnLan -> (),
+            GetMessageLevel -> u32,
+            SetMessageLevel -> (),
+            GetTimestamping -> ethtool::Timestamping,
+            GetTxTimestampStats -> ethtool::TxTimestampStats,
+            GetFeatures -> ethtool::Features,
+            SetFeatures -> (),
+            GetDriverStats -> BTreeMap<String, u64>,
+        }
+        rings {
+            GetRings -> rings::Rings,
+            SetRings -> (),
+            GetChannels -> rings::Channels,
+            SetChannels -> (),
+        }
+        rss {
+            GetRss -> rss::Rss,
+            SetRss -> (),
+            FlowQueue -> rss::FlowPlace,
+        }
+        flow_rules {
+            ListFlowRules -> flow_rules::FlowRules,
+            InsertFlowRule -> u32,
+            DeleteFlowRule -> (),
+        }
+        netdev {
+            ListQueues -> Vec<netdev::Queue>,
+            GetQueueStats -> Vec<netdev::QueueStats>,
+            GetInterfaceQueueStats -> BTreeMap<String, u64>,
+            ListPagePools -> Vec<netdev::PagePool>,
+            ListStrayPools -> Vec<netdev::PagePool>,
+            ListNapis -> Vec<netdev::Napi>,
+            SetNapi -> (),
+        }
+        traffic {
+            Ping -> traffic::PingReport,
+            SendFrame -> (),
+            ExchangeFrames -> Vec<Vec<u8>>,
+        }
+        timestamp {
+            GetHwtstamp -> timestamp::Hwtstamp,
+            SetHwtstamp -> timestamp::Hwtstamp,
+            TimestampDatagrams -> Vec<u64>,
+            TimestampFrames -> Vec<Option<u64>>,
+            ReadClock -> timestamp::ClockReading,
+            ChangeClock -> (),
+        }
+        xdp {
+            AttachXdp -> (),
+            DetachXdp -> (),
+            XdpRuns -> u64,
+            XdpFeatures -> u64,
+        }
+        pci {
+            ReadRegister -> u32,
+            WriteRegister -> (),
+            ReadConfig -> u16,
+            WriteConfig -> (),
+        }
+        engine {
+            Execute -> engine::Executed,
+        }
+        measure {
+            MarkWindow -> (),
+            ReadMarks -> (),
+        }
+        program {
+            MountRoot -> (),
+            WaitListening -> Vec<u16>,
+        }
+        job {
+            StartJob -> message::JobId,
+            Tell -> (),
+            Join -> serde_json::Value,
+        }
     }
 }

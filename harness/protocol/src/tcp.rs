@@ -22,7 +22,7 @@ pub struct TcpSink {
 }
 
 /// Outcome of [`TcpSink`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SinkReport {
     /// Payload bytes received.
     pub bytes: u64,
@@ -63,7 +63,7 @@ pub struct TcpSource {
 }
 
 /// Outcome of [`TcpSource`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceReport {
     /// Payload bytes that the socket accepted.
     pub bytes: u64,

@@ -24,7 +24,7 @@ pub struct Ping {
 }
 
 /// Answer to [`Ping`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PingReport {
     /// Requests sent.
     pub sent: u32,

@@ -20,7 +20,7 @@ pub struct UdpSink {
 }
 
 /// Outcome of [`UdpSink`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UdpSinkReport {
     /// Datagrams received, without duplicates.
     pub received: u64,
@@ -60,7 +60,7 @@ pub struct UdpSource {
 }
 
 /// Outcome of [`UdpSource`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UdpSourceReport {
     /// Datagrams that the socket accepted.
     pub sent: u64,

@@ -32,7 +32,7 @@ pub struct XdpSocket {
 }
 
 /// Outcome of [`XdpSocket`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct XdpSocketReport {
     /// The kernel says that it copies nothing.
     pub zero_copy: bool,

@@ -57,7 +57,7 @@ pub struct ZcrxSink {
 }
 
 /// Outcome of [`ZcrxSink`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZcrxSinkReport {
     /// Payload bytes received, all of them in the area.
     pub bytes: u64,
