@@ -4,14 +4,16 @@
 
 use anyhow::{Result, bail};
 use devmem_tcp::{
-    MemoryError,
+    BindError, MemoryError,
+    interface::Interface,
     pagemap::PhysicalRange,
     udmabuf::Backing,
-    zcrx::{Area, UserMemory},
+    zcrx::{Area, InterfaceQueue, UserMemory},
 };
-use protocol::ZcrxMemory;
+use protocol::{JobId, Ns, ZcrxMemory};
 
 use super::memory::{self, Closable};
+use crate::netns;
 
 /// The memory of an area.
 pub(super) enum AreaMemory {
@@ -35,12 +37,24 @@ impl AreaMemory {
         })
     }
 
-    /// Registers all of it.
-    pub(super) fn register<T>(&self, with: impl FnOnce(Area<'_>) -> Result<T>) -> Result<T> {
-        match self {
-            Self::User(memory) => with(Area::User(memory)),
-            Self::DmaBuf(memory) => memory.with(|dmabuf| with(Area::dmabuf(dmabuf))),
-        }
+    /// Registers all of it with an interface of a namespace, and reports to the host where it is.
+    pub(super) fn register(
+        &self,
+        id: JobId,
+        (ns, interface): (Ns, &str),
+        with: impl FnOnce(Interface, Area<'_>) -> Result<InterfaceQueue, BindError> + Send,
+    ) -> Result<InterfaceQueue> {
+        let queue = netns::within(ns, || {
+            let interface = Interface::by_name(interface)?;
+            match self {
+                Self::User(memory) => Ok(with(interface, Area::User(memory))?),
+                Self::DmaBuf(memory) => {
+                    memory.with(|dmabuf| Ok(with(interface, Area::dmabuf(dmabuf))?))
+                }
+            }
+        })?;
+        memory::report_ranges(id, self.physical_ranges())?;
+        Ok(queue)
     }
 
     /// Closes the dma-buf.
@@ -60,7 +74,7 @@ impl AreaMemory {
     }
 
     /// Its physical address ranges.
-    pub(super) fn physical_ranges(&self) -> Result<Vec<PhysicalRange>, MemoryError> {
+    fn physical_ranges(&self) -> Result<Vec<PhysicalRange>, MemoryError> {
         match self {
             Self::User(memory) => memory.physical_ranges(),
             Self::DmaBuf(memory) => memory.view().physical_ranges(),

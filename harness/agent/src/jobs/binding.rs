@@ -5,7 +5,11 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use anyhow::Result;
-use devmem_tcp::{interface::Interface, memory::Memory, netdev::RxBinding};
+use devmem_tcp::{
+    interface::Interface,
+    memory::Memory,
+    netdev::{RxBinding, TxBinding},
+};
 use protocol::{Binding, Command, JobId, Ns, devmem::BindingReport};
 
 use super::{
@@ -29,6 +33,13 @@ pub(super) fn bind(
             binder = binder.rx_page_size(bytes);
         }
         Ok(binder.bind(dmabuf)?)
+    })
+}
+
+/// Binds a dma-buf for sending.
+pub(super) fn bind_for_sending(ns: Ns, interface: &str, dmabuf: &Memory) -> Result<TxBinding> {
+    netns::within(ns, || {
+        Ok(TxBinding::to(Interface::by_name(interface)?).bind(dmabuf)?)
     })
 }
 
@@ -71,8 +82,7 @@ pub(super) fn set_up(id: JobId, spec: &Binding) -> Result<Ready> {
         binding: Mutex::new(Some(binding)),
         closed: Condvar::new(),
     });
-    let control = Arc::clone(&holder);
-    Ok(Ready::new::<Binding>(control, move || {
+    Ok(Ready::new::<Binding, _>(holder, move |holder| {
         let binding = lock(&holder.binding);
         // Poisoning means that the guest is going down.
         drop(

@@ -10,21 +10,19 @@ use std::{
 
 use anyhow::{Context, Result};
 use devmem_tcp::{
-    interface::Interface,
     memory::Memory,
-    netdev::RxBinding,
     rx::{Capacity, Piece, Received, Receiver},
 };
 use gather::{CONTROL_BYTES, Gatherer, WorkQueue};
-use protocol::{Command, DevmemGather, Failure, JobId, devmem::DevmemGatherReport};
+use protocol::{DevmemGather, JobId, devmem::DevmemGatherReport};
 
 use super::{
-    job::{Control, Ready},
+    binding::bind,
+    job::Ready,
     memory, receive,
-    switch::Switch,
+    switch::{Holding, Switch},
     tcp,
 };
-use crate::{failure, netns};
 
 /// How long the engine may take; only there to end a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -36,52 +34,22 @@ pub(super) fn set_up(id: JobId, spec: DevmemGather) -> Result<Ready> {
     let control = memory::allocate(spec.memory, CONTROL_BYTES as u64)?;
     let mut queue = WorkQueue::open(spec.engine, control)?;
     let (source, destination) = (queue.import(&received)?, queue.import(&gathered)?);
-    let (listener, binding) = netns::within(spec.ns, || {
-        let listener = tcp::listen(spec.listen, Some(buffer))?;
-        let binder = RxBinding::to(Interface::by_name(&spec.interface)?);
-        let binding = binder.queues(spec.queues.iter().copied()).bind(&received)?;
-        Ok((Arc::new(listener), binding))
-    })?;
+    let listener = tcp::listen(spec.ns, spec.listen, Some(buffer))?;
+    let binding = bind(spec.ns, &spec.interface, &spec.queues, &received, None)?;
     memory::report_place(id, &received)?;
     memory::report_place(id, &gathered)?;
-    let switch = Switch::new("DevmemGather");
-    switch.watch(&listener);
-    let gathered = Arc::new(gathered);
-    let hold = Arc::new(Hold {
-        _received: received,
-        _binding: binding,
-        _gathered: Arc::clone(&gathered),
-        switch: Arc::clone(&switch),
-    });
-    Ok(Ready::new::<DevmemGather>(hold, move || {
+    let switch = Switch::watching("DevmemGather", &listener);
+    let held = (gathered, received, binding);
+    let holding = Arc::new(Holding { switch, held });
+    Ok(Ready::new::<DevmemGather, _>(holding, move |holding| {
+        let (gathered, ..) = &holding.held;
         let job = Gather {
             gatherer: Gatherer::new(queue, source, destination),
-            gathered: &gathered,
-            report: DevmemGatherReport {
-                bytes: 0,
-                linear_bytes: 0,
-                fragments: 0,
-                descriptors: 0,
-                end_of_stream: false,
-                error: None,
-            },
+            gathered,
+            report: DevmemGatherReport::default(),
         };
-        job.run(id, listener, &switch)
+        job.run(id, listener, &holding.switch)
     }))
-}
-
-/// Lives until the job is joined: the host may still be reading.
-struct Hold {
-    _received: Memory,
-    _binding: RxBinding,
-    _gathered: Arc<Memory>,
-    switch: Arc<Switch>,
-}
-
-impl Control for Hold {
-    fn tell(&self, command: &Command) -> Result<()> {
-        self.switch.tell(command)
-    }
 }
 
 struct Gather<'a> {
@@ -92,14 +60,8 @@ struct Gather<'a> {
 
 impl Gather<'_> {
     fn run(mut self, id: JobId, listener: Arc<TcpListener>, switch: &Switch) -> DevmemGatherReport {
-        let result = match tcp::accept(listener, switch, id) {
-            Ok(Some(stream)) => self
-                .receive(&stream)
-                .map_err(|error| failure::from_error(&error)),
-            Ok(None) => Ok(()),
-            Err(error) => Err(error),
-        };
-        self.report.error = result.err().filter(|_: &Failure| !switch.stopped());
+        let result = tcp::accept(listener, switch, id).and_then(|stream| self.receive(&stream));
+        self.report.error = switch.failure(result);
         self.report.descriptors = self.gatherer.descriptors();
         self.report
     }

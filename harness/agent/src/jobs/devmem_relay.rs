@@ -11,47 +11,35 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use devmem_tcp::{
     SendError,
-    interface::Interface,
-    memory::Memory,
-    netdev::{RxBinding, TxBinding},
     rx::{Capacity, Fragment, Received, Recycler},
     tx::Sender,
 };
-use protocol::{Command, DevmemRelay, Failure, JobId, devmem::DevmemRelayReport};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use protocol::{DevmemRelay, JobId, devmem::DevmemRelayReport};
+use rustix::event::{PollFd, PollFlags, poll};
 
 use super::{
-    job::{Control, Ready},
+    binding::{bind, bind_for_sending},
+    job::Ready,
     memory, receive,
     report::Meter,
-    switch::Switch,
+    switch::{Holding, Switch},
     tcp,
 };
-use crate::{failure, netns};
 
 pub(super) fn set_up(id: JobId, spec: DevmemRelay) -> Result<Ready> {
     let buffer = (spec.dmabuf_bytes / 4) as usize;
     let dmabuf = memory::allocate(spec.memory, spec.dmabuf_bytes)?;
-    let (listener, binding, sender, onward) = netns::within(spec.ns, || {
-        let interface = Interface::by_name(&spec.interface)?;
-        let listener = tcp::listen(spec.listen, Some(buffer))?;
-        let queues = spec.queues.iter().copied();
-        let binding = RxBinding::to(interface).queues(queues).bind(&dmabuf)?;
-        let onward = tcp::connect(spec.bind, spec.connect)?;
-        let own = onward.try_clone().context("duplicating the socket")?;
-        let sender = Sender::new(own, TxBinding::to(interface).bind(&dmabuf)?)?;
-        Ok((Arc::new(listener), binding, sender, Arc::new(onward)))
-    })?;
+    let listener = tcp::listen(spec.ns, spec.listen, Some(buffer))?;
+    let binding = bind(spec.ns, &spec.interface, &spec.queues, &dmabuf, None)?;
+    let onward = tcp::connect(spec.ns, spec.bind, spec.connect)?;
+    let tx_binding = bind_for_sending(spec.ns, &spec.interface, &dmabuf)?;
+    let sender = tcp::sender(&onward, tx_binding)?;
     memory::report_place(id, &dmabuf)?;
-    let switch = Switch::new("DevmemRelay");
-    switch.watch(&listener);
+    let switch = Switch::watching("DevmemRelay", &listener);
     switch.watch(&onward);
-    let control = Arc::new(Hold {
-        _dmabuf: dmabuf,
-        _binding: binding,
-        switch: Arc::clone(&switch),
-    });
-    Ok(Ready::new::<DevmemRelay>(control, move || {
+    let held = (dmabuf, binding);
+    let holding = Arc::new(Holding { switch, held });
+    Ok(Ready::new::<DevmemRelay, _>(holding, move |holding| {
         let relay = Relay {
             sender,
             held: Held::default(),
@@ -59,37 +47,12 @@ pub(super) fn set_up(id: JobId, spec: DevmemRelay) -> Result<Ready> {
             // because a fragment occupies whole pages.
             most_held: spec.dmabuf_bytes / 4,
             recycler: Recycler::new(),
-            switch: &switch,
+            switch: &holding.switch,
             meter: Meter::new(id),
-            report: DevmemRelayReport {
-                received: 0,
-                linear_bytes: 0,
-                fragments: 0,
-                sent: 0,
-                sends: 0,
-                completions: 0,
-                copied: 0,
-                tokens_held: 0,
-                end_of_stream: false,
-                delivered: false,
-                error: None,
-            },
+            report: DevmemRelayReport::default(),
         };
         relay.run(id, listener, &onward)
     }))
-}
-
-/// Lives until the job is joined: the host may still be reading.
-struct Hold {
-    _dmabuf: Memory,
-    _binding: RxBinding,
-    switch: Arc<Switch>,
-}
-
-impl Control for Hold {
-    fn tell(&self, command: &Command) -> Result<()> {
-        self.switch.tell(command)
-    }
 }
 
 /// Pieces of the dma-buf that were received and are being sent.
@@ -176,29 +139,24 @@ impl Relay<'_> {
         listener: Arc<TcpListener>,
         onward: &TcpStream,
     ) -> DevmemRelayReport {
-        let result = match tcp::accept(listener, self.switch, id) {
-            Ok(Some(incoming)) => self.pass_on(&incoming, onward),
-            Ok(None) => Ok(()),
-            Err(error) => Err(error),
-        };
-        self.report.error = result.err().filter(|_| !self.switch.stopped());
+        let result = tcp::accept(listener, self.switch, id)
+            .and_then(|incoming| self.pass_on(&incoming, onward));
+        self.report.error = self.switch.failure(result);
         self.report.tokens_held = self.held.tokens();
         self.report
     }
 
     /// Receives and sends until the stream ends and everything is returned.
-    fn pass_on(&mut self, incoming: &TcpStream, onward: &TcpStream) -> Result<(), Failure> {
-        let told = |error: anyhow::Error| failure::from_error(&error);
-        let received = receive::devmem(incoming, Capacity::default(), |_, received| {
+    fn pass_on(&mut self, incoming: &TcpStream, onward: &TcpStream) -> Result<()> {
+        receive::devmem(incoming, Capacity::default(), |_, received| {
             self.send_on(received, incoming)?;
             self.wait_for_payload(incoming)
-        });
-        received.map_err(told)?;
+        })?;
         self.report.end_of_stream = !self.switch.stopped();
         self.report.delivered = tcp::deliver(onward, self.switch)?;
         while self.sender.in_flight() > 0 && !self.switch.stopped() {
-            self.wait(None).map_err(told)?;
-            self.return_completed(incoming).map_err(told)?;
+            self.wait(None)?;
+            self.return_completed(incoming)?;
         }
         Ok(())
     }
@@ -263,15 +221,11 @@ impl Relay<'_> {
 
     /// Waits a little for completions, and for payload if asked to; says whether there is payload.
     fn wait(&self, incoming: Option<&TcpStream>) -> Result<bool> {
-        let timeout = Timespec {
-            tv_sec: 0,
-            tv_nsec: 20_000_000,
-        };
         // A non-empty error queue is reported as POLLERR, whatever events are requested.
         let completions = PollFd::new(self.sender.socket(), PollFlags::empty());
         let mut sockets = vec![completions];
         sockets.extend(incoming.map(|socket| PollFd::new(socket, PollFlags::IN)));
-        poll(&mut sockets, Some(&timeout)).context("waiting for payload and completions")?;
+        poll(&mut sockets, Some(&tcp::LOOK)).context("waiting for payload and completions")?;
         Ok(sockets
             .get(1)
             .is_some_and(|socket| !socket.revents().is_empty()))

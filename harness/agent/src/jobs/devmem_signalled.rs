@@ -2,16 +2,16 @@
 
 //! Sends what an engine computes: the NIC has the frames before that, and the engine tells it when to send.
 
-use std::{net::TcpStream, sync::Arc, thread, time::Duration};
+use std::{net::TcpStream, thread, time::Duration};
 
-use anyhow::{Context, Result, ensure};
-use devmem_tcp::{interface::Interface, memory::Memory, netdev::TxBinding, tx::Sender};
+use anyhow::{Result, ensure};
+use devmem_tcp::{memory::Memory, tx::Sender};
 use gather::{CONTROL_BYTES, Command, Fragment, Operation, TxQueue, Window, WorkQueue};
 use protocol::{DevmemSignalled, Event, JobId, Payload, devmem::DevmemSignalledReport};
 use rustix::io::Errno;
 
-use super::{job::Ready, memory, switch::Switch, tcp};
-use crate::{failure, netns, outbox::send_event};
+use super::{binding::bind_for_sending, job::Ready, memory, switch::Switch, tcp};
+use crate::outbox::send_event;
 
 /// How long the engine, the NIC and the peer may take; only there to end a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,23 +29,13 @@ pub(super) fn set_up(id: JobId, spec: DevmemSignalled) -> Result<Ready> {
     let control = memory::allocate(spec.memory, CONTROL_BYTES as u64)?;
     let mut queue = WorkQueue::open(spec.engine, control)?;
     let windows = (queue.import(&source)?, queue.import(&computed)?);
-    let (sender, stream) = netns::within(spec.ns, || {
-        let interface = Interface::by_name(&spec.interface)?;
-        let binding = TxBinding::to(interface).bind(&computed)?;
-        let stream = tcp::connect(None, spec.connect)?;
-        let own = stream.try_clone().context("duplicating the socket")?;
-        Ok((Sender::new(own, binding)?, stream))
-    })?;
-    let stream = Arc::new(stream);
+    let binding = bind_for_sending(spec.ns, &spec.interface, &computed)?;
+    let stream = tcp::connect(spec.ns, None, spec.connect)?;
+    let sender = tcp::sender(&stream, binding)?;
     let switch = Switch::waiting("DevmemSignalled");
     switch.watch(&stream);
-    let control = Arc::clone(&switch);
-    Ok(Ready::new::<DevmemSignalled>(control, move || {
-        let mut report = DevmemSignalledReport {
-            copied: 0,
-            delivered: false,
-            error: None,
-        };
+    Ok(Ready::new::<DevmemSignalled, _>(switch, move |switch| {
+        let mut report = DevmemSignalledReport::default();
         let job = Signalled {
             spec,
             queue,
@@ -54,19 +44,16 @@ pub(super) fn set_up(id: JobId, spec: DevmemSignalled) -> Result<Ready> {
             _memory: [source, computed],
         };
         switch.wait_for_go();
-        let result = job
-            .send(&mut report)
-            .map_err(|error| failure::from_error(&error));
-        let result = result.and_then(|job| {
+        let result = job.send(&mut report).and_then(|job| {
             send_event(id, Event::Progress { bytes });
             while !switch.finishing() {
                 thread::sleep(INTERVAL);
             }
-            report.delivered = tcp::deliver(&stream, &switch)?;
+            report.delivered = tcp::deliver(&stream, switch)?;
             drop(job);
             Ok(())
         });
-        report.error = result.err().filter(|_| !switch.stopped());
+        report.error = switch.failure(result);
         report
     }))
 }

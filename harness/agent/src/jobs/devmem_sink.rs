@@ -13,7 +13,7 @@ use devmem_tcp::{
     netdev::RxBinding,
     rx::{Capacity, Fragment, Piece, Received, Recycler},
 };
-use protocol::{Command, DevmemSink, Failure, JobId, devmem::DevmemSinkReport, memory::Span};
+use protocol::{Command, DevmemSink, JobId, devmem::DevmemSinkReport, memory::Span};
 
 use super::{
     binding,
@@ -23,15 +23,13 @@ use super::{
     switch::Switch,
     tcp,
 };
-use crate::{failure, lock::lock, netns};
+use crate::lock::lock;
 
 pub(super) fn set_up(id: JobId, spec: DevmemSink) -> Result<Ready> {
     // The window closes when payload waiting in the socket takes half of the dma-buf. A larger
     // window would invite packets for which there is no memory.
     let buffer = (spec.dmabuf_bytes / 4) as usize;
-    let listener = Arc::new(netns::within(spec.ns, || {
-        tcp::listen(spec.listen, Some(buffer))
-    })?);
+    let listener = tcp::listen(spec.ns, spec.listen, Some(buffer))?;
     let dmabuf = memory::allocate(spec.memory, spec.dmabuf_bytes)?;
     let binding = binding::bind(
         spec.ns,
@@ -41,8 +39,7 @@ pub(super) fn set_up(id: JobId, spec: DevmemSink) -> Result<Ready> {
         spec.rx_page_size,
     )?;
     memory::report_place(id, &dmabuf)?;
-    let switch = Switch::new("DevmemSink");
-    switch.watch(&listener);
+    let switch = Switch::watching("DevmemSink", &listener);
     let memory = Bound {
         dmabuf: dmabuf.into(),
         binding: Mutex::new(Some(binding)),
@@ -58,8 +55,7 @@ pub(super) fn set_up(id: JobId, spec: DevmemSink) -> Result<Ready> {
         switch,
         held: Held::new(id, policy, memory, Tokens::default()),
     });
-    let control = Arc::clone(&sink);
-    Ok(Ready::new::<DevmemSink>(control, move || {
+    Ok(Ready::new::<DevmemSink, _>(sink, move |sink| {
         sink.run(listener)
     }))
 }
@@ -130,16 +126,11 @@ impl Control for Sink {
 impl Sink {
     fn run(&self, listener: Arc<TcpListener>) -> DevmemSinkReport {
         let mut end_of_stream = false;
-        let error = match tcp::accept(listener, &self.switch, self.id) {
-            Ok(Some(stream)) => {
-                let received = self.receive(&stream, &mut end_of_stream);
-                // The socket is open: the tokens are still ours.
-                let rest = || self.held.check_rest().map_err(failed);
-                received.and_then(|()| rest()).err()
-            }
-            Ok(None) => None,
-            Err(error) => Some(error),
-        };
+        let result = tcp::accept(listener, &self.switch, self.id).and_then(|stream| {
+            self.receive(&stream, &mut end_of_stream)?;
+            // The socket is open: the tokens are still ours.
+            self.held.check_rest()
+        });
         let counts = self.held.counts();
         DevmemSinkReport {
             bytes: counts.bytes,
@@ -148,19 +139,18 @@ impl Sink {
             tokens_held: counts.held,
             mismatch: counts.mismatch,
             end_of_stream,
-            error: error.filter(|_| !self.switch.stopped()),
+            error: self.switch.failure(result),
             elapsed_ns: counts.elapsed_ns,
         }
     }
 
     /// Receives until the stream ends and its fragments are released.
-    fn receive(&self, stream: &Arc<TcpStream>, end_of_stream: &mut bool) -> Result<(), Failure> {
+    fn receive(&self, stream: &Arc<TcpStream>, end_of_stream: &mut bool) -> Result<()> {
         self.held
             .with_returner(|tokens| tokens.stream = Arc::downgrade(stream));
         receive::devmem(stream, Capacity::default(), |_, received| {
             self.take_in(received)
-        })
-        .map_err(failed)?;
+        })?;
         if !self.switch.stopped() {
             *end_of_stream = true;
             // The socket must stay open until all tokens are returned on it.
@@ -183,8 +173,4 @@ impl Sink {
         }
         self.held.take_in(run)
     }
-}
-
-fn failed(error: anyhow::Error) -> Failure {
-    failure::from_error(&error)
 }

@@ -11,21 +11,19 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use devmem_tcp::{
     SendError,
-    interface::Interface,
     netdev::TxBinding,
     tx::{Completion, Sender},
 };
-use protocol::{Command, DevmemSource, Failure, Fill, JobId, Payload, devmem::DevmemSourceReport};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use protocol::{Command, DevmemSource, Fill, JobId, Payload, devmem::DevmemSourceReport};
 
 use super::{
+    binding::bind_for_sending,
     job::{Control, Ready},
     memory::{self, Closable},
     report::Meter,
     switch::Switch,
     tcp,
 };
-use crate::{failure, netns};
 
 /// How long to wait for the last completions after the peer has received everything.
 const LAST_COMPLETIONS: Duration = Duration::from_secs(30);
@@ -43,44 +41,30 @@ pub(super) fn set_up(id: JobId, spec: DevmemSource) -> Result<Ready> {
         spec.dmabuf_bytes
     );
     let dmabuf = memory::allocate(spec.memory, spec.dmabuf_bytes)?;
-    let (sender, stream, binding) = netns::within(spec.ns, || {
-        let interface = Interface::by_name(&spec.interface)?;
-        let binding = Arc::new(TxBinding::to(interface).bind(&dmabuf)?);
-        let stream = tcp::connect(spec.bind, spec.connect)?;
-        let own = stream.try_clone().context("duplicating the socket")?;
-        Ok((Sender::new(own, Arc::clone(&binding))?, stream, binding))
-    })?;
+    let binding = Arc::new(bind_for_sending(spec.ns, &spec.interface, &dmabuf)?);
+    let stream = tcp::connect(spec.ns, spec.bind, spec.connect)?;
+    let sender = tcp::sender(&stream, Arc::clone(&binding))?;
     memory::report_place(id, &dmabuf)?;
 
     let dmabuf = Arc::new(Closable::from(dmabuf));
     let slots = Slots::new(&spec, Arc::clone(&dmabuf))?;
-    let stream = Arc::new(stream);
     let switch = match spec.fill {
         Fill::Guest => Switch::new("DevmemSource"),
         Fill::Host => Switch::waiting("DevmemSource"),
     };
     switch.watch(&stream);
-    let control = Arc::new(Steering {
-        switch: Arc::clone(&switch),
+    let steering = Arc::new(Steering {
+        switch,
         binding,
         dmabuf,
     });
-    Ok(Ready::new::<DevmemSource>(control, move || {
+    Ok(Ready::new::<DevmemSource, _>(steering, move |steering| {
         let source = Source {
             sender,
             slots,
-            switch: &switch,
+            switch: &steering.switch,
             meter: Meter::new(id),
-            report: DevmemSourceReport {
-                bytes: 0,
-                sends: 0,
-                completions: 0,
-                copied: 0,
-                delivered: false,
-                retransmits: 0,
-                error: None,
-                elapsed_ns: 0,
-            },
+            report: DevmemSourceReport::default(),
         };
         source.run(&stream)
     }))
@@ -184,9 +168,7 @@ impl Source<'_> {
         self.switch.wait_for_go();
         self.meter.start();
         let result = self.send_everything().and_then(|()| self.deliver(stream));
-        if let Err(error) = result {
-            self.report.error = Some(error).filter(|_| !self.switch.stopped());
-        }
+        self.report.error = self.switch.failure(result);
         self.report.retransmits = tcp::retransmits(stream);
         if self.switch.stopped() {
             tcp::give_up(stream);
@@ -195,19 +177,16 @@ impl Source<'_> {
         self.report
     }
 
-    fn send_everything(&mut self) -> Result<(), Failure> {
+    fn send_everything(&mut self) -> Result<()> {
         let slots = self.slots.in_flight.len() as u64;
         for piece in 0.. {
             if self.report.bytes == self.slots.total || self.switch.finishing() {
                 break;
             }
-            let result = if piece < slots {
-                Ok(())
-            } else {
-                self.refill(piece)
-            };
-            let result = result.and_then(|()| self.send(piece));
-            result.map_err(|error| failure::from_error(&error))?;
+            if piece >= slots {
+                self.refill(piece)?;
+            }
+            self.send(piece)?;
         }
         Ok(())
     }
@@ -256,7 +235,7 @@ impl Source<'_> {
     }
 
     /// Closes the stream, and waits until the peer and the NIC are done with it.
-    fn deliver(&mut self, stream: &TcpStream) -> Result<(), Failure> {
+    fn deliver(&mut self, stream: &TcpStream) -> Result<()> {
         self.report.delivered = tcp::deliver(stream, self.switch)?;
         self.meter.end();
         let start = Instant::now();
@@ -264,22 +243,14 @@ impl Source<'_> {
             if self.switch.stopped() {
                 break;
             }
-            self.wait_for_completions()
-                .map_err(|error| failure::from_error(&error))?;
+            self.wait_for_completions()?;
         }
         self.take_completions()
-            .map_err(|error| failure::from_error(&error))
     }
 
     /// Waits a little for completions, so that a stopped job notices.
     fn wait_for_completions(&mut self) -> Result<()> {
-        let timeout = Timespec {
-            tv_sec: 0,
-            tv_nsec: 20_000_000,
-        };
-        // A non-empty error queue is reported as POLLERR, whatever events are requested.
-        let mut sockets = [PollFd::new(self.sender.socket(), PollFlags::empty())];
-        poll(&mut sockets, Some(&timeout)).context("waiting for completions")?;
+        tcp::wait_for_completions(&self.sender, Some(&tcp::LOOK))?;
         self.take_completions()
     }
 

@@ -23,11 +23,14 @@ pub(super) struct Ready {
 
 impl Ready {
     /// Ties the return type of `run` to the outcome that the protocol promises for the job.
-    pub(super) fn new<J: JobSpec>(
-        control: Arc<dyn Control>,
-        run: impl FnOnce() -> J::Outcome + Send + 'static,
+    ///
+    /// `run` gets what receives the commands.
+    pub(super) fn new<J: JobSpec, C: Control + 'static>(
+        control: Arc<C>,
+        run: impl FnOnce(&C) -> J::Outcome + Send + 'static,
     ) -> Self {
-        let run = move || serde_json::to_value(run()).context("encoding the outcome");
+        let own = Arc::clone(&control);
+        let run = move || serde_json::to_value(run(&own)).context("encoding the outcome");
         Self {
             control,
             run: Box::new(run),

@@ -2,9 +2,9 @@
 
 //! What measured sinks and sources have in common.
 
-use std::fs;
+use std::{fs, thread};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use devmem_tcp::memory::Memory;
 use protocol::{Ns, Payload, snmp};
 use rustix::{
@@ -86,6 +86,21 @@ pub(super) fn wait_for_round_time() -> Result<()> {
         tv_nsec: 0,
     };
     clock_nanosleep_absolute(ClockId::Monotonic, &start).context("sleeping")
+}
+
+/// Does work with each item in a thread of its own, and waits for all of them.
+pub(super) fn in_threads<I: Send, T: Send>(
+    items: impl IntoIterator<Item = I>,
+    work: impl Fn(I) -> Result<T> + Sync,
+) -> Vec<Result<T>> {
+    thread::scope(|scope| {
+        let work = &work;
+        let start = |item| scope.spawn(move || work(item));
+        let threads: Vec<_> = items.into_iter().map(start).collect();
+        let panicked = |_| Err(anyhow!("a thread of the job panicked"));
+        let ended = threads.into_iter().map(|thread| thread.join());
+        ended.map(|ended| ended.unwrap_or_else(panicked)).collect()
+    })
 }
 
 /// Packets that an interface has received so far.

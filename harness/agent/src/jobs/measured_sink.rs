@@ -6,64 +6,58 @@ use std::{
     net::{TcpListener, TcpStream},
     ops::ControlFlow,
     sync::{Arc, Mutex},
-    thread,
 };
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, ensure};
 use devmem_tcp::{
-    interface::Interface,
     memory::Memory,
     netdev::RxBinding,
     rx::{Capacity, Fragment},
     zcrx::{Config, InterfaceQueue},
 };
-use protocol::{Failure, JobId, MeasuredSink, measure::Path};
+use protocol::{
+    JobId, MeasuredSink,
+    measure::{MeasuredSinkReport, Path},
+};
 
 use super::{
     area, binding,
     job::Ready,
-    measured::{Copies, ensure_room},
+    measured::{Copies, ensure_room, in_threads},
     measured_window::Flows,
     memory, receive,
     switch::Switch,
     tcp,
 };
-use crate::{failure, lock::lock, netns};
+use crate::lock::lock;
 
 /// Fragments that one call can report: those of 1 MiB in packets of 1500 bytes, and some more.
 const PIECES: usize = 1024;
 
 pub(super) fn set_up(id: JobId, spec: MeasuredSink) -> Result<Ready> {
     ensure!(spec.flows != 0, "flows must not be 0");
-    let listener = Arc::new(netns::within(spec.ns, || tcp::listen(spec.listen, None))?);
+    let listener = tcp::listen(spec.ns, spec.listen, None)?;
     let target = Target::new(id, &spec)?;
-    let switch = Switch::new("MeasuredSink");
-    switch.watch(&listener);
-    let control = Arc::clone(&switch);
-    Ok(Ready::new::<MeasuredSink>(control, move || {
+    let switch = Switch::watching("MeasuredSink", &listener);
+    Ok(Ready::new::<MeasuredSink, _>(switch, move |switch| {
         let flows = Flows::new(&spec);
-        let result = match accept(listener, &switch, id, spec.flows) {
-            Ok(Some(streams)) => receive(&streams, target, &spec, &flows)
-                .map_err(|error| failure::from_error(&error)),
-            Ok(None) => Ok(()),
-            Err(error) => Err(error),
-        };
-        let mut report = flows.report();
-        match result {
-            Ok(()) => report.end_of_stream = !switch.stopped(),
-            Err(error) => report.error = Some(error).filter(|_| !switch.stopped()),
+        let result = accept(listener, switch, id, spec.flows)
+            .and_then(|streams| receive(&streams, target, &spec, &flows));
+        MeasuredSinkReport {
+            end_of_stream: result.is_ok() && !switch.stopped(),
+            error: switch.failure(result),
+            ..flows.report()
         }
-        report
     }))
 }
 
-/// Accepts `flows` connections. `None` if the job was stopped meanwhile.
+/// Accepts `flows` connections.
 fn accept(
     listener: Arc<TcpListener>,
     switch: &Switch,
     id: JobId,
     flows: u32,
-) -> Result<Option<Vec<Arc<TcpStream>>>, Failure> {
+) -> Result<Vec<Arc<TcpStream>>> {
     let streams = (0..flows).map(|_| tcp::accept(Arc::clone(&listener), switch, id));
     streams.collect()
 }
@@ -120,14 +114,14 @@ impl Target {
                 // Kept fragments must leave buffers to receive into.
                 ensure_room(*area_bytes / 2, spec.read)?;
                 let memory = area::AreaMemory::create(*memory, *area_bytes, rx_buf_len.is_some())?;
-                let queue = netns::within(spec.ns, || {
-                    let mut config = Config::new(Interface::by_name(&spec.interface)?, *queue);
-                    if let Some(bytes) = rx_buf_len {
-                        config = config.rx_buf_len(*bytes);
-                    }
-                    memory.register(|area| Ok(InterfaceQueue::register(&config, area)?))
-                })?;
-                memory::report_ranges(id, memory.physical_ranges())?;
+                let queue =
+                    memory.register(id, (spec.ns, &spec.interface), |interface, area| {
+                        let mut config = Config::new(interface, *queue);
+                        if let Some(bytes) = rx_buf_len {
+                            config = config.rx_buf_len(*bytes);
+                        }
+                        InterfaceQueue::register(&config, area)
+                    })?;
                 Ok(Self::Zcrx {
                     queue: Box::new(queue),
                     _memory: memory,
@@ -157,29 +151,10 @@ fn receive(
         Target::Devmem { .. } => in_threads(streams, |stream| {
             receive_devmem(stream, read, spec.token_batch, flows)
         }),
-        Target::Zcrx { queue, _memory } => receive_zcrx(streams, *queue, read, flows),
+        Target::Zcrx { queue, _memory } => vec![receive_zcrx(streams, *queue, read, flows)],
     }
-}
-
-/// Runs a thread for each stream, and returns the first error.
-fn in_threads(
-    streams: &[Arc<TcpStream>],
-    receive: impl Fn(&TcpStream) -> Result<()> + Sync,
-) -> Result<()> {
-    thread::scope(|scope| {
-        let receive = &receive;
-        let threads: Vec<_> = streams
-            .iter()
-            .map(|stream| scope.spawn(move || receive(stream)))
-            .collect();
-        let mut result = Ok(());
-        for thread in threads {
-            let ended = thread.join();
-            let ended = ended.unwrap_or_else(|_| Err(anyhow!("a receiving thread panicked")));
-            result = result.and(ended);
-        }
-        result
-    })
+    .into_iter()
+    .collect()
 }
 
 fn receive_ordinary(

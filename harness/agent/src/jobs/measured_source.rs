@@ -9,25 +9,23 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    thread,
 };
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
-use devmem_tcp::{SendError, interface::Interface, memory::Memory, netdev::TxBinding, tx::Sender};
+use anyhow::{Context, Result, bail, ensure};
+use devmem_tcp::{SendError, memory::Memory, tx::Sender};
 use protocol::{
-    Failure, JobId, MeasuredSource, Payload,
+    JobId, MeasuredSource, Payload,
     measure::{MeasuredSourceReport, Path},
 };
-use rustix::event::{PollFd, PollFlags, poll};
 
 use super::{
+    binding::bind_for_sending,
     job::Ready,
-    measured::{Copies, ensure_room, fill, wait_for_round_time},
+    measured::{Copies, ensure_room, fill, in_threads, wait_for_round_time},
     memory,
     switch::Switch,
     tcp,
 };
-use crate::{failure, netns};
 
 pub(super) fn set_up(id: JobId, spec: MeasuredSource) -> Result<Ready> {
     ensure!(spec.write != 0, "a write of 0 bytes sends nothing");
@@ -35,16 +33,14 @@ pub(super) fn set_up(id: JobId, spec: MeasuredSource) -> Result<Ready> {
     let switch = Switch::new("MeasuredSource");
     let mut flows = Vec::new();
     for _ in 0..spec.flows {
-        let stream = netns::within(spec.ns, || tcp::connect(None, spec.connect))?;
+        let stream = tcp::connect(spec.ns, None, spec.connect)?;
         // Small writes must coalesce into full packets.
         stream.set_nodelay(false).context("clearing TCP_NODELAY")?;
         let origin = Origin::new(id, &spec, &stream)?;
-        let stream = Arc::new(stream);
         switch.watch(&stream);
         flows.push((stream, origin));
     }
-    let control = Arc::clone(&switch);
-    Ok(Ready::new::<MeasuredSource>(control, move || {
+    Ok(Ready::new::<MeasuredSource, _>(switch, move |switch| {
         let account = Account {
             left: AtomicU64::new(spec.bytes),
             writes: AtomicU64::new(0),
@@ -54,21 +50,14 @@ pub(super) fn set_up(id: JobId, spec: MeasuredSource) -> Result<Ready> {
             true => wait_for_round_time(),
             false => Ok(()),
         };
-        let result = ready
-            .map_err(|error| failure::from_error(&error))
-            .and_then(|()| send(flows, spec.write as usize, &account, &switch));
-        let mut report = MeasuredSourceReport {
+        let result = ready.and_then(|()| send(flows, spec.write as usize, &account, switch));
+        MeasuredSourceReport {
             bytes: spec.bytes - account.left.load(Relaxed),
             writes: account.writes.load(Relaxed),
             copied: account.copied.load(Relaxed),
-            delivered: false,
-            error: None,
-        };
-        match result {
-            Ok(delivered) => report.delivered = delivered,
-            Err(error) => report.error = Some(error).filter(|_| !switch.stopped()),
+            delivered: matches!(result, Ok(true)),
+            error: switch.failure(result),
         }
-        report
     }))
 }
 
@@ -106,13 +95,10 @@ impl Origin {
                 ensure_room(bytes, spec.write)?;
                 let memory = memory::allocate(*memory, bytes)?;
                 fill(&memory)?;
-                let own = stream.try_clone().context("duplicating the socket")?;
-                let binding = netns::within(spec.ns, || {
-                    Ok(TxBinding::to(Interface::by_name(&spec.interface)?).bind(&memory)?)
-                })?;
+                let binding = bind_for_sending(spec.ns, &spec.interface, &memory)?;
                 memory::report_place(id, &memory)?;
                 Ok(Self::Devmem {
-                    sender: Sender::new(own, binding)?,
+                    sender: tcp::sender(stream, binding)?,
                     memory,
                 })
             }
@@ -155,26 +141,14 @@ fn send(
     write: usize,
     account: &Account,
     switch: &Switch,
-) -> Result<bool, Failure> {
-    thread::scope(|scope| {
-        let threads: Vec<_> = flows
-            .into_iter()
-            .map(|(stream, origin)| {
-                scope.spawn(move || {
-                    send_flow(&stream, origin, write, account)
-                        .map_err(|error| failure::from_error(&error))?;
-                    tcp::deliver(&stream, switch)
-                })
-            })
-            .collect();
-        let mut result = Ok(true);
-        for thread in threads {
-            let panicked = || failure::from_error(&anyhow!("a sending thread panicked"));
-            let ended = thread.join().unwrap_or_else(|_| Err(panicked()));
-            result = result.and_then(|all| Ok(all && ended?));
-        }
-        result
-    })
+) -> Result<bool> {
+    let ended = in_threads(flows, |(stream, origin)| {
+        send_flow(&stream, origin, write, account)?;
+        tcp::deliver(&stream, switch)
+    });
+    ended
+        .into_iter()
+        .try_fold(true, |all, delivered| Ok(all && delivered?))
 }
 
 fn send_flow(stream: &TcpStream, origin: Origin, write: usize, account: &Account) -> Result<()> {
@@ -229,9 +203,7 @@ fn send_devmem(
             }
             Err(SendError::TooManyInFlight { in_flight, .. }) if in_flight > 0 => {
                 account.put_back(len);
-                // A non-empty error queue is reported as POLLERR, whatever events are requested.
-                let mut sockets = [PollFd::new(sender.socket(), PollFlags::empty())];
-                poll(&mut sockets, None).context("waiting for completions")?;
+                tcp::wait_for_completions(&sender, None)?;
             }
             Err(error) => return Err(error).context("sending"),
         }

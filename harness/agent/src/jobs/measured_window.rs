@@ -31,10 +31,10 @@ pub(super) struct Flows<'a> {
 enum Window {
     Before,
     Within(Counts, Instant),
-    After(Counts, u64),
+    After(MeasuredSinkReport),
 }
 
-/// Counts at the start of the window, and at its end the increments since then.
+/// Counts at the start of the window, or at its end.
 struct Counts {
     bytes: u64,
     reads: u64,
@@ -99,14 +99,15 @@ impl<'a> Flows<'a> {
                 let elapsed = at.elapsed().as_nanos();
                 let end = self.counts()?;
                 self.next.store(u64::MAX, Relaxed);
-                let counts = Counts {
-                    bytes: end.bytes - start.bytes,
-                    reads: end.reads - start.reads,
-                    fragments: end.fragments - start.fragments,
-                    packets: end.packets - start.packets,
-                    retransmits: end.retransmits - start.retransmits,
-                };
-                *window = Window::After(counts, elapsed.try_into().unwrap_or(u64::MAX));
+                *window = Window::After(MeasuredSinkReport {
+                    window_bytes: end.bytes - start.bytes,
+                    window_packets: end.packets - start.packets,
+                    window_reads: end.reads - start.reads,
+                    window_fragments: end.fragments - start.fragments,
+                    window_retransmits: end.retransmits - start.retransmits,
+                    window_ns: elapsed.try_into().unwrap_or(u64::MAX),
+                    ..MeasuredSinkReport::default()
+                });
             }
             Window::After(..) => {}
         }
@@ -125,26 +126,14 @@ impl<'a> Flows<'a> {
 
     /// The report.
     pub(super) fn report(&self) -> MeasuredSinkReport {
-        let mut report = MeasuredSinkReport {
-            bytes: self.bytes(),
-            window_bytes: 0,
-            window_packets: 0,
-            window_reads: 0,
-            window_fragments: 0,
-            window_retransmits: 0,
-            window_ns: 0,
-            linear_bytes: self.linear_bytes.load(Relaxed),
-            end_of_stream: false,
-            error: None,
+        let window = match &*lock(&self.window) {
+            Window::After(window) => window.clone(),
+            _ => MeasuredSinkReport::default(),
         };
-        if let Window::After(counts, nanoseconds) = &*lock(&self.window) {
-            report.window_bytes = counts.bytes;
-            report.window_packets = counts.packets;
-            report.window_reads = counts.reads;
-            report.window_fragments = counts.fragments;
-            report.window_retransmits = counts.retransmits;
-            report.window_ns = *nanoseconds;
+        MeasuredSinkReport {
+            bytes: self.bytes(),
+            linear_bytes: self.linear_bytes.load(Relaxed),
+            ..window
         }
-        report
     }
 }

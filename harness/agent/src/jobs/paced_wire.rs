@@ -4,12 +4,10 @@
 
 use std::{
     io::{ErrorKind, Read, Write},
-    sync::Arc,
-    thread,
     time::Duration,
 };
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use protocol::{PacedWire, measure::PacedWireReport};
 use rustix::{
     thread::{ClockId, clock_nanosleep_absolute},
@@ -17,7 +15,7 @@ use rustix::{
 };
 use socket2::Socket;
 
-use super::{job::Ready, switch::Switch};
+use super::{job::Ready, measured::in_threads, switch::Switch};
 use crate::{failure, netns, packet};
 
 /// How many bytes may queue in front of the wire: more than TCP has in flight.
@@ -41,26 +39,12 @@ pub(super) fn set_up(spec: &PacedWire) -> Result<Ready> {
         let _ = packet::arrival(tap);
     }
     let switch = Switch::new("PacedWire");
-    let control = Arc::clone(&switch);
-    Ok(Ready::new::<PacedWire>(control, move || {
+    Ok(Ready::new::<PacedWire, _>(switch, move |switch| {
         let [left, right] = &taps;
-        let [right_way, left_way] = thread::scope(|scope| {
-            let ways = [(left, right), (right, left)];
-            let threads = ways.map(|(from, to)| {
-                let switch = &switch;
-                scope.spawn(move || carry(from, to, rate, switch))
-            });
-            threads.map(|thread| {
-                let panicked = |_| Err(anyhow!("a thread of the wire panicked"));
-                thread.join().unwrap_or_else(panicked)
-            })
-        });
-        let mut report = PacedWireReport {
-            frames: [0; 2],
-            dropped: [0; 2],
-            error: None,
-        };
-        for (way, carried) in [right_way, left_way].into_iter().enumerate() {
+        let ways = [(left, right), (right, left)];
+        let carried = in_threads(ways, |(from, to)| carry(from, to, rate, switch));
+        let mut report = PacedWireReport::default();
+        for (way, carried) in carried.into_iter().enumerate() {
             match carried {
                 Ok((frames, dropped)) => {
                     report.frames[way] = frames;

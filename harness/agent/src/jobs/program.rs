@@ -64,7 +64,7 @@ pub(super) fn set_up(id: JobId, spec: Program) -> Result<Ready> {
         group,
         input: Mutex::new(input),
     });
-    Ok(Ready::new::<Program>(control, move || {
+    Ok(Ready::new::<Program, _>(control, move |_| {
         let status = child.wait();
         // Leftover processes would disturb the next program. It is fine if there are none.
         let _ = kill_process_group(group, Signal::KILL);

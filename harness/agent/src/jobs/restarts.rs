@@ -15,12 +15,8 @@ pub(super) fn set_up(spec: Restarts) -> Result<Ready> {
     );
     let dmabuf = allocate(spec.memory, spec.dmabuf_bytes)?;
     let switch = Switch::new("Restarts");
-    let control = switch.clone();
-    Ok(Ready::new::<Restarts>(control, move || {
-        let mut report = RestartsReport {
-            restarts: 0,
-            error: None,
-        };
+    Ok(Ready::new::<Restarts, _>(switch, move |switch| {
+        let mut report = RestartsReport::default();
         while report.restarts < spec.restarts && !switch.finishing() {
             match bind(spec.ns, &spec.interface, &[spec.queue], &dmabuf, None) {
                 Ok(binding) => drop(binding),

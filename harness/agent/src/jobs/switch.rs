@@ -11,11 +11,11 @@ use std::{
 };
 
 use anyhow::Result;
-use protocol::Command;
+use protocol::{Command, Failure};
 use rustix::net::{Shutdown, shutdown};
 
 use super::job::{Control, not_understood};
-use crate::lock::lock;
+use crate::{failure, lock::lock};
 
 /// Anything with a socket that a job may be blocked on.
 pub(super) trait Watched: Send + Sync {
@@ -50,6 +50,13 @@ impl Switch {
     /// As [`Switch::new`], for a job that begins with [`Command::Go`].
     pub(super) fn waiting(job: &'static str) -> Arc<Self> {
         Self::with(job, true)
+    }
+
+    /// As [`Switch::new`], for a job that may be blocked on `socket` first.
+    pub(super) fn watching(job: &'static str, socket: &Arc<impl Watched + 'static>) -> Arc<Self> {
+        let switch = Self::new(job);
+        switch.watch(socket);
+        switch
     }
 
     fn with(job: &'static str, waiting: bool) -> Arc<Self> {
@@ -92,6 +99,12 @@ impl Switch {
         self.stopped.load(Ordering::SeqCst)
     }
 
+    /// What ended the job early, if it was not stopped.
+    pub(super) fn failure<T>(&self, result: Result<T>) -> Option<Failure> {
+        let error = result.err().filter(|_| !self.stopped())?;
+        Some(failure::from_error(&error))
+    }
+
     /// Whether the job must end, gracefully or not.
     pub(super) fn finishing(&self) -> bool {
         self.finishing.load(Ordering::SeqCst) || self.stopped()
@@ -128,5 +141,17 @@ impl Control for Switch {
             other => return Err(not_understood(self.job, other)),
         }
         Ok(())
+    }
+}
+
+/// A switch, and what lives until the job is joined: the host may still be reading.
+pub(super) struct Holding<T> {
+    pub(super) switch: Arc<Switch>,
+    pub(super) held: T,
+}
+
+impl<T: Send + Sync> Control for Holding<T> {
+    fn tell(&self, command: &Command) -> Result<()> {
+        self.switch.tell(command)
     }
 }

@@ -5,17 +5,18 @@
 use std::{
     io::{self, Read},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
-    os::fd::AsRawFd,
     sync::Arc,
     time::Duration,
 };
 
 use anyhow::{Context, Result, ensure};
-use protocol::{Event, Failure, JobId};
+use devmem_tcp::{netdev::TxBinding, tx::Sender};
+use protocol::{Event, JobId, Ns};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 
 use super::switch::Switch;
-use crate::{failure, outbox::send_event};
+use crate::{netns, outbox::send_event, sockopt};
 
 /// After 5 s without a segment, probe every 5 s; give up after five probes. A receiver without
 /// memory for packets gets no answers either, so this must outlast a stall.
@@ -24,12 +25,22 @@ const KEEPALIVE: TcpKeepalive = TcpKeepalive::new()
     .with_interval(Duration::from_secs(5))
     .with_retries(5);
 
+/// How long to wait for completions or frames at a time, so that a stopped job notices.
+pub(super) const LOOK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 20_000_000,
+};
+
 /// A listening socket. Its address may be in use by a connection that is closing.
 ///
 /// `receive_buffer` is the SO_RCVBUF of its connections in bytes, which the kernel doubles; without
 /// one the buffer grows as needed.
-pub(super) fn listen(address: SocketAddr, receive_buffer: Option<usize>) -> Result<TcpListener> {
-    let socket = socket(address)?;
+pub(super) fn listen(
+    ns: Ns,
+    address: SocketAddr,
+    receive_buffer: Option<usize>,
+) -> Result<Arc<TcpListener>> {
+    let socket = socket(ns, address)?;
     if let Some(bytes) = receive_buffer {
         socket
             .set_recv_buffer_size(bytes)
@@ -39,35 +50,33 @@ pub(super) fn listen(address: SocketAddr, receive_buffer: Option<usize>) -> Resu
         .bind(&SockAddr::from(address))
         .and_then(|()| socket.listen(8))
         .with_context(|| format!("listening on {address}"))?;
-    Ok(socket.into())
+    Ok(Arc::new(socket.into()))
 }
 
-/// Accepts one connection and stops listening. `None` when the job was stopped meanwhile.
+/// Accepts one connection and stops listening. Fails, too, when the job is stopped meanwhile.
 pub(super) fn accept(
     listener: Arc<TcpListener>,
     switch: &Switch,
     job: JobId,
-) -> Result<Option<Arc<TcpStream>>, Failure> {
-    match listener.accept() {
-        Ok((stream, peer)) => {
-            // A receiver whose NIC is gone would wait forever: nothing arrives, and it sends
-            // nothing.
-            SockRef::from(&stream)
-                .set_tcp_keepalive(&KEEPALIVE)
-                .map_err(|error| failure::from_io("setting SO_KEEPALIVE", &error))?;
-            let stream = Arc::new(stream);
-            switch.watch(&stream);
-            send_event(job, Event::Connected { peer });
-            Ok(Some(stream))
-        }
-        Err(_) if switch.stopped() => Ok(None),
-        Err(error) => Err(failure::from_io("accepting a connection", &error)),
-    }
+) -> Result<Arc<TcpStream>> {
+    let (stream, peer) = listener.accept().context("accepting a connection")?;
+    // A receiver whose NIC is gone would wait forever: nothing arrives, and it sends nothing.
+    SockRef::from(&stream)
+        .set_tcp_keepalive(&KEEPALIVE)
+        .context("setting SO_KEEPALIVE")?;
+    let stream = Arc::new(stream);
+    switch.watch(&stream);
+    send_event(job, Event::Connected { peer });
+    Ok(stream)
 }
 
 /// A connection without Nagle's algorithm.
-pub(super) fn connect(bind: Option<SocketAddr>, address: SocketAddr) -> Result<TcpStream> {
-    let socket = socket(address)?;
+pub(super) fn connect(
+    ns: Ns,
+    bind: Option<SocketAddr>,
+    address: SocketAddr,
+) -> Result<Arc<TcpStream>> {
+    let socket = socket(ns, address)?;
     if let Some(bind) = bind {
         socket
             .bind(&SockAddr::from(bind))
@@ -79,7 +88,7 @@ pub(super) fn connect(bind: Option<SocketAddr>, address: SocketAddr) -> Result<T
     socket
         .connect(&SockAddr::from(address))
         .with_context(|| format!("connecting to {address}"))?;
-    Ok(socket.into())
+    Ok(Arc::new(socket.into()))
 }
 
 /// Adds an IPv6 hop-by-hop header of `length` bytes to all further packets.
@@ -99,34 +108,23 @@ pub(super) fn set_hop_by_hop(stream: &TcpStream, length: u16) -> Result<()> {
     header[1] = (units - 1) as u8;
     header[2] = OPTION;
     header[3] = (length - BEFORE) as u8;
-    // SAFETY: The kernel reads `header`, which has the given length and outlives the call.
-    let result = unsafe {
-        libc::setsockopt(
-            stream.as_raw_fd(),
-            libc::IPPROTO_IPV6,
-            libc::IPV6_HOPOPTS,
-            header.as_ptr().cast(),
-            libc::socklen_t::from(length),
-        )
-    };
-    if result != 0 {
-        return Err(io::Error::last_os_error()).context("setting IPV6_HOPOPTS");
-    }
-    Ok(())
+    sockopt::set(stream, libc::IPPROTO_IPV6, libc::IPV6_HOPOPTS, &header[..])
+        .context("setting IPV6_HOPOPTS")
 }
 
 /// Closes the direction to the peer and waits until the peer, having read everything, closes too.
 ///
 /// `Ok(false)` when the job was stopped.
-pub(super) fn deliver(stream: &TcpStream, switch: &Switch) -> Result<bool, Failure> {
+pub(super) fn deliver(stream: &TcpStream, switch: &Switch) -> Result<bool> {
     let result = stream.shutdown(Shutdown::Write).and_then(|()| {
         let mut reader = stream;
         io::copy(&mut Read::by_ref(&mut reader), &mut io::sink())
     });
     match result {
         _ if switch.stopped() => Ok(false),
-        Ok(_) => Ok(true),
-        Err(error) => Err(failure::from_io("waiting for the peer to close", &error)),
+        result => result
+            .map(|_| true)
+            .context("waiting for the peer to close"),
     }
 }
 
@@ -138,34 +136,37 @@ pub(super) fn give_up(stream: &TcpStream) {
 
 /// Segments of this connection that were sent more than once.
 pub(super) fn retransmits(stream: &TcpStream) -> u32 {
-    // SAFETY: `tcp_info` consists of integers, for which zero is a valid value.
-    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
-    let mut length = size_of_val(&info) as libc::socklen_t;
-    // SAFETY: The kernel writes at most `length` bytes into `info`, which is that large, and the
-    // new length into `length`; both outlive the call.
-    let result = unsafe {
-        libc::getsockopt(
-            stream.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            (&raw mut info).cast(),
-            &raw mut length,
-        )
-    };
-    if result == 0 {
-        info.tcpi_total_retrans
-    } else {
-        0
-    }
+    // SAFETY: `tcp_info` consists of integers.
+    let info: io::Result<libc::tcp_info> =
+        unsafe { sockopt::get(stream, libc::IPPROTO_TCP, libc::TCP_INFO) };
+    info.map_or(0, |info| info.tcpi_total_retrans)
 }
 
-fn socket(address: SocketAddr) -> Result<Socket> {
-    let socket = Socket::new(
-        Domain::for_address(address),
-        Type::STREAM,
-        Some(Protocol::TCP),
-    )
-    .context("creating a TCP socket")?;
+/// What sends from a bound dma-buf on a connection.
+pub(super) fn sender(
+    stream: &TcpStream,
+    binding: impl Into<Arc<TxBinding>>,
+) -> Result<Sender<TcpStream>> {
+    let own = stream.try_clone().context("duplicating the socket")?;
+    Ok(Sender::new(own, binding)?)
+}
+
+/// Waits for completions of what was sent, and for no longer than `timeout`.
+pub(super) fn wait_for_completions(
+    sender: &Sender<TcpStream>,
+    timeout: Option<&Timespec>,
+) -> Result<()> {
+    // A non-empty error queue is reported as POLLERR, whatever events are requested.
+    let mut sockets = [PollFd::new(sender.socket(), PollFlags::empty())];
+    poll(&mut sockets, timeout).context("waiting for completions")?;
+    Ok(())
+}
+
+fn socket(ns: Ns, address: SocketAddr) -> Result<Socket> {
+    let domain = Domain::for_address(address);
+    let socket = netns::within(ns, || {
+        Socket::new(domain, Type::STREAM, Some(Protocol::TCP)).context("creating a TCP socket")
+    })?;
     socket
         .set_reuse_address(true)
         .context("setting SO_REUSEADDR")?;

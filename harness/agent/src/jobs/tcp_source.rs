@@ -2,13 +2,12 @@
 
 //! Sends a TCP stream.
 
-use std::{io::Write, net::TcpStream, sync::Arc, thread, time::Duration};
+use std::{io::Write, net::TcpStream, thread, time::Duration};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use protocol::{JobId, Payload, TcpSource, tcp::SourceReport};
 
 use super::{job::Ready, report::Meter, switch::Switch, tcp};
-use crate::{failure, netns};
 
 pub(super) fn set_up(id: JobId, spec: TcpSource) -> Result<Ready> {
     ensure!(
@@ -16,27 +15,18 @@ pub(super) fn set_up(id: JobId, spec: TcpSource) -> Result<Ready> {
         "chunks must name at least one size and no 0, but is {:?}",
         spec.chunks
     );
-    let stream = netns::within(spec.ns, || tcp::connect(spec.bind, spec.connect))?;
+    let stream = tcp::connect(spec.ns, spec.bind, spec.connect)?;
     if spec.hop_by_hop != 0 {
         tcp::set_hop_by_hop(&stream, spec.hop_by_hop)?;
     }
-    let stream = Arc::new(stream);
-    let switch = Switch::new("TcpSource");
-    switch.watch(&stream);
-    let control = Arc::clone(&switch);
-    Ok(Ready::new::<TcpSource>(control, move || {
-        run(id, &spec, &stream, &switch)
+    let switch = Switch::watching("TcpSource", &stream);
+    Ok(Ready::new::<TcpSource, _>(switch, move |switch| {
+        run(id, &spec, &stream, switch)
     }))
 }
 
 fn run(id: JobId, spec: &TcpSource, stream: &TcpStream, switch: &Switch) -> SourceReport {
-    let mut report = SourceReport {
-        bytes: 0,
-        delivered: false,
-        retransmits: 0,
-        error: None,
-        elapsed_ns: 0,
-    };
+    let mut report = SourceReport::default();
     let payload = Payload::new(spec.seed);
     let total = spec.bytes.unwrap_or(u64::MAX);
     let largest = spec.chunks.iter().max().copied().unwrap_or_default();
@@ -44,6 +34,7 @@ fn run(id: JobId, spec: &TcpSource, stream: &TcpStream, switch: &Switch) -> Sour
     let mut meter = Meter::new(id);
     meter.start();
 
+    let mut result = Ok(());
     for &chunk in spec.chunks.iter().cycle() {
         if report.bytes == total || switch.finishing() {
             break;
@@ -51,10 +42,8 @@ fn run(id: JobId, spec: &TcpSource, stream: &TcpStream, switch: &Switch) -> Sour
         let length = u64::from(chunk).min(total - report.bytes) as usize;
         let chunk = &mut buffer[..length];
         payload.fill(report.bytes, chunk);
-        if let Err(error) = send(stream, chunk, &mut report.bytes) {
-            if !switch.stopped() {
-                report.error = Some(failure::from_io("sending", &error));
-            }
+        result = send(stream, chunk, &mut report.bytes).context("sending");
+        if result.is_err() {
             break;
         }
         meter.passed(report.bytes);
@@ -63,12 +52,9 @@ fn run(id: JobId, spec: &TcpSource, stream: &TcpStream, switch: &Switch) -> Sour
         }
     }
 
-    if report.error.is_none() && !switch.stopped() {
-        match tcp::deliver(stream, switch) {
-            Ok(delivered) => report.delivered = delivered,
-            Err(error) => report.error = Some(error),
-        }
-    }
+    let delivered = result.and_then(|()| tcp::deliver(stream, switch));
+    report.delivered = matches!(delivered, Ok(true));
+    report.error = switch.failure(delivered);
     meter.end();
     report.elapsed_ns = meter.elapsed_ns();
     report.retransmits = tcp::retransmits(stream);

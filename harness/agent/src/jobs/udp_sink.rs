@@ -6,42 +6,38 @@ use std::{net::UdpSocket, sync::Arc};
 
 use anyhow::{Context, Result};
 use protocol::{JobId, Payload, UdpSink, udp::UdpSinkReport};
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use socket2::SockAddr;
 
-use super::{job::Ready, report::Meter, switch::Switch, udp_source::NUMBER};
-use crate::{failure, netns};
+use super::{
+    job::Ready,
+    report::Meter,
+    switch::Switch,
+    udp_source::{NUMBER, socket},
+};
+use crate::failure;
 
 /// Receive buffer of the socket in bytes: large enough that only the NIC loses datagrams.
 const SOCKET_BUFFER: usize = 32 << 20;
 
 pub(super) fn set_up(id: JobId, spec: &UdpSink) -> Result<Ready> {
-    let socket = netns::within(spec.ns, || {
-        let domain = Domain::for_address(spec.listen);
-        let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))
-            .context("creating a UDP socket")?;
-        socket
-            .set_recv_buffer_size(SOCKET_BUFFER)
-            .context("setting SO_RCVBUF")?;
-        socket
-            .bind(&SockAddr::from(spec.listen))
-            .with_context(|| format!("binding to {}", spec.listen))?;
-        Ok(UdpSocket::from(socket))
-    })?;
-    let socket = Arc::new(socket);
-    let switch = Switch::new("UdpSink");
-    switch.watch(&socket);
-    let control = Arc::clone(&switch);
+    let socket = socket(spec.ns, spec.listen)?;
+    socket
+        .set_recv_buffer_size(SOCKET_BUFFER)
+        .context("setting SO_RCVBUF")?;
+    socket
+        .bind(&SockAddr::from(spec.listen))
+        .with_context(|| format!("binding to {}", spec.listen))?;
+    let socket = Arc::new(UdpSocket::from(socket));
+    let switch = Switch::watching("UdpSink", &socket);
     let seed = spec.seed;
-    Ok(Ready::new::<UdpSink>(control, move || {
-        run(id, seed, &socket, &switch)
+    Ok(Ready::new::<UdpSink, _>(switch, move |switch| {
+        run(id, seed, &socket, switch)
     }))
 }
 
 fn run(id: JobId, seed: u64, socket: &UdpSocket, switch: &Switch) -> UdpSinkReport {
     let payload = Payload::new(seed);
     let mut tally = Tally::default();
-    let mut corrupt = 0;
-    let mut error = None;
     let mut meter = Meter::new(id);
     let mut bytes = 0;
     let mut buffer = vec![0; 1 << 16];
@@ -54,24 +50,17 @@ fn run(id: JobId, seed: u64, socket: &UdpSocket, switch: &Switch) -> UdpSinkRepo
                 meter.passed(bytes);
                 match parse(payload, &buffer[..length]) {
                     Some(number) => tally.note(number),
-                    None => corrupt += 1,
+                    None => tally.report.corrupt += 1,
                 }
             }
             Err(_) if switch.stopped() => break,
             Err(failed) => {
-                error = Some(failure::from_io("receiving", &failed));
+                tally.report.error = Some(failure::from_io("receiving", &failed));
                 break;
             }
         }
     }
-    UdpSinkReport {
-        received: tally.received,
-        missing: tally.seen.len() as u64 - tally.received,
-        reordered: tally.reordered,
-        duplicates: tally.duplicates,
-        corrupt,
-        error,
-    }
+    tally.report()
 }
 
 /// The number of a datagram whose payload is right.
@@ -95,9 +84,8 @@ const MAX_NUMBER: u64 = 1 << 28;
 struct Tally {
     /// Up to the highest number that has arrived.
     seen: Vec<bool>,
-    received: u64,
-    reordered: u64,
-    duplicates: u64,
+    /// But for what is missing.
+    report: UdpSinkReport,
 }
 
 impl Tally {
@@ -106,13 +94,20 @@ impl Tally {
         if number >= self.seen.len() {
             self.seen.resize(number + 1, false);
         } else if self.seen[number] {
-            self.duplicates += 1;
+            self.report.duplicates += 1;
             return;
         } else {
-            self.reordered += 1;
+            self.report.reordered += 1;
         }
         self.seen[number] = true;
-        self.received += 1;
+        self.report.received += 1;
+    }
+
+    fn report(self) -> UdpSinkReport {
+        UdpSinkReport {
+            missing: self.seen.len() as u64 - self.report.received,
+            ..self.report
+        }
     }
 }
 
@@ -126,10 +121,14 @@ mod tests {
         for number in [0, 1, 3, 2, 3, 6] {
             tally.note(number);
         }
-        assert_eq!(tally.received, 5);
-        assert_eq!(tally.reordered, 1);
-        assert_eq!(tally.duplicates, 1);
-        assert_eq!(tally.seen.len() as u64 - tally.received, 2);
+        let report = UdpSinkReport {
+            received: 5,
+            missing: 2,
+            reordered: 1,
+            duplicates: 1,
+            ..UdpSinkReport::default()
+        };
+        assert_eq!(tally.report(), report);
     }
 
     #[test]

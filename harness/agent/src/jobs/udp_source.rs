@@ -2,14 +2,19 @@
 
 //! Sends numbered datagrams.
 
-use std::{net::UdpSocket, os::fd::AsRawFd, sync::Arc, thread, time::Duration};
+use std::{
+    net::{SocketAddr, UdpSocket},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
 
 use anyhow::{Context, Result, ensure};
-use protocol::{JobId, Payload, UdpSource, udp::UdpSourceReport};
+use protocol::{JobId, Ns, Payload, UdpSource, udp::UdpSourceReport};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::{job::Ready, report::Meter, switch::Switch};
-use crate::{failure, netns};
+use crate::{failure, netns, sockopt};
 
 /// Bytes of the number at the start of each datagram.
 pub(super) const NUMBER: usize = 8;
@@ -17,7 +22,7 @@ pub(super) const NUMBER: usize = 8;
 /// Largest payload of a UDP datagram over IPv4.
 const MAX_SIZE: u32 = 65507;
 
-/// The socket option that splits a send into datagrams (include/uapi/linux/udp.h).
+/// The socket option that splits each send into datagrams of so many bytes (include/uapi/linux/udp.h).
 const UDP_SEGMENT: libc::c_int = 103;
 
 pub(super) fn set_up(id: JobId, spec: UdpSource) -> Result<Ready> {
@@ -32,38 +37,38 @@ pub(super) fn set_up(id: JobId, spec: UdpSource) -> Result<Ready> {
         "{batch} datagrams of {} bytes don't fit one send",
         spec.size
     );
-    let socket = netns::within(spec.ns, || {
-        let domain = Domain::for_address(spec.connect);
-        let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))
-            .context("creating a UDP socket")?;
-        if let Some(bind) = spec.bind {
-            socket
-                .bind(&SockAddr::from(bind))
-                .with_context(|| format!("binding to {bind}"))?;
-        }
+    let socket = socket(spec.ns, spec.connect)?;
+    if let Some(bind) = spec.bind {
         socket
-            .connect(&SockAddr::from(spec.connect))
-            .with_context(|| format!("connecting to {}", spec.connect))?;
-        if spec.batch.is_some() {
-            segment(&socket, spec.size).context("setting UDP_SEGMENT")?;
-        }
-        Ok(UdpSocket::from(socket))
-    })?;
-    let socket = Arc::new(socket);
-    let switch = Switch::new("UdpSource");
-    switch.watch(&socket);
-    let control = Arc::clone(&switch);
-    Ok(Ready::new::<UdpSource>(control, move || {
-        run(id, &spec, &socket, &switch)
+            .bind(&SockAddr::from(bind))
+            .with_context(|| format!("binding to {bind}"))?;
+    }
+    socket
+        .connect(&SockAddr::from(spec.connect))
+        .with_context(|| format!("connecting to {}", spec.connect))?;
+    if spec.batch.is_some() {
+        let size = spec.size as libc::c_int;
+        sockopt::set(&socket, libc::IPPROTO_UDP, UDP_SEGMENT, &size)
+            .context("setting UDP_SEGMENT")?;
+    }
+    let socket = Arc::new(UdpSocket::from(socket));
+    let switch = Switch::watching("UdpSource", &socket);
+    Ok(Ready::new::<UdpSource, _>(switch, move |switch| {
+        run(id, &spec, &socket, switch)
     }))
+}
+
+/// A socket for addresses of this one's family.
+pub(super) fn socket(ns: Ns, address: SocketAddr) -> Result<Socket> {
+    let domain = Domain::for_address(address);
+    netns::within(ns, || {
+        Socket::new(domain, Type::DGRAM, Some(Protocol::UDP)).context("creating a UDP socket")
+    })
 }
 
 fn run(id: JobId, spec: &UdpSource, socket: &UdpSocket, switch: &Switch) -> UdpSourceReport {
     let payload = Payload::new(spec.seed);
-    let mut report = UdpSourceReport {
-        sent: 0,
-        error: None,
-    };
+    let mut report = UdpSourceReport::default();
     let mut meter = Meter::new(id);
     let size = spec.size as usize;
     let mut buffer = vec![0; size * spec.batch.unwrap_or(1) as usize];
@@ -89,24 +94,4 @@ fn run(id: JobId, spec: &UdpSource, socket: &UdpSocket, switch: &Switch) -> UdpS
         }
     }
     report
-}
-
-/// Makes the kernel split each send into datagrams of `size` bytes.
-fn segment(socket: &Socket, size: u32) -> std::io::Result<()> {
-    let size = size as libc::c_int;
-    let length = size_of_val(&size) as libc::socklen_t;
-    // SAFETY: the option's value is an int, whose pointer and length are passed.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_UDP,
-            UDP_SEGMENT,
-            (&raw const size).cast(),
-            length,
-        )
-    };
-    if result != 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    Ok(())
 }

@@ -2,46 +2,23 @@
 
 //! An XDP socket that echoes what it receives.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use protocol::{Command, JobId, XdpSocket as Spec, xsk::XdpSocketReport};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use protocol::{JobId, XdpSocket as Spec, xsk::XdpSocketReport};
+use rustix::event::{PollFd, PollFlags, poll};
 
-use super::job::{Control, Ready, not_understood};
+use super::{job::Ready, switch::Switch, tcp::LOOK};
 use crate::{
     netns,
     rtnetlink::index_of,
     xdp::{self, Binding, XdpSocket},
 };
 
-/// How long to wait for frames at a time, in nanoseconds.
-const LOOK: i64 = 20_000_000;
 /// How long the last completions may take, after everything else is done.
 const LAST: Duration = Duration::from_secs(30);
 /// Bytes of a frame that no device sends.
 const RUNT: u32 = 10;
-
-#[derive(Default)]
-struct Stop(AtomicBool);
-
-impl Control for Stop {
-    fn tell(&self, command: &Command) -> Result<()> {
-        match command {
-            Command::Stop => {
-                self.0.store(true, Ordering::Relaxed);
-                Ok(())
-            }
-            other => Err(not_understood("XdpSocket", other)),
-        }
-    }
-}
 
 pub(super) fn set_up(_id: JobId, spec: Spec) -> Result<Ready> {
     let socket = netns::within(spec.ns, || {
@@ -69,16 +46,15 @@ pub(super) fn set_up(_id: JobId, spec: Spec) -> Result<Ready> {
     let mut echo = Echo::new(socket, &spec);
     echo.turn();
 
-    let control = Arc::new(Stop::default());
-    let stop = Arc::clone(&control);
-    Ok(Ready::new::<Spec>(control, move || {
-        while !stop.0.load(Ordering::Relaxed) {
+    let switch = Switch::new("XdpSocket");
+    Ok(Ready::new::<Spec, _>(switch, move |switch| {
+        while !switch.finishing() {
             if !echo.turn() {
                 echo.wait();
             }
         }
         let end = Instant::now() + LAST;
-        while echo.completed < echo.sent && Instant::now() < end {
+        while echo.report.completed < echo.report.sent && Instant::now() < end {
             if !echo.turn() {
                 echo.wait();
             }
@@ -86,10 +62,7 @@ pub(super) fn set_up(_id: JobId, spec: Spec) -> Result<Ready> {
         xdp::withdraw(spec.ns, &spec.interface, spec.queue);
         XdpSocketReport {
             zero_copy,
-            received: echo.received,
-            sent: echo.sent,
-            completed: echo.completed,
-            misplaced: echo.misplaced,
+            ..echo.report
         }
     }))
 }
@@ -108,10 +81,7 @@ struct Echo {
     chunk: u64,
     need_wakeup: bool,
     runts: bool,
-    received: u64,
-    sent: u64,
-    completed: u64,
-    misplaced: u64,
+    report: XdpSocketReport,
 }
 
 impl Echo {
@@ -122,10 +92,7 @@ impl Echo {
             chunk: spec.chunk.into(),
             need_wakeup: spec.need_wakeup,
             runts: spec.runts,
-            received: 0,
-            sent: 0,
-            completed: 0,
-            misplaced: 0,
+            report: XdpSocketReport::default(),
         }
     }
 
@@ -134,7 +101,7 @@ impl Echo {
         let owner = self.owners.get_mut((address / self.chunk) as usize);
         match owner {
             Some(owner) if *owner == from => *owner = to,
-            _ => self.misplaced += 1,
+            _ => self.report.misplaced += 1,
         }
     }
 
@@ -143,17 +110,17 @@ impl Echo {
         let mut moved = false;
         while let Some(address) = self.socket.complete() {
             self.pass(address, Owner::Send, Owner::Us);
-            self.completed += 1;
+            self.report.completed += 1;
             moved = true;
         }
         let mut sends = false;
         while let Some((address, len)) = self.socket.receive() {
             self.pass(address, Owner::Receive, Owner::Us);
-            self.received += 1;
+            self.report.received += 1;
             moved = true;
             if self.socket.turn(address).is_ok() && self.socket.send(address, len) {
                 self.pass(address, Owner::Us, Owner::Send);
-                self.sent += 1;
+                self.report.sent += 1;
                 sends = true;
             }
             if self.runts {
@@ -161,7 +128,7 @@ impl Echo {
             }
         }
         self.fill();
-        if sends || self.completed < self.sent {
+        if sends || self.report.completed < self.report.sent {
             // An interface that cannot be woken is down; a later turn tries again.
             let _ = self.socket.kick(self.need_wakeup);
         }
@@ -177,7 +144,7 @@ impl Echo {
         let sent = self.socket.send(address, RUNT);
         if sent {
             self.pass(address, Owner::Us, Owner::Send);
-            self.sent += 1;
+            self.report.sent += 1;
         }
         sent
     }
@@ -204,11 +171,7 @@ impl Echo {
 
     /// Waits for frames, and wakes the driver if it waits for chunks.
     fn wait(&self) {
-        let timeout = Timespec {
-            tv_sec: 0,
-            tv_nsec: LOOK,
-        };
         let mut polled = [PollFd::new(&self.socket, PollFlags::IN)];
-        let _ = poll(&mut polled, Some(&timeout));
+        let _ = poll(&mut polled, Some(&LOOK));
     }
 }

@@ -13,21 +13,17 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use devmem_tcp::{
-    interface::Interface,
-    zcrx::{Config, Fragment, InterfaceQueue, Receiver, Refill},
-};
+use devmem_tcp::zcrx::{Config, Fragment, InterfaceQueue, Receiver, Refill};
 use protocol::{Command, JobId, ZcrxSink, memory::Span, zcrx::ZcrxSinkReport};
 
 use super::{
     area::AreaMemory,
     held::{self, Held, Policy, Source},
     job::{Control, Ready, not_understood},
-    memory, receive,
+    receive,
     switch::Switch,
     tcp,
 };
-use crate::{failure, netns};
 
 /// How often to check whether there is anything to do besides receiving.
 const LOOK: Duration = Duration::from_millis(20);
@@ -38,29 +34,23 @@ const BATCH: usize = 1024;
 pub(super) fn set_up(id: JobId, spec: ZcrxSink) -> Result<Ready> {
     // As for `DevmemSink`.
     let buffer = (spec.area_bytes / 4) as usize;
-    let listener = Arc::new(netns::within(spec.ns, || {
-        tcp::listen(spec.listen, Some(buffer))
-    })?);
+    let listener = tcp::listen(spec.ns, spec.listen, Some(buffer))?;
     let memory = AreaMemory::create(spec.memory, spec.area_bytes, spec.rx_buf_len.is_some())?;
-    let queue = netns::within(spec.ns, || {
-        let mut config = Config::new(Interface::by_name(&spec.interface)?, spec.queue);
+    let queue = memory.register(id, (spec.ns, &spec.interface), |interface, area| {
+        let mut config = Config::new(interface, spec.queue);
         if let Some(bytes) = spec.rx_buf_len {
             config = config.rx_buf_len(bytes);
         }
         if let Some(entries) = spec.refill_entries {
             config = config.refill_entries(entries);
         }
-        memory.register(|area| {
-            Ok(match spec.completions {
-                Some(entries) => InterfaceQueue::register_with(&config, area, entries)?,
-                None => InterfaceQueue::register(&config, area)?,
-            })
-        })
+        match spec.completions {
+            Some(entries) => InterfaceQueue::register_with(&config, area, entries),
+            None => InterfaceQueue::register(&config, area),
+        }
     })?;
-    memory::report_ranges(id, memory.physical_ranges())?;
 
-    let switch = Switch::new("ZcrxSink");
-    switch.watch(&listener);
+    let switch = Switch::watching("ZcrxSink", &listener);
     let policy = Policy {
         seed: spec.seed,
         verify: spec.verify,
@@ -73,8 +63,7 @@ pub(super) fn set_up(id: JobId, spec: ZcrxSink) -> Result<Ready> {
         closed: AtomicBool::new(false),
         held: Held::new(id, policy, memory, None),
     });
-    let control = Arc::clone(&sink);
-    Ok(Ready::new::<ZcrxSink>(control, move || {
+    Ok(Ready::new::<ZcrxSink, _>(sink, move |sink| {
         sink.run(queue, listener)
     }))
 }
@@ -131,14 +120,8 @@ impl Sink {
         let rx_buf_len = queue.rx_buf_len();
         let mut end_of_stream = false;
         let mut copied_bytes = 0;
-        let error = match tcp::accept(listener, &self.switch, self.id) {
-            Ok(Some(stream)) => self
-                .receive(queue, &stream, &mut end_of_stream, &mut copied_bytes)
-                .map_err(|error| failure::from_error(&error))
-                .err(),
-            Ok(None) => None,
-            Err(error) => Some(error),
-        };
+        let result = tcp::accept(listener, &self.switch, self.id)
+            .and_then(|stream| self.receive(queue, &stream, &mut end_of_stream, &mut copied_bytes));
         let counts = self.held.counts();
         let waiting = self
             .held
@@ -151,7 +134,7 @@ impl Sink {
             rx_buf_len,
             mismatch: counts.mismatch,
             end_of_stream,
-            error: error.filter(|_| !self.switch.stopped()),
+            error: self.switch.failure(result),
             elapsed_ns: counts.elapsed_ns,
         }
     }
