@@ -10,9 +10,10 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use protocol::traffic::ExchangeFrames;
-use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
+use rustix::net::sockopt::set_socket_recv_buffer_size_force;
+use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, SockFilter, Socket, Type};
 
-use crate::{netns, rtnetlink::index_of, sockopt::set};
+use crate::{netns, rtnetlink::index_of, sockopt};
 
 /// Sends one frame, which starts with its Ethernet header and lacks the frame check sequence.
 pub(crate) fn send(interface: &str, frame: &[u8]) -> Result<()> {
@@ -89,23 +90,14 @@ pub(crate) fn listen(interface: &str, ethertype: u16) -> Result<Socket> {
 /// `SKF_AD_RXHASH` in include/uapi/linux/filter.h).
 fn take_only(socket: &Socket, hash: u32) -> io::Result<()> {
     const RXHASH: u32 = (libc::SKF_AD_OFF + libc::SKF_AD_RXHASH) as u32;
-    let instruction = |code: u32, jump_if_not: u8, k: u32| libc::sock_filter {
-        code: code as u16,
-        jt: 0,
-        jf: jump_if_not,
-        k,
-    };
-    let mut filter = [
+    let instruction =
+        |code: u32, jump_if_not: u8, k: u32| SockFilter::new(code as u16, 0, jump_if_not, k);
+    socket.attach_filter(&[
         instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, RXHASH),
         instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, hash),
         instruction(libc::BPF_RET | libc::BPF_K, 0, u32::MAX),
         instruction(libc::BPF_RET | libc::BPF_K, 0, 0),
-    ];
-    let program = libc::sock_fprog {
-        len: filter.len() as u16,
-        filter: filter.as_mut_ptr(),
-    };
-    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+    ])
 }
 
 /// A socket that receives every frame that an interface sees, and sends through it.
@@ -120,20 +112,14 @@ pub(crate) fn tap(interface: &str, room: usize) -> Result<Socket> {
         Some(Protocol::from(i32::from(all.to_be()))),
     )
     .context("creating a packet socket")?;
-    set(
-        &socket,
-        libc::SOL_SOCKET,
-        libc::SO_RCVBUFFORCE,
-        &(room as libc::c_int),
-    )
-    .context("setting SO_RCVBUFFORCE")?;
+    set_socket_recv_buffer_size_force(&socket, room).context("setting SO_RCVBUFFORCE")?;
     let promiscuous = libc::packet_mreq {
         mr_ifindex: index.try_into().context("an interface's index")?,
         mr_type: libc::PACKET_MR_PROMISC as u16,
         mr_alen: 0,
         mr_address: [0; 8],
     };
-    set(
+    sockopt::set(
         &socket,
         libc::SOL_PACKET,
         libc::PACKET_ADD_MEMBERSHIP,
@@ -168,25 +154,10 @@ pub(crate) fn arrival(socket: &Socket) -> Result<u64> {
 
 /// Frames that found no room since the last call.
 pub(crate) fn dropped(socket: &Socket) -> Result<u64> {
-    let mut stats = libc::tpacket_stats {
-        tp_packets: 0,
-        tp_drops: 0,
-    };
-    let mut length = size_of_val(&stats) as libc::socklen_t;
-    // SAFETY: The kernel writes at most `length` bytes to `stats`; both outlive the call.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            libc::PACKET_STATISTICS,
-            (&raw mut stats).cast(),
-            &raw mut length,
-        )
-    };
-    if result != 0 {
-        return Err(io::Error::last_os_error()).context("reading packet statistics");
-    }
-    Ok(stats.tp_drops.into())
+    // SAFETY: `tpacket_stats` consists of integers.
+    let stats: io::Result<libc::tpacket_stats> =
+        unsafe { sockopt::get(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS) };
+    Ok(stats.context("reading packet statistics")?.tp_drops.into())
 }
 
 /// The address of an interface. A raw frame itself contains its destination.

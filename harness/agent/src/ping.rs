@@ -37,13 +37,7 @@ pub(crate) fn ping(to: IpAddr, count: u32, size: u32, timeout: Duration) -> Resu
         .connect(&SockAddr::from(SocketAddr::new(to, 0)))
         .with_context(|| format!("finding a route to {to}"))?;
 
-    let mut report = PingReport {
-        sent: 0,
-        received: 0,
-        corrupt: 0,
-        lost: 0,
-        error: None,
-    };
+    let mut report = PingReport::default();
     let mut request = vec![0; HEADER + size as usize];
     request[0] = echo;
     for sequence in 0..count {

@@ -128,10 +128,7 @@ fn next(socket: &Socket, timeout: Duration, by: TimestampSource) -> Result<Optio
         if left.is_zero() {
             return Ok(None);
         }
-        let left = Timespec {
-            tv_sec: left.as_secs() as i64,
-            tv_nsec: left.subsec_nanos().into(),
-        };
+        let left = Timespec::try_from(left)?;
         // POLLERR is reported without being requested.
         let mut polled = [PollFd::new(socket, PollFlags::empty())];
         poll(&mut polled, Some(&left)).context("waiting for a timestamp")?;

@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use protocol::{JobId, XdpSocket as Spec, xsk::XdpSocketReport};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    net::xdp::SocketAddrXdpFlags,
+};
 
 use super::{job::Ready, switch::Switch, tcp::LOOK};
 use crate::{
@@ -22,20 +25,15 @@ const RUNT: u32 = 10;
 
 pub(super) fn set_up(_id: JobId, spec: Spec) -> Result<Ready> {
     let socket = netns::within(spec.ns, || {
-        let mode = if spec.copy {
-            libc::XDP_COPY
-        } else {
-            libc::XDP_ZEROCOPY
+        let mut flags = match spec.copy {
+            true => SocketAddrXdpFlags::XDP_COPY,
+            false => SocketAddrXdpFlags::XDP_ZEROCOPY,
         };
-        let wakeup = if spec.need_wakeup {
-            libc::XDP_USE_NEED_WAKEUP
-        } else {
-            0
-        };
+        flags.set(SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP, spec.need_wakeup);
         XdpSocket::bind(&Binding {
             interface: index_of(&spec.interface)?,
             queue: spec.queue,
-            flags: mode | wakeup,
+            flags,
             chunk: spec.chunk,
             chunks: spec.chunks,
         })

@@ -115,11 +115,16 @@ pub(super) fn count(counter: &OwnedFd) -> Result<u64> {
     Ok(value)
 }
 
-/// A map whose element 0 is the interface with this index in the namespace of the calling thread.
-pub(super) fn device_map(mut index: u32) -> Result<OwnedFd> {
-    let map = map(MAP_TYPE_DEVMAP, size_of::<u32>() as u32, 1)?;
-    element(MAP_UPDATE_ELEM, &map, 0, &mut index).context("putting an interface into a map")?;
+/// A map that ends with element `key`, which is `value`.
+fn map_to(map_type: u32, key: u32, mut value: u32) -> Result<OwnedFd> {
+    let map = map(map_type, size_of::<u32>() as u32, key + 1)?;
+    element(MAP_UPDATE_ELEM, &map, key, &mut value)?;
     Ok(map)
+}
+
+/// A map whose element 0 is the interface with this index in the namespace of the calling thread.
+pub(super) fn device_map(index: u32) -> Result<OwnedFd> {
+    map_to(MAP_TYPE_DEVMAP, 0, index).context("putting an interface into a map")
 }
 
 /// A map whose element `cpu` is that processor.
@@ -127,18 +132,13 @@ pub(super) fn cpu_map(cpu: u32) -> Result<OwnedFd> {
     /// Frames that may wait for the processor.
     const QUEUE: u32 = 2048;
 
-    let map = map(MAP_TYPE_CPUMAP, size_of::<u32>() as u32, cpu + 1)?;
-    let mut queue = QUEUE;
-    element(MAP_UPDATE_ELEM, &map, cpu, &mut queue).context("putting a processor into a map")?;
-    Ok(map)
+    map_to(MAP_TYPE_CPUMAP, cpu, QUEUE).context("putting a processor into a map")
 }
 
 /// A map whose element `queue` is that XDP socket.
 pub(super) fn socket_map(queue: u32, socket: BorrowedFd<'_>) -> Result<OwnedFd> {
-    let map = map(MAP_TYPE_XSKMAP, size_of::<u32>() as u32, queue + 1)?;
-    let mut fd = socket.as_raw_fd();
-    element(MAP_UPDATE_ELEM, &map, queue, &mut fd).context("putting a socket into a map")?;
-    Ok(map)
+    let fd = socket.as_raw_fd() as u32;
+    map_to(MAP_TYPE_XSKMAP, queue, fd).context("putting a socket into a map")
 }
 
 /// Loads an XDP program. If the kernel's verifier rejects it, the error has the verifier's log.

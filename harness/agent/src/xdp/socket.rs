@@ -4,16 +4,24 @@
 //! (Documentation/networking/af_xdp.rst of the kernel).
 
 use std::{
-    io,
-    os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     ptr::NonNull,
     sync::atomic::{AtomicU32, Ordering},
 };
 
 use anyhow::{Context, Result, ensure};
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
-
-use crate::sockopt;
+use rustix::{
+    io::Errno,
+    mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap},
+    net::{
+        AddressFamily, SendFlags, SocketFlags, SocketType, bind, send, socket_with, sockopt,
+        xdp::{
+            SocketAddrXdp, SocketAddrXdpFlags, XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING,
+            XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING, XdpDesc, XdpDescOptions,
+            XdpOptionsFlags, XdpRingFlags, XdpRingOffset, XdpUmemReg, XdpUmemRegFlags,
+        },
+    },
+};
 
 /// Entries of each ring.
 const ENTRIES: u32 = 256;
@@ -96,19 +104,20 @@ unsafe impl<T> Send for Ring<T> {}
 
 impl<T: Copy> Ring<T> {
     /// Sets a ring's size and maps it.
-    fn new(
-        socket: BorrowedFd<'_>,
-        option: libc::c_int,
+    fn new<'s>(
+        socket: BorrowedFd<'s>,
+        set_size: impl FnOnce(BorrowedFd<'s>, u32) -> rustix::io::Result<()>,
         page: u64,
-        offsets: &libc::xdp_ring_offset,
+        offsets: &XdpRingOffset,
     ) -> Result<Self> {
-        set(socket, option, &ENTRIES).context("making a ring")?;
+        set_size(socket, ENTRIES).context("making a ring")?;
+        let flags = offsets.flags.context("the kernel's rings have no flags")?;
         let bytes = usize::try_from(offsets.desc)? + ENTRIES as usize * size_of::<T>();
         let mapping = Mapping::ring(socket, page, bytes)?;
         Ok(Self {
             producer: mapping.at(offsets.producer)?,
             consumer: mapping.at(offsets.consumer)?,
-            flags: mapping.at(offsets.flags)?,
+            flags: mapping.at(flags)?,
             entries: mapping.at(offsets.desc)?,
             _mapping: mapping,
         })
@@ -151,7 +160,7 @@ impl<T: Copy> Ring<T> {
     fn needs_wakeup(&self) -> bool {
         // SAFETY: In the mapping.
         let flags = unsafe { self.flags.as_ref() }.load(Ordering::Relaxed);
-        flags & libc::XDP_RING_NEED_WAKEUP != 0
+        flags & XdpRingFlags::XDP_RING_NEED_WAKEUP.bits() != 0
     }
 }
 
@@ -161,8 +170,8 @@ pub(crate) struct Binding {
     pub(crate) interface: u32,
     /// Its queue.
     pub(crate) queue: u32,
-    /// `XDP_COPY`, `XDP_ZEROCOPY`, `XDP_USE_NEED_WAKEUP`.
-    pub(crate) flags: u16,
+    /// Whether frames are copied, and the kernel asks for wakeups.
+    pub(crate) flags: SocketAddrXdpFlags,
     /// Bytes of a chunk.
     pub(crate) chunk: u32,
     /// Chunks.
@@ -173,8 +182,8 @@ pub(crate) struct Binding {
 pub(crate) struct XdpSocket {
     // The socket is closed before its memory is unmapped.
     socket: OwnedFd,
-    rx: Ring<libc::xdp_desc>,
-    tx: Ring<libc::xdp_desc>,
+    rx: Ring<XdpDesc>,
+    tx: Ring<XdpDesc>,
     fill: Ring<u64>,
     completion: Ring<u64>,
     memory: Mapping,
@@ -184,65 +193,50 @@ impl XdpSocket {
     /// Makes a socket and binds it. Fails with the kernel's errno.
     pub(crate) fn bind(binding: &Binding) -> Result<Self> {
         let memory = Mapping::anonymous(binding.chunk as usize * binding.chunks as usize)?;
-        // SAFETY: Makes a file descriptor.
-        let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error()).context("creating an XDP socket");
-        }
-        // SAFETY: Just created, and owned by no one else.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-        let register = libc::xdp_umem_reg {
+        let (family, flags) = (AddressFamily::XDP, SocketFlags::CLOEXEC);
+        let socket =
+            socket_with(family, SocketType::RAW, flags, None).context("creating an XDP socket")?;
+        let register = XdpUmemReg {
             addr: memory.address.as_ptr() as u64,
             len: memory.bytes as u64,
             chunk_size: binding.chunk,
             headroom: 0,
-            flags: 0,
+            flags: XdpUmemRegFlags::empty(),
             tx_metadata_len: 0,
         };
-        set(socket.as_fd(), libc::XDP_UMEM_REG, &register).context("registering memory")?;
-        let offsets: libc::xdp_mmap_offsets = get(socket.as_fd(), libc::XDP_MMAP_OFFSETS)?;
+        sockopt::set_xdp_umem_reg(&socket, register).context("registering memory")?;
+        let offsets = sockopt::xdp_mmap_offsets(&socket).context("asking an XDP socket")?;
         let at = socket.as_fd();
-        let (rx, tx) = (
-            libc::XDP_PGOFF_RX_RING as u64,
-            libc::XDP_PGOFF_TX_RING as u64,
-        );
-        let (fill, completion) = (
-            libc::XDP_UMEM_PGOFF_FILL_RING,
-            libc::XDP_UMEM_PGOFF_COMPLETION_RING,
-        );
+        let set_fill = sockopt::set_xdp_umem_fill_ring_size;
+        let set_completion = sockopt::set_xdp_umem_completion_ring_size;
+        let completion = XDP_UMEM_PGOFF_COMPLETION_RING;
         let this = Self {
-            rx: Ring::new(at, libc::XDP_RX_RING, rx, &offsets.rx)?,
-            tx: Ring::new(at, libc::XDP_TX_RING, tx, &offsets.tx)?,
-            fill: Ring::new(at, libc::XDP_UMEM_FILL_RING, fill, &offsets.fr)?,
-            completion: Ring::new(at, libc::XDP_UMEM_COMPLETION_RING, completion, &offsets.cr)?,
+            rx: Ring::new(
+                at,
+                sockopt::set_xdp_rx_ring_size,
+                XDP_PGOFF_RX_RING,
+                &offsets.rx,
+            )?,
+            tx: Ring::new(
+                at,
+                sockopt::set_xdp_tx_ring_size,
+                XDP_PGOFF_TX_RING,
+                &offsets.tx,
+            )?,
+            fill: Ring::new(at, set_fill, XDP_UMEM_PGOFF_FILL_RING, &offsets.fr)?,
+            completion: Ring::new(at, set_completion, completion, &offsets.cr)?,
             socket,
             memory,
         };
-        let address = libc::sockaddr_xdp {
-            sxdp_family: libc::AF_XDP as u16,
-            sxdp_flags: binding.flags,
-            sxdp_ifindex: binding.interface,
-            sxdp_queue_id: binding.queue,
-            sxdp_shared_umem_fd: 0,
-        };
-        // SAFETY: The address outlives the call.
-        let bound = unsafe {
-            libc::bind(
-                this.socket.as_raw_fd(),
-                (&raw const address).cast(),
-                size_of_val(&address) as libc::socklen_t,
-            )
-        };
-        if bound != 0 {
-            return Err(io::Error::last_os_error()).context("binding an XDP socket");
-        }
+        let address = SocketAddrXdp::new(binding.flags, binding.interface, binding.queue);
+        bind(&this.socket, &address).context("binding an XDP socket")?;
         Ok(this)
     }
 
     /// Whether the kernel reports zero-copy mode.
     pub(crate) fn zero_copy(&self) -> Result<bool> {
-        let options: libc::xdp_options = get(self.socket.as_fd(), libc::XDP_OPTIONS)?;
-        Ok(options.flags & libc::XDP_OPTIONS_ZEROCOPY != 0)
+        let options = sockopt::xdp_options(&self.socket).context("asking an XDP socket")?;
+        Ok(options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY))
     }
 
     /// Posts a chunk for the driver to receive into; false if there is no room.
@@ -257,10 +251,10 @@ impl XdpSocket {
 
     /// Queues a frame for the driver to send; false if there is no room.
     pub(crate) fn send(&mut self, address: u64, len: u32) -> bool {
-        self.tx.produce(libc::xdp_desc {
+        self.tx.produce(XdpDesc {
             addr: address,
             len,
-            options: 0,
+            options: XdpDescOptions::empty(),
         })
     }
 
@@ -274,23 +268,10 @@ impl XdpSocket {
         if need_wakeup && !self.tx.needs_wakeup() {
             return Ok(());
         }
-        // SAFETY: Sends nothing: there is neither data nor an address.
-        let sent = unsafe {
-            libc::sendto(
-                self.socket.as_raw_fd(),
-                std::ptr::null(),
-                0,
-                libc::MSG_DONTWAIT,
-                std::ptr::null(),
-                0,
-            )
-        };
-        let error = io::Error::last_os_error();
-        match error.raw_os_error() {
-            _ if sent >= 0 => Ok(()),
+        match send(&self.socket, &[], SendFlags::DONTWAIT) {
             // The interface is down, or sending is already under way.
-            Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::ENETDOWN) => Ok(()),
-            _ => Err(error).context("having the driver send"),
+            Ok(_) | Err(Errno::AGAIN | Errno::BUSY | Errno::NOBUFS | Errno::NETDOWN) => Ok(()),
+            Err(error) => Err(error).context("having the driver send"),
         }
     }
 
@@ -313,29 +294,5 @@ impl XdpSocket {
 impl AsFd for XdpSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
-    }
-}
-
-fn set<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: &T) -> io::Result<()> {
-    sockopt::set(&socket, libc::SOL_XDP, option, value)
-}
-
-fn get<T>(socket: BorrowedFd<'_>, option: libc::c_int) -> Result<T> {
-    // SAFETY: Callers ask for structures of integers, for which zeros are valid.
-    let mut value: T = unsafe { std::mem::zeroed() };
-    let mut length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: The kernel writes at most `length` bytes to `value`; both outlive the call.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_XDP,
-            option,
-            (&raw mut value).cast(),
-            &raw mut length,
-        )
-    };
-    match result {
-        0 => Ok(value),
-        _ => Err(io::Error::last_os_error()).context("asking an XDP socket"),
     }
 }
