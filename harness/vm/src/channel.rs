@@ -8,7 +8,7 @@ use std::{
     io::{self, BufReader, Write},
     os::unix::net::UnixStream,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc, Condvar, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     thread,
@@ -21,6 +21,8 @@ use protocol::{
     frame::{self, FrameError},
 };
 use serde_json::Value;
+
+use crate::lock::lock;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -216,10 +218,6 @@ impl Inbox {
             tracing::warn!(%error, "a line of the transcript is lost");
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
     process::{self, Command, Stdio},
     sync::{
-        Mutex, PoisonError,
+        Mutex,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
@@ -26,7 +26,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::{
-    Cables, End, Error, Images, Machine, Result, Wire, process::Process, qemu::escape,
+    Cables, End, Error, Images, Machine, Result, Wire, lock::lock, process::Process, qemu::escape,
     run_dir::RunDir,
 };
 
@@ -103,26 +103,23 @@ impl Devices {
         let program = images.devices.as_ref().ok_or_else(|| {
             Error::BadMachine("the manifest names no program with models of devices".to_owned())
         })?;
-        let unwritable = |error| Error::RunDirectory {
-            path: run.path().to_owned(),
-            error,
-        };
-        let sockets = Sockets::create().map_err(unwritable)?;
+        let unwritable = Error::unwritable(run.path());
+        let sockets = Sockets::create().map_err(&unwritable)?;
         let mut command = Command::new(program);
-        let (control, far) = UnixStream::pair().map_err(unwritable)?;
+        let (control, far) = UnixStream::pair().map_err(&unwritable)?;
         control
             .set_read_timeout(Some(PATIENCE))
             .and_then(|()| control.set_write_timeout(Some(PATIENCE)))
-            .map_err(unwritable)?;
+            .map_err(&unwritable)?;
         command.arg("--control").arg(far.as_raw_fd().to_string());
         let mut inherited = vec![OwnedFd::from(far)];
         let cables = machine.cables.as_ref().filter(|_| have_nics);
         let cables = cables.map(Cables::share);
-        let cables = cables.transpose().map_err(unwritable)?.unwrap_or_default();
+        let cables = cables.transpose().map_err(&unwritable)?.unwrap_or_default();
         let cable_fds: Vec<_> = cables.iter().map(AsRawFd::as_raw_fd).collect();
         inherited.extend(cables);
         let mut listen = |device: &str| {
-            let listener = UnixListener::bind(sockets.of(device)).map_err(unwritable)?;
+            let listener = UnixListener::bind(sockets.of(device)).map_err(&unwritable)?;
             let fd = listener.as_raw_fd();
             inherited.push(OwnedFd::from(listener));
             Result::Ok(fd)
@@ -157,8 +154,8 @@ impl Devices {
             command.arg("--engine").arg(format!("fd={fd}"));
         }
         let log = run.file("devices.log");
-        let output = File::create(&log).map_err(unwritable)?;
-        let (lasts, input) = UnixStream::pair().map_err(unwritable)?;
+        let output = File::create(&log).map_err(&unwritable)?;
+        let (lasts, input) = UnixStream::pair().map_err(&unwritable)?;
         command.stdin(Stdio::from(OwnedFd::from(input)));
         let process = Process::spawn(command, inherited, output).map_err(|error| {
             Error::BadMachine(format!("can't run {}: {error}", program.display()))
@@ -256,7 +253,7 @@ impl Devices {
         says: &str,
     ) -> Result<T> {
         let ask = || {
-            let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut control = lock(&self.control);
             let request = json!({ "device": device, order: argument });
             writeln!(control.get_mut(), "{request}")?;
             let mut line = String::new();

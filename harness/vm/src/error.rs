@@ -2,7 +2,12 @@
 
 //! What can go wrong with a guest.
 
-use std::{fmt, io, path::PathBuf, process::ExitStatus, time::Duration};
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    process::ExitStatus,
+    time::Duration,
+};
 
 use protocol::Failure;
 
@@ -264,6 +269,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// That a run directory, or what is in it, can't be made or written.
+    pub(crate) fn unwritable(path: &Path) -> impl Fn(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |error| Self::RunDirectory {
+            path: path.clone(),
+            error,
+        }
+    }
+
     /// The errno with which the guest's kernel refused a request.
     #[must_use]
     pub fn errno(&self) -> Option<i32> {

@@ -185,24 +185,8 @@ mod tests {
         let text = "CONFIG_BUILT_IN=y\nCONFIG_MODULE=m\n# CONFIG_OFF is not set\n";
         fs::write(&config, text).unwrap();
         let images = Images {
-            kernel: PathBuf::new(),
-            initramfs: PathBuf::new(),
-            modules: Vec::new(),
-            kernel_release: String::new(),
-            extra_memory_mib: 0,
-            kernel_parameters: Vec::new(),
             config: Some(config),
-            qemu: QemuCommand {
-                argv: Vec::new(),
-                env: BTreeMap::new(),
-                version: String::new(),
-            },
-            counter: None,
-            devices: None,
-            symbols: None,
-            disk: None,
-            snapshots: None,
-            logs: PathBuf::new(),
+            ..Images::of_nothing()
         };
         for option in ["MODULE", "OFF", "BUILT", "BUILT_IN=m"] {
             assert_eq!(images.lacks(["BUILT_IN", option]).unwrap(), Some(option));

@@ -34,6 +34,7 @@ mod images;
 mod job;
 mod leaks;
 mod link;
+mod lock;
 mod machine;
 mod memory;
 mod process;

@@ -10,7 +10,7 @@ use std::{
         unix::process::CommandExt,
     },
     process::{Command, ExitStatus},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{Arc, Condvar, Mutex, PoisonError, mpsc},
     thread,
     time::Duration,
 };
@@ -21,6 +21,8 @@ use rustix::{
         Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal, set_parent_process_death_signal,
     },
 };
+
+use crate::lock::lock;
 
 /// A child that dies with its parent, and with this value.
 #[derive(Debug)]
@@ -143,10 +145,6 @@ fn supervise(
     let status = child.wait().unwrap_or_default();
     *lock(&exit.status) = Some(status);
     exit.known.notify_all();
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

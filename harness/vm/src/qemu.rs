@@ -105,7 +105,7 @@ pub(crate) fn arguments(
     }
     // QEMU has it translate for devices that come after it alone.
     if machine.iommu {
-        arguments.add("-device", "virtio-iommu-pci");
+        arguments.device("virtio-iommu-pci");
     }
     // The log of a guest that goes on does, too.
     let console = path(&run.console());
@@ -114,15 +114,12 @@ pub(crate) fn arguments(
         format!("file,id=console,path={console},append=on"),
     );
     arguments.add("-serial", "chardev:console");
-    arguments.add("-device", "virtio-serial-pci");
+    arguments.device("virtio-serial-pci");
     arguments.add("-chardev", format!("socket,id=control,fd={}", fds.control));
-    arguments.add(
-        "-device",
-        format!(
-            "virtserialport,chardev=control,name={}",
-            protocol::PORT_NAME
-        ),
-    );
+    arguments.device(format!(
+        "virtserialport,chardev=control,name={}",
+        protocol::PORT_NAME
+    ));
     arguments.add("-chardev", format!("socket,id=monitor,fd={}", fds.monitor));
     arguments.add("-mon", "chardev=monitor,mode=control");
 
@@ -132,7 +129,7 @@ pub(crate) fn arguments(
             "-drive",
             format!("if=none,id=disk,format=raw,readonly=on,file={file}"),
         );
-        arguments.add("-device", "virtio-blk-pci,drive=disk");
+        arguments.device("virtio-blk-pci,drive=disk");
     }
 
     for export in &machine.exports {
@@ -155,14 +152,13 @@ pub(crate) fn arguments(
     if let Some((mib, fd)) = machine.accelerator_mib.zip(fds.accelerator) {
         arguments.add("-object", memory("accelerator-memory", mib, fd));
         let port = ports.add(&mut arguments);
-        arguments.add(
-            "-device",
-            format!("ivshmem-plain,id={ACCELERATOR},memdev=accelerator-memory,bus={port}"),
-        );
+        arguments.device(format!(
+            "ivshmem-plain,id={ACCELERATOR},memdev=accelerator-memory,bus={port}"
+        ));
     }
     if let Some(devices) = devices.filter(|_| machine.engine) {
         let port = ports.add(&mut arguments);
-        arguments.add("-device", devices.engine(&port));
+        arguments.device(devices.engine(&port));
     }
     arguments
         .0
@@ -199,10 +195,7 @@ fn add_export(arguments: &mut Arguments, export: &Export) {
             "local,id={tag},path={path},security_model=none,readonly={readonly},multidevs=remap"
         ),
     );
-    arguments.add(
-        "-device",
-        format!("virtio-9p-pci,fsdev={tag},mount_tag={tag}"),
-    );
+    arguments.device(format!("virtio-9p-pci,fsdev={tag},mount_tag={tag}"));
 }
 
 /// Memory that this process made.
@@ -233,10 +226,9 @@ fn add_wire(
         };
         arguments.add("-netdev", kind);
         let (device, mac) = (&machine.nic, wire.mac(end));
-        arguments.add(
-            "-device",
-            format!("{device},id={nic},bus={bus},netdev={netdev},mac={mac}"),
-        );
+        arguments.device(format!(
+            "{device},id={nic},bus={bus},netdev={netdev},mac={mac}"
+        ));
     }
     arguments.add(
         "-object",
@@ -263,7 +255,7 @@ fn add_own_wire(
         let bus = ports.add_for_nic(machine.nic_bus, arguments);
         let rom = machine.nic_rom.as_deref();
         if machine.ends().any(|own| own == end) {
-            arguments.add("-device", devices.nic(wire, end, &bus, rom));
+            arguments.device(devices.nic(wire, end, &bus, rom));
         }
     }
 }
@@ -282,6 +274,11 @@ impl Arguments {
     pub(crate) fn add(&mut self, name: &str, value: impl Into<OsString>) {
         self.flag(name);
         self.0.push(value.into());
+    }
+
+    /// Adds a device with its properties.
+    pub(crate) fn device(&mut self, value: impl Into<OsString>) {
+        self.add("-device", value);
     }
 
     /// All of it, for tests to look at.

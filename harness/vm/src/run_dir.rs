@@ -41,15 +41,12 @@ impl RunDir {
     /// Makes a directory below `root` that no other boot has, named after the run, and removes
     /// what is left of old runs of that name.
     pub(crate) fn create(root: &Path, name: &str) -> Result<Self> {
-        let failed = |error| Error::RunDirectory {
-            path: root.to_owned(),
-            error,
-        };
-        fs::create_dir_all(root).map_err(failed)?;
+        let failed = Error::unwritable(root);
+        fs::create_dir_all(root).map_err(&failed)?;
         // QEMU changes nothing, but relative paths would depend on who starts it.
-        let canonical = root.canonicalize().map_err(failed)?;
+        let canonical = root.canonicalize().map_err(&failed)?;
         // No other run creates or removes directories meanwhile: a new one is not locked at once.
-        let alone = File::open(&canonical).map_err(failed)?;
+        let alone = File::open(&canonical).map_err(&failed)?;
         let locked = flock(&alone, FlockOperation::LockExclusive).is_ok();
         if locked {
             prune(&canonical, name);

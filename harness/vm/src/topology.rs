@@ -67,8 +67,8 @@ impl Ports {
     /// Adds what the ports are connected to.
     pub(crate) fn new(topology: Topology, arguments: &mut Arguments) -> Self {
         if topology == Topology::Switch {
-            arguments.add("-device", "pcie-root-port,id=root,chassis=0,slot=0");
-            arguments.add("-device", "x3130-upstream,id=switch,bus=root");
+            arguments.device("pcie-root-port,id=root,chassis=0,slot=0");
+            arguments.device("x3130-upstream,id=switch,bus=root");
         }
         Self { topology, count: 0 }
     }
@@ -82,10 +82,7 @@ impl Ports {
             Topology::RootPorts | Topology::RootComplex => "pcie-root-port",
             Topology::Switch => "xio3130-downstream,bus=switch",
         };
-        arguments.add(
-            "-device",
-            format!("{kind},id={port},chassis={number},slot={number}"),
-        );
+        arguments.device(format!("{kind},id={port},chassis={number},slot={number}"));
         port
     }
 
@@ -98,7 +95,7 @@ impl Ports {
             NicBus::Root => "pcie.0".to_owned(),
             NicBus::Pci => {
                 let bridge = format!("pci-{port}");
-                arguments.add("-device", format!("pcie-pci-bridge,id={bridge},bus={port}"));
+                arguments.device(format!("pcie-pci-bridge,id={bridge},bus={port}"));
                 bridge
             }
         }

@@ -101,10 +101,7 @@ impl Started {
         let start = Instant::now();
         let run = RunDir::create(&images.logs, name)?;
         tracing::debug!(directory = %run.path().display(), "run directory");
-        let unwritable = |error| Error::RunDirectory {
-            path: run.path().to_owned(),
-            error,
-        };
+        let unwritable = Error::unwritable(run.path());
 
         let ram = Backing::create("the guest's RAM", machine.memory_mib << 20)?;
         let accelerator = machine
@@ -116,19 +113,19 @@ impl Started {
         }
         let devices = Devices::wanted(machine).then(|| Devices::start(machine, images, &run));
         let devices = devices.transpose()?;
-        let (control, guest_control) = UnixStream::pair().map_err(unwritable)?;
-        let (monitor, guest_monitor) = UnixStream::pair().map_err(unwritable)?;
-        let transcript = File::create(run.transcript()).map_err(unwritable)?;
-        let output = File::create(run.qemu_output()).map_err(unwritable)?;
+        let (control, guest_control) = UnixStream::pair().map_err(&unwritable)?;
+        let (monitor, guest_monitor) = UnixStream::pair().map_err(&unwritable)?;
+        let transcript = File::create(run.transcript()).map_err(&unwritable)?;
+        let output = File::create(run.qemu_output()).map_err(&unwritable)?;
 
-        let share = |backing: &Backing| backing.as_fd().try_clone_to_owned().map_err(unwritable);
+        let share = |backing: &Backing| backing.as_fd().try_clone_to_owned().map_err(&unwritable);
         let guest_ram = share(&ram)?;
         let guest_accelerator = accelerator.as_ref().map(share).transpose()?;
         // Those of our NICs are their process's.
         let cables = machine.cables.as_ref();
         let cables = cables.filter(|_| !Devices::have_nics(machine));
         let cables = cables.map(Cables::share);
-        let cables = cables.transpose().map_err(unwritable)?.unwrap_or_default();
+        let cables = cables.transpose().map_err(&unwritable)?.unwrap_or_default();
         let fds = Inherited {
             ram: guest_ram.as_raw_fd(),
             accelerator: guest_accelerator.as_ref().map(AsRawFd::as_raw_fd),
@@ -165,7 +162,7 @@ impl Started {
                 error,
             })?;
         let channel =
-            Channel::new(control, transcript, machine.call_timeout).map_err(unwritable)?;
+            Channel::new(control, transcript, machine.call_timeout).map_err(&unwritable)?;
         Ok(Self {
             start,
             run,
@@ -231,10 +228,7 @@ impl Started {
 
     fn connect(&self) -> Result<Monitor> {
         let socket = self.monitor.try_clone();
-        Monitor::connect(socket.map_err(|error| Error::RunDirectory {
-            path: self.run.path().to_owned(),
-            error,
-        })?)
+        Monitor::connect(socket.map_err(Error::unwritable(self.run.path()))?)
     }
 
     fn guest(

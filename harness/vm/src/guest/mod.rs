@@ -8,13 +8,13 @@ mod verdict;
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{Mutex, OnceLock},
     thread,
     time::Duration,
 };
 
 use protocol::{
-    Event, Failure, Job, JobId, JobSpec, Query, StartJob, agent::AgentInfo, memory::PhysicalRange,
+    Event, Job, JobId, JobSpec, Query, Request, StartJob, agent::AgentInfo, memory::PhysicalRange,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -25,6 +25,7 @@ use crate::{
     DmaBufView, Error, GuestMemory, JobHandle, Logs, Result, Wire,
     channel::{Channel, Silence},
     device::Devices,
+    lock::lock,
     memory::Backing,
     process::Process,
     qmp::Monitor,
@@ -84,9 +85,7 @@ impl Guest {
         let request = request.into();
         let name = request.name();
         let _entered = tracing::debug_span!("call", name).entered();
-        let reply = self.channel.call(request, timeout);
-        let reply = reply.map_err(|silence| self.explain(silence, name, timeout))?;
-        decode(name, self.granted(name, reply)?, self)
+        self.ask(request, name, timeout)
     }
 
     /// Sets a job up in the guest. It listens, is connected or bound when this returns.
@@ -110,12 +109,26 @@ impl Guest {
     fn start_job<J: JobSpec>(&self, job: Job, process: bool) -> Result<JobHandle<'_, J>> {
         let name = job.name();
         let _entered = tracing::debug_span!("start", job = name).entered();
-        let reply = self
-            .channel
-            .call(StartJob { job, process }.into(), self.call_timeout);
-        let reply = reply.map_err(|silence| self.explain(silence, name, self.call_timeout))?;
-        let id: JobId = decode(name, self.granted(name, reply)?, self)?;
+        let request = StartJob { job, process }.into();
+        let id = self.ask(request, name, self.call_timeout)?;
         Ok(JobHandle::new(self, id, name))
+    }
+
+    /// Asks the agent for what errors call `name`.
+    fn ask<T: DeserializeOwned>(
+        &self,
+        request: Request,
+        name: &str,
+        timeout: Duration,
+    ) -> Result<T> {
+        let reply = self.channel.call(request, timeout);
+        let reply = reply.map_err(|silence| self.explain(silence, name, timeout))?;
+        let granted = reply.map_err(|failure| Error::Refused {
+            call: name.to_owned(),
+            failure,
+            console: self.console(),
+        })?;
+        decode(name, granted, self)
     }
 
     /// Executes any command of QEMU's monitor (QMP) and returns its value.
@@ -124,8 +137,7 @@ impl Guest {
     ///
     /// [`Error::Monitor`].
     pub fn monitor(&self, command: &str, arguments: Value) -> Result<Value> {
-        let mut monitor = self.monitor.lock().unwrap_or_else(PoisonError::into_inner);
-        monitor.execute(command, arguments)
+        lock(&self.monitor).execute(command, arguments)
     }
 
     /// Reads a device's register of 32 bits, at a guest-physical address, past the guest.
@@ -134,8 +146,7 @@ impl Guest {
     ///
     /// [`Error::Monitor`].
     pub fn read_register(&self, address: u64) -> Result<u32> {
-        let mut monitor = self.monitor.lock().unwrap_or_else(PoisonError::into_inner);
-        monitor.read_physical(address)
+        lock(&self.monitor).read_physical(address)
     }
 
     /// The guest's RAM.
@@ -263,14 +274,6 @@ impl Guest {
 
     pub(crate) fn forget(&self, job: JobId) {
         self.channel.forget(job);
-    }
-
-    fn granted(&self, call: &str, reply: std::result::Result<Value, Failure>) -> Result<Value> {
-        reply.map_err(|failure| Error::Refused {
-            call: call.to_owned(),
-            failure,
-            console: self.console(),
-        })
     }
 
     fn explain(&self, silence: Silence, during: &str, timeout: Duration) -> Error {

@@ -5,7 +5,6 @@
 use std::{
     fs,
     path::PathBuf,
-    sync::PoisonError,
     thread,
     time::{Duration, Instant},
 };
@@ -18,6 +17,7 @@ use crate::{
     Error, Result, Wire,
     channel::Silence,
     leaks,
+    lock::lock,
     scan::{Finding, scan},
     silence::{END_TIMEOUT, ended},
 };
@@ -65,7 +65,7 @@ impl Guest {
     }
 
     fn expect(&self, parts: &[&str], required: bool) {
-        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut expected = lock(&self.expected);
         expected.push(Expectation {
             parts: parts.iter().map(|&part| part.to_owned()).collect(),
             required,
@@ -83,7 +83,7 @@ impl Guest {
 
     /// Returns the findings that are allowed, and fails when there are others.
     fn judge(&self, findings: Vec<Finding>, log: PathBuf) -> Result<Vec<Finding>> {
-        let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        let expected = lock(&self.expected);
         let is_expected = |finding: &Finding| expected.iter().any(|e| finding.has(&e.parts));
         let (allowed, findings): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_expected);
         if findings.is_empty() {
@@ -103,10 +103,7 @@ impl Guest {
             return Ok(Vec::new());
         };
         let path = self.run.file("kmemleak.log");
-        fs::write(&path, &report).map_err(|error| Error::RunDirectory {
-            path: path.clone(),
-            error,
-        })?;
+        fs::write(&path, &report).map_err(Error::unwritable(&path))?;
         self.judge(leaks::findings(&report), path)
     }
 
@@ -167,7 +164,7 @@ impl Guest {
         }
         let mut allowed = self.check_log()?;
         allowed.extend(leaks?);
-        let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        let expected = lock(&self.expected);
         let missing = expected
             .iter()
             .find(|e| e.required && !allowed.iter().any(|finding| finding.has(&e.parts)));
