@@ -63,19 +63,14 @@ fn the_kernel_says_why_it_refuses() {
     let lo = SetUp::on((Ns::Local, "lo"), true);
     guest.call(lo).unwrap();
     let listen = address("192.0.2.1:5000");
-    let no_address = guest
-        .start(TcpSink {
-            ns: Ns::Local,
-            listen,
-            seed: 0,
-        })
-        .unwrap_err();
-    assert_eq!(errno(no_address), Some(99));
-    let port_taken = TcpSink {
+    let sink = |listen| TcpSink {
         ns: Ns::Local,
-        listen: address("0.0.0.0:5000"),
+        listen,
         seed: 0,
     };
+    let no_address = guest.start(sink(listen)).unwrap_err();
+    assert_eq!(errno(no_address), Some(99));
+    let port_taken = sink(address("0.0.0.0:5000"));
     let holder = guest.start(port_taken.clone()).unwrap();
     assert_eq!(errno(guest.start(port_taken).unwrap_err()), Some(98));
     holder.stop().unwrap();

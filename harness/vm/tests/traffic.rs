@@ -9,56 +9,40 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::{WIRE, address, boot, bring_up, interface};
+use common::{WIRE, address, boot, bring_up, interface, ping};
 use protocol::{
     Command, Event, Ns, TcpSink, TcpSource, UdpSink, UdpSource,
     kernel::ReadFile,
     link::{GetLinkStats, WaitCarrier},
-    traffic::Ping,
 };
 use vm::{End, Guest};
 
-fn ping(guest: &Guest, to: &str, size: u32) {
-    let to = to.parse().unwrap();
-    let report = guest
-        .call(Ping {
-            ns: Ns::Local,
-            to,
-            count: 5,
-            size,
-            timeout_ms: 60_000,
-        })
-        .unwrap();
-    assert_eq!(
-        (report.sent, report.received, report.lost),
-        (5, 5, 0),
-        "{report:?}"
-    );
+/// What sends from `ns` without pauses, and if nothing else is said without an end.
+fn source(ns: Ns, connect: SocketAddr, seed: u64, chunks: &[u32]) -> TcpSource {
+    TcpSource {
+        ns,
+        bind: None,
+        connect,
+        seed,
+        bytes: None,
+        chunks: chunks.to_vec(),
+        pause_us: 0,
+        hop_by_hop: 0,
+    }
 }
 
 /// Sends `bytes` from the peer to the local end, or the other way, and checks both reports.
-fn transfer(guest: &Guest, sink: (Ns, &str), source: (Ns, &str), bytes: u64, chunks: &[u32]) {
+fn transfer(guest: &Guest, sink: (Ns, &str), from: (Ns, &str), bytes: u64, chunks: &[u32]) {
     let seed = bytes;
     let listen = address(sink.1);
-    let receiver = guest
-        .start(TcpSink {
-            ns: sink.0,
-            listen,
-            seed,
-        })
-        .unwrap();
-    let sender = guest
-        .start(TcpSource {
-            ns: source.0,
-            bind: Some(address(source.1)),
-            connect: listen,
-            seed,
-            bytes: Some(bytes),
-            chunks: chunks.to_vec(),
-            pause_us: 0,
-            hop_by_hop: 0,
-        })
-        .unwrap();
+    let ns = sink.0;
+    let receiver = guest.start(TcpSink { ns, listen, seed }).unwrap();
+    let sender = TcpSource {
+        bind: Some(address(from.1)),
+        bytes: Some(bytes),
+        ..source(from.0, listen, seed, chunks)
+    };
+    let sender = guest.start(sender).unwrap();
     let sent = sender.join().unwrap();
     let received = receiver.join().unwrap();
     assert_eq!(
@@ -147,13 +131,8 @@ fn numbered_datagrams_arrive_once_each() {
     for port in 6000..6010 {
         let listen = SocketAddr::new("192.0.2.1".parse().unwrap(), port);
         let seed = port.into();
-        let sink = guest
-            .start(UdpSink {
-                ns: Ns::Local,
-                listen,
-                seed,
-            })
-            .unwrap();
+        let ns = Ns::Local;
+        let sink = guest.start(UdpSink { ns, listen, seed }).unwrap();
         let before = datagrams_read(&guest);
         let source = UdpSource {
             ns: Ns::Peer,
@@ -191,25 +170,10 @@ fn a_pulled_cable_is_seen_and_endless_traffic_goes_on_after_it() {
     let guest = boot("cable");
     bring_up(&guest, 1500);
     let listen = address("192.0.2.2:5000");
-    let sink = guest
-        .start(TcpSink {
-            ns: Ns::Peer,
-            listen,
-            seed: 1,
-        })
-        .unwrap();
-    let mut source = guest
-        .start(TcpSource {
-            ns: Ns::Local,
-            bind: None,
-            connect: listen,
-            seed: 1,
-            bytes: None,
-            chunks: vec![10_000],
-            pause_us: 0,
-            hop_by_hop: 0,
-        })
-        .unwrap();
+    let (ns, seed) = (Ns::Peer, 1);
+    let sink = guest.start(TcpSink { ns, listen, seed }).unwrap();
+    let source = source(Ns::Local, listen, seed, &[10_000]);
+    let mut source = guest.start(source).unwrap();
     let before = source.wait_bytes(1).unwrap();
     let carrier = |carrier| {
         guest.set_link(WIRE, End::Local, carrier).unwrap();
@@ -233,37 +197,17 @@ fn a_stopped_job_says_how_far_it_came() {
     let guest = boot("stop");
     bring_up(&guest, 1500);
     let listen = address("192.0.2.2:5000");
-    let idle = guest
-        .start(TcpSink {
-            ns: Ns::Peer,
-            listen,
-            seed: 1,
-        })
-        .unwrap();
+    let (ns, seed) = (Ns::Peer, 1);
+    let idle = guest.start(TcpSink { ns, listen, seed }).unwrap();
     let report = idle.stop().unwrap();
     assert_eq!(
         (report.bytes, report.end_of_stream, report.error),
         (0, false, None)
     );
 
-    let mut sink = guest
-        .start(TcpSink {
-            ns: Ns::Peer,
-            listen,
-            seed: 1,
-        })
-        .unwrap();
-    let source = TcpSource {
-        ns: Ns::Local,
-        bind: None,
-        connect: listen,
-        seed: 2,
-        bytes: None,
-        chunks: vec![1000],
-        pause_us: 0,
-        hop_by_hop: 0,
-    };
-    let source = guest.start(source).unwrap();
+    let mut sink = guest.start(TcpSink { ns, listen, seed }).unwrap();
+    let other = source(Ns::Local, listen, 2, &[1000]);
+    let source = guest.start(other).unwrap();
     let connected = sink.wait_event(|event| match event {
         Event::Connected { peer } => Some(peer),
         _ => None,

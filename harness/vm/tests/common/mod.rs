@@ -11,6 +11,7 @@ use protocol::{
     Ns,
     kernel::LoadModule,
     link::{AddAddress, MoveInterface, SetMtu, SetUp, WaitCarrier, WaitInterface},
+    traffic::Ping,
 };
 use vm::{End, Guest, Images, Machine, Wire};
 
@@ -30,24 +31,16 @@ pub(crate) fn boot(name: &str) -> Guest {
 /// Loads igb, puts the peer's NIC into its namespace and gives both ends addresses.
 pub(crate) fn bring_up(guest: &Guest, mtu: u32) {
     for name in MODULES {
-        let parameters = String::new();
-        guest
-            .call(LoadModule {
-                name: name.into(),
-                parameters,
-            })
-            .unwrap();
+        let (name, parameters) = (name.to_owned(), String::new());
+        guest.call(LoadModule { name, parameters }).unwrap();
     }
-    let peer = interface(guest, End::Peer);
-    let rename = Some("peer".to_owned());
-    guest
-        .call(MoveInterface {
-            from: Ns::Local,
-            interface: peer,
-            to: Ns::Peer,
-            rename,
-        })
-        .unwrap();
+    let to_peer = MoveInterface {
+        from: Ns::Local,
+        interface: interface(guest, End::Peer),
+        to: Ns::Peer,
+        rename: Some("peer".to_owned()),
+    };
+    guest.call(to_peer).unwrap();
     let local = interface(guest, End::Local);
     for (ns, interface, host) in [(Ns::Local, local.as_str(), 1), (Ns::Peer, "peer", 2)] {
         let name = || interface.to_owned();
@@ -59,24 +52,32 @@ pub(crate) fn bring_up(guest: &Guest, mtu: u32) {
         }
     }
     for (ns, interface) in [(Ns::Local, local.as_str()), (Ns::Peer, "peer")] {
-        let interface = interface.to_owned();
-        let timeout_ms = 60_000;
-        guest
-            .call(WaitCarrier::on((ns, interface), true, timeout_ms))
-            .unwrap();
+        let carrier = WaitCarrier::on((ns, interface), true, 60_000);
+        guest.call(carrier).unwrap();
     }
 }
 
 pub(crate) fn interface(guest: &Guest, end: End) -> String {
-    let (ns, mac) = (Ns::Local, WIRE.mac(end));
-    guest
-        .call(WaitInterface {
-            ns,
-            mac,
-            timeout_ms: 60_000,
-        })
-        .unwrap()
-        .name
+    let wait = WaitInterface {
+        ns: Ns::Local,
+        mac: WIRE.mac(end),
+        timeout_ms: 60_000,
+    };
+    guest.call(wait).unwrap().name
+}
+
+/// Has the local end ping an address.
+pub(crate) fn ping(guest: &Guest, to: &str, size: u32) {
+    let ping = Ping {
+        ns: Ns::Local,
+        to: to.parse().unwrap(),
+        count: 5,
+        size,
+        timeout_ms: 60_000,
+    };
+    let report = guest.call(ping).unwrap();
+    let counts = (report.sent, report.received, report.lost);
+    assert_eq!(counts, (5, 5, 0), "{report:?}");
 }
 
 pub(crate) fn address(text: &str) -> SocketAddr {
