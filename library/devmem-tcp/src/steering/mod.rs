@@ -167,8 +167,20 @@ impl Plan {
         self.set_up(|nic| self.unbound(nic).map(|()| None))
     }
 
-    /// Refuses queues that have a memory provider, as a binding would.
+    /// Refuses queues that don't exist or have a memory provider, as a binding would.
     fn unbound(&self, nic: &mut impl Nic) -> Result<(), BindError> {
+        let count = nic.rx_queues();
+        if let Some(&queue) = self
+            .queues
+            .iter()
+            .find(|&&queue| queue >= count && count > 0)
+        {
+            return Err(BindError::NoSuchQueue {
+                interface: self.interface.label(),
+                queue,
+                refusal: Refusal::from_errno(libc::ERANGE),
+            });
+        }
         let mut queues = nic.bound();
         queues.retain(|queue| self.queues.contains(queue));
         if queues.is_empty() {

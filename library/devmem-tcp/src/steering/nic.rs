@@ -40,6 +40,8 @@ pub(super) trait Nic {
     /// Inserts a rule; returns its place.
     fn insert(&mut self, place: RulePlace, rule: &FlowRule) -> Result<u32, RequestError>;
     fn delete(&mut self, place: u32) -> Result<(), RequestError>;
+    /// How many queues receive; 0 if the driver doesn't say.
+    fn rx_queues(&mut self) -> u32;
     /// The queues that have a memory provider, which needs headers to be split.
     fn bound(&mut self) -> Vec<u32>;
     /// Waits a moment for them to change.
@@ -67,12 +69,6 @@ impl Kernel {
             ..RssChange::default()
         };
         self.ethtool.set_rss(self.interface, &change)
-    }
-
-    /// How many queues receive; 0 if the driver doesn't say.
-    fn rx_queues(&mut self) -> u32 {
-        let channels = self.ethtool.channels(self.interface);
-        channels.map_or(0, |channels| channels.rx + channels.combined)
     }
 }
 
@@ -138,6 +134,11 @@ impl Nic for Kernel {
 
     fn delete(&mut self, place: u32) -> Result<(), RequestError> {
         delete_flow_rule(self.interface, place)
+    }
+
+    fn rx_queues(&mut self) -> u32 {
+        let channels = self.ethtool.channels(self.interface);
+        channels.map_or(0, |channels| channels.rx + channels.combined)
     }
 
     fn bound(&mut self) -> Vec<u32> {

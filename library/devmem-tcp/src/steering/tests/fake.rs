@@ -182,6 +182,10 @@ impl Nic for Fake {
         })
     }
 
+    fn rx_queues(&mut self) -> u32 {
+        4
+    }
+
     fn bound(&mut self) -> Vec<u32> {
         self.state.borrow().bound.clone()
     }

@@ -134,6 +134,21 @@ fn a_queue_that_is_to_be_bound_later_is_refused_as_well_if_somebody_has_it() {
 }
 
 #[test]
+fn a_queue_that_does_not_exist_is_named_before_anything_is_steered_to_it() {
+    let state = Rc::new(RefCell::new(State::new()));
+    let plan = plan().queue(4);
+    let error = carry_out(&plan, Fake::new(&state, 0), |nic| plan.unbound(nic)).err();
+    assert!(
+        matches!(
+            error,
+            Some(SteeringError::Bind(BindError::NoSuchQueue { queue: 4, .. }))
+        ),
+        "{error:?}"
+    );
+    assert_eq!(*state.borrow(), State::new());
+}
+
+#[test]
 fn a_panic_undoes_everything() {
     let state = Rc::new(RefCell::new(State::new()));
     let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
