@@ -167,7 +167,7 @@ fn what_crossed_the_wire_is_copied_whole_where_the_user_wants_it() {
 }
 
 #[test]
-fn events_of_the_kernel_are_recorded_for_trace_cmd_and_as_text() {
+fn events_of_the_kernel_are_recorded_for_trace_cmd_and_for_perfetto() {
     let output = exec(
         &["--trace", "net:netif_receive_skb", "--trace", "napi:*"],
         &["bash", "-c", "echo hi > /dev/udp/$NOBOUNCE_PEER_ADDRESS/9"],
@@ -193,6 +193,24 @@ fn events_of_the_kernel_are_recorded_for_trace_cmd_and_as_text() {
             assert!(read.lines().any(of_peer), "no {event} of peer0: {read}");
         }
     }
+    let text = fs::read_to_string(files[1]).unwrap();
+    assert!(text.starts_with("# tracer: nop\n"), "{text}");
+    let mut events = text.lines().filter(|line| !line.starts_with('#'));
+    assert!(events.all(|line| is_systrace(line).is_some()), "{text}");
+}
+
+/// A line of an event as perfetto's importer of systrace text takes it: a task and its PID, the processor, flags, seconds,
+/// the event's name.
+fn is_systrace(line: &str) -> Option<()> {
+    let (task, rest) = line.split_once(" [")?;
+    let (cpu, rest) = rest.split_once("] ")?;
+    let (_, pid) = task.trim_end().rsplit_once('-')?;
+    let mut words = rest.split_whitespace();
+    let flags = words.next()?.len() <= 5;
+    let seconds: f64 = words.next()?.strip_suffix(':')?.parse().ok()?;
+    words.next()?.strip_suffix(':')?;
+    let _: (u32, u32) = (pid.parse().ok()?, cpu.parse().ok()?);
+    (flags && seconds > 0.0).then_some(())
 }
 
 #[test]
