@@ -40,7 +40,7 @@ impl fmt::Display for State {
     }
 }
 
-/// How it is with something that nobounce needs or could use, and what is said about it.
+/// The state of something that nobounce needs or could use, and what is said about it.
 type Finding = (State, String);
 
 /// Prints what it finds.

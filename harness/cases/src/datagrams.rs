@@ -66,7 +66,7 @@ impl Datagrams {
         })?)
     }
 
-    /// Sends so many; with `None` until [`protocol::Command::Finish`].
+    /// Sends `count` of them; with `None` it sends until [`protocol::Command::Finish`].
     pub fn source<'g>(
         &self,
         bed: &'g Testbed,

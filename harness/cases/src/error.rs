@@ -103,7 +103,7 @@ pub fn assert_refused_saying<T, E: Refusal + Debug + Display>(
 #[track_caller]
 pub fn assert_fails_saying<T, E: Display>(result: std::result::Result<T, E>, words: &str) {
     match result {
-        Ok(_) => panic!("expected: {words}; but it was done"),
+        Ok(_) => panic!("expected: {words}; but it succeeded"),
         Err(error) => assert!(
             error.to_string().contains(words),
             "expected: {words}; but it says: {error}"

@@ -269,7 +269,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// That a run directory, or what is in it, can't be made or written.
+    /// The error for a run directory, or a file in it, that can't be created or written.
     pub(crate) fn unwritable(path: &Path) -> impl Fn(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |error| Self::RunDirectory {

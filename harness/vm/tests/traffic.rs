@@ -17,7 +17,7 @@ use protocol::{
 };
 use vm::{End, Guest};
 
-/// What sends from `ns` without pauses, and if nothing else is said without an end.
+/// A source that sends from `ns` without pauses, and without an end unless told otherwise.
 fn source(ns: Ns, connect: SocketAddr, seed: u64, chunks: &[u32]) -> TcpSource {
     TcpSource {
         ns,

@@ -33,7 +33,7 @@ fn built_without(option: &str, tree: &Path) -> PathBuf {
     tree.to_owned()
 }
 
-/// A source tree in `dir`, of the kernel that cases run on: its `make` gives out what was built of that one.
+/// A source tree in `dir`, like that of the kernel that cases run on: its `make` copies what was built from that one.
 fn source_tree(dir: &Path) -> PathBuf {
     let built = stdout(&Command::new(nobounce()).arg("kernel").ended(0));
     let built = Path::new(built.trim());

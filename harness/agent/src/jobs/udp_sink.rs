@@ -84,7 +84,7 @@ const MAX_NUMBER: u64 = 1 << 28;
 struct Tally {
     /// Up to the highest number that has arrived.
     seen: Vec<bool>,
-    /// But for what is missing.
+    /// What came so far; `missing` is counted at the end.
     report: UdpSinkReport,
 }
 

@@ -115,7 +115,7 @@ pub(super) fn count(counter: &OwnedFd) -> Result<u64> {
     Ok(value)
 }
 
-/// A map that ends with element `key`, which is `value`.
+/// A map with room up to element `key`, which is set to `value`.
 fn map_to(map_type: u32, key: u32, mut value: u32) -> Result<OwnedFd> {
     let map = map(map_type, size_of::<u32>() as u32, key + 1)?;
     element(MAP_UPDATE_ELEM, &map, key, &mut value)?;
