@@ -31,7 +31,9 @@ pub fn entries(folder: impl AsRef<Path>) -> Result<Vec<PathBuf>> {
     let entries =
         fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))?;
     let paths = entries.map(|entry| Ok(entry?.path()));
-    let mut paths = paths.collect::<Result<Vec<_>>>()?;
+    let mut paths = paths
+        .collect::<Result<Vec<_>>>()
+        .with_context(|| format!("can't read {}", folder.display()))?;
     paths.sort();
     Ok(paths)
 }

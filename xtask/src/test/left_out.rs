@@ -3,7 +3,7 @@
 //! Tests that a run leaves out, which JUnit XML has as skipped.
 
 use std::collections::BTreeMap;
-use std::fs::{self};
+use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};

@@ -91,7 +91,7 @@ pub enum BindError {
         interface: String,
         /// The first queue that does not exist.
         queue: u32,
-        /// The kernel's answer.
+        /// The kernel's answer, or what it would be where nothing is bound.
         refusal: Refusal,
     },
     /// The driver has no `netdev_queue_mgmt_ops`, or the kernel does not support device memory.
