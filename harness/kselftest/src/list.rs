@@ -26,6 +26,9 @@ pub struct Test {
     pub(crate) ipv4: bool,
     /// How many queue pairs the NIC under test has in use, where it matters.
     pub(crate) channels: Option<u32>,
+    /// The first and the last port that it draws from, as `ip_local_port_range` has them, if not the
+    /// kernel's own.
+    pub(crate) ports: Option<&'static str>,
 }
 
 /// What runs a test.
@@ -68,6 +71,7 @@ const fn required(folder: &'static str, name: &'static str) -> Test {
         cpus: CPUS,
         ipv4: false,
         channels: None,
+        ports: None,
     }
 }
 
@@ -143,8 +147,10 @@ const TESTS: &[Test] = &[
         ..on_our_model(HW, "rss_ctx")
     },
     on_our_model(HW, "ntuple"),
+    // It draws 21 ports: of so few it draws some again.
     Test {
         ipv4: true,
+        ports: Some("40000 40011"),
         ..on_our_model(HW, "devmem")
     },
     on_our_model(HW, "iou-zcrx"),

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use cases::{CaseError, Driver, Family, Testbed};
+use protocol::kernel::WriteFile;
 use protocol::program::{MountRoot, ProgramReport, RootSource, Streams};
 use protocol::rings::SetChannels;
 use protocol::{Command, Event, Ns, Program};
@@ -128,6 +129,7 @@ fn try_run(
         peer: PEER.to_owned(),
         for_users: Vec::new(),
     })?;
+    set_ports(&bed, test)?;
     add_route(&bed)?;
     let mut output = Vec::new();
     let ran = program(&bed, test, on_line, &mut output);
@@ -144,6 +146,20 @@ fn try_run(
     }
     bed.finish()?;
     Ok(())
+}
+
+/// Lets the peer bind a port at once that a connection had before. The tests draw ports at random where
+/// the NIC under test is, and the peer's programs bind the same ones: with one that was drawn before
+/// in TIME_WAIT they would fail.
+fn set_ports(bed: &Testbed, test: Test) -> cases::Result<()> {
+    const NO_TIME_WAIT: &str = "/proc/sys/net/ipv4/tcp_max_tw_buckets";
+    const RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
+    bed.guest
+        .call(WriteFile::new(Ns::Peer, NO_TIME_WAIT, "0"))?;
+    match test.ports {
+        Some(range) => bed.write_file(RANGE, range),
+        None => Ok(()),
+    }
 }
 
 /// Has the peer send through the NIC under test what is for [`PREFIX`].
