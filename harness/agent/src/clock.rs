@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Clocks of network devices (Documentation/driver-api/ptp.rst of the kernel).
+//! The time of day, and clocks of network devices (Documentation/driver-api/ptp.rst of the kernel).
 
 use std::{
     fs::{File, OpenOptions},
     io,
     os::fd::{AsFd, AsRawFd},
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
 use protocol::timestamp::{ClockChange, ClockReading};
-use rustix::time::{ClockId, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic};
+use rustix::time::{
+    ClockId, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic, clock_settime,
+};
 
 const NANOSECONDS: i64 = 1_000_000_000;
+
+/// Sets the time of day.
+pub(crate) fn set(time: Duration) -> Result<()> {
+    let time = Timespec::try_from(time).context("a time before the year 2262")?;
+    clock_settime(ClockId::Realtime, time).context("setting the time of day")
+}
 
 /// Reads a clock, and the monotonic time around the reading.
 pub(crate) fn read(clock: u32) -> Result<ClockReading> {

@@ -75,7 +75,7 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
     let milliseconds = Duration::from_millis;
     match request {
         R::Hello(r) => answer(r, |_| hello()),
-        R::Reseed(r) => answer(r, |r| random::reseed(r.bytes)),
+        R::Resumed(r) => answer(r, |r| random::reseed(r.random).and(clock::set(r.time))),
         R::Sleep(r) => answer(r, |_| sleep::sleep()),
         R::PowerOff(_) => bail!("PowerOff is handled where calls are read"),
         R::Panic(r) => panic!("{}", r.message),

@@ -2,6 +2,8 @@
 
 //! The agent itself.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// Who is there? Also sent unasked as [`crate::Message::Ready`].
@@ -25,12 +27,14 @@ pub struct AgentInfo {
     pub page_size: usize,
 }
 
-/// Seeds the kernel's random number generator: guests that resume from one snapshot would all draw the
-/// same numbers.
+/// Tells a guest that it resumed from a snapshot. Guests of one would all draw the same random numbers, and
+/// it would be the time of day for them that it was then.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Reseed {
-    /// From the host's generator.
-    pub bytes: [u8; 32],
+pub struct Resumed {
+    /// For the kernel's random number generator, from the host's.
+    pub random: [u8; 32],
+    /// The time of day, since 1970.
+    pub time: Duration,
 }
 
 /// Sends the guest to sleep (suspend-to-RAM). The reply comes when it is awake again; what is sent to it

@@ -23,7 +23,7 @@ any_of! {
     pub enum Request: Query::Reply {
         agent {
             Hello -> agent::AgentInfo,
-            Reseed -> (),
+            Resumed -> (),
             Sleep -> (),
             PowerOff -> (),
             Panic -> (),

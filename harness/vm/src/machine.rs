@@ -28,6 +28,15 @@ pub struct Export {
     pub writable: bool,
 }
 
+/// When a guest is kept for others.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Moment {
+    /// When its agent answers.
+    Booted,
+    /// When the program that booted it has done this with it.
+    Prepared(String),
+}
+
 /// A machine that can be booted: a PC (q35) with wires, each with a NIC at both ends, and an
 /// accelerator if asked for: an `ivshmem-plain`, whose memory is behind a BAR and is the host's too, and an
 /// engine.
@@ -52,7 +61,7 @@ pub struct Machine {
     pub(crate) qemu_arguments: Vec<String>,
     pub(crate) hypervisor: Hypervisor,
     pub(crate) counted: bool,
-    pub(crate) snapshot: bool,
+    pub(crate) snapshot: Option<Moment>,
     pub(crate) call_timeout: Duration,
 }
 
@@ -86,7 +95,7 @@ impl Machine {
             qemu_arguments: Vec::new(),
             hypervisor: Hypervisor::Auto,
             counted: false,
-            snapshot: false,
+            snapshot: None,
             call_timeout: Duration::from_secs(300),
         }
     }
@@ -240,11 +249,19 @@ impl Machine {
     }
 
     /// Goes on from where an equal machine had booted, if it is emulated and that can be, and keeps
-    /// what the first of them was. The time of day has stood still in between, and what was random
+    /// what the first of them was. Monotonic time has stood still in between, and what was random
     /// until then is the same in all of them; after that it is not.
     #[must_use]
     pub fn snapshot(mut self) -> Self {
-        self.snapshot = true;
+        self.snapshot = Some(Moment::Booted);
+        self
+    }
+
+    /// As [`Machine::snapshot`], from where [`Guest::keep`] was called by this very program. `how` says
+    /// all that it does with a guest until then, where not all guests are prepared alike.
+    #[must_use]
+    pub fn prepared(mut self, how: &str) -> Self {
+        self.snapshot = Some(Moment::Prepared(how.to_owned()));
         self
     }
 

@@ -28,12 +28,15 @@ impl Inherited {
     /// Of no QEMU that runs.
     pub(crate) const NONE: Self = Self {
         ram: -1,
-        accelerator: None,
+        accelerator: Some(-1),
         control: -1,
         monitor: -1,
         cables: Vec::new(),
     };
 }
+
+/// What QEMU calls the accelerator's memory.
+pub(crate) const ACCELERATOR_MEMORY: &str = "accelerator-memory";
 
 /// Kernel parameters of every boot.
 ///
@@ -150,10 +153,11 @@ pub(crate) fn arguments(
         }
     }
     if let Some((mib, fd)) = machine.accelerator_mib.zip(fds.accelerator) {
-        arguments.add("-object", memory("accelerator-memory", mib, fd));
+        arguments.add("-object", memory(ACCELERATOR_MEMORY, mib, fd));
         let port = ports.add(&mut arguments);
+        // QEMU takes a snapshot only of a master.
         arguments.device(format!(
-            "ivshmem-plain,id={ACCELERATOR},memdev=accelerator-memory,bus={port}"
+            "ivshmem-plain,id={ACCELERATOR},master=on,memdev={ACCELERATOR_MEMORY},bus={port}"
         ));
     }
     if let Some(devices) = devices.filter(|_| machine.engine) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a guest was when it had just booted: the next of a machine that is alike goes on from there.
+//! What a guest was when it had just booted, or was prepared: the next of a machine that is alike goes on
+//! from there.
 //!
 //! Where a processor is emulated, booting is most of what a short case takes. A snapshot is a
 //! directory: the guest's RAM as a sparse file, what QEMU says of all else (migration, with
-//! `x-ignore-shared`: the RAM is not QEMU's to move), the kernel's log and the agent's first message.
+//! `x-ignore-shared`: the RAM is not QEMU's to move), the kernel's log and the agent's first message. The
+//! memory of an accelerator is kept like RAM.
 //! Many processes do this at once. One at a time takes snapshots, under another name until all of it
 //! is there; who goes on from one holds its directory, and never sees a part of another.
 
@@ -18,7 +20,7 @@ use std::{
     },
     path::{Path, PathBuf},
     process, thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use protocol::agent::AgentInfo;
@@ -30,6 +32,7 @@ use serde_json::json;
 
 use crate::{
     Error, Images, Machine, Result,
+    machine::Moment,
     memory::Backing,
     qemu::{self, Inherited},
     qmp::Monitor,
@@ -45,6 +48,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 const ROOM: u64 = 1 << 30;
 
 const RAM: &str = "ram";
+const ACCELERATOR: &str = "accelerator";
 const DEVICES: &str = "devices";
 const CONSOLE: &str = "console.log";
 const AGENT: &str = "agent.json";
@@ -61,18 +65,30 @@ pub(crate) struct Snapshot {
     pub(crate) info: AgentInfo,
 }
 
+/// What the guest has that is not QEMU's to move.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Memories<'a> {
+    pub(crate) ram: &'a Backing,
+    pub(crate) accelerator: Option<&'a Backing>,
+}
+
+impl<'a> Memories<'a> {
+    /// Each with the name of its file.
+    fn iter(self) -> impl Iterator<Item = (&'static str, &'a Backing)> {
+        let accelerator = self.accelerator.map(|memory| (ACCELERATOR, memory));
+        [(RAM, self.ram)].into_iter().chain(accelerator)
+    }
+}
+
 impl Place {
     /// `None` for a machine that boots each time: one that did not ask, one that has other means
-    /// (KVM) or another purpose (counting), one with an accelerator, whose memory QEMU wants to
-    /// find where it was before it restores the BAR, and one whose kernel has to find out how fast
-    /// its clock is.
+    /// (KVM) or another purpose (counting), and one whose kernel has to find out how fast its clock
+    /// is.
     pub(crate) fn of(machine: &Machine, images: &Images, hypervisors: &[&str]) -> Option<Self> {
-        let able = qemu::is_emulated(hypervisors)
-            && !machine.counted
-            && machine.accelerator_mib.is_none()
-            && machine.cables.is_none();
+        let able = qemu::is_emulated(hypervisors) && !machine.counted && machine.cables.is_none();
         let root = images.snapshots.as_ref();
-        let root = root.filter(|_| able && machine.snapshot)?;
+        let root = root.filter(|_| able)?;
+        let moment = machine.snapshot.as_ref()?;
         let khz = tsc::khz()?;
         let mut hasher = DefaultHasher::new();
 
@@ -80,6 +96,7 @@ impl Place {
         // Rounded to MHz: it is measured each time.
         ((khz + 500) / 1000).hash(&mut hasher);
         files(machine, images).hash(&mut hasher);
+        moment.hash(&mut hasher);
         protocol::VERSION.hash(&mut hasher);
         Some(Self(root.join(format!("{:016x}", hasher.finish()))))
     }
@@ -89,12 +106,14 @@ impl Place {
         let dir = File::open(&self.0).ok()?;
         let text = fs::read(within(&dir, AGENT)).ok()?;
         let info = serde_json::from_slice(&text).ok()?;
+        // Who removes old ones sees when they were of use.
+        let _ = dir.set_modified(SystemTime::now());
         Some(Snapshot { dir, info })
     }
 
-    /// No guest came of the snapshot: none will be tried again, or taken.
-    pub(crate) fn give_up(&self) {
-        let _ = File::create(self.given_up());
+    /// No guest came of the snapshot: none will be tried again, or taken. The file that says so says why.
+    pub(crate) fn give_up(&self, error: &Error) {
+        let _ = fs::write(self.given_up(), error.to_string());
     }
 
     /// Whether machines of this kind boot, since no guest came of their snapshot.
@@ -106,7 +125,7 @@ impl Place {
         self.0.with_extension("bad")
     }
 
-    /// Takes one of a guest that has just booted and goes on afterwards, unless somebody else is
+    /// Takes one of a guest, which goes on afterwards, unless somebody else is
     /// about to, or its kernel complained: all others would have complained.
     ///
     /// # Errors
@@ -115,7 +134,7 @@ impl Place {
     pub(crate) fn take(
         &self,
         monitor: &mut Monitor,
-        ram: &Backing,
+        memories: Memories<'_>,
         run: &RunDir,
         info: &AgentInfo,
     ) -> Result<()> {
@@ -134,7 +153,10 @@ impl Place {
             return Ok(());
         }
         let room = statvfs(root).map_err(|error| failed(error.into()))?;
-        let needed = ram.file().metadata().map_err(failed)?.blocks() * 512 + ROOM;
+        let mut needed = ROOM;
+        for (_, memory) in memories.iter() {
+            needed += memory.file().metadata().map_err(failed)?.blocks() * 512;
+        }
         if room.f_bavail.saturating_mul(room.f_frsize) < needed {
             return Err(failed(io::ErrorKind::StorageFull.into()));
         }
@@ -148,8 +170,13 @@ impl Place {
         monitor.execute("stop", json!({}))?;
         let kept = migrate(monitor, "migrate", &dir).and_then(|migrated| {
             migrated.map_err(|message| failed(io::Error::other(message)))?;
-            let file = File::create(within(&dir, RAM)).map_err(failed)?;
-            copy(ram.file(), &file).map_err(failed)?;
+            for (name, memory) in memories.iter() {
+                let file = File::create(within(&dir, name)).map_err(failed)?;
+                copy(memory.file(), &file).map_err(failed)?;
+            }
+            if memories.accelerator.is_some() {
+                unmap_accelerator(&within(&dir, DEVICES)).map_err(failed)?;
+            }
             fs::copy(run.console(), within(&dir, CONSOLE)).map_err(failed)?;
             fs::write(within(&dir, AGENT), json!(info).to_string()).map_err(failed)?;
             fs::rename(&new, &self.0).map_err(failed)
@@ -160,15 +187,17 @@ impl Place {
 }
 
 impl Snapshot {
-    /// Prepares what QEMU starts with: RAM, and the log so far.
+    /// Prepares what QEMU starts with: its memories, and the log so far.
     ///
     /// # Errors
     ///
     /// [`Error::Snapshot`].
-    pub(crate) fn lay_out(&self, ram: &Backing, run: &RunDir) -> Result<()> {
+    pub(crate) fn lay_out(&self, memories: Memories<'_>, run: &RunDir) -> Result<()> {
         let failed = |error| self.failed(error);
-        let source = File::open(within(&self.dir, RAM)).map_err(failed)?;
-        copy(&source, ram.file()).map_err(failed)?;
+        for (name, memory) in memories.iter() {
+            let source = File::open(within(&self.dir, name)).map_err(failed)?;
+            copy(&source, memory.file()).map_err(failed)?;
+        }
         fs::copy(within(&self.dir, CONSOLE), run.console()).map_err(failed)?;
         Ok(())
     }
@@ -203,7 +232,12 @@ fn lasting_arguments(
     khz: u64,
 ) -> Vec<String> {
     let (run, fds) = (RunDir::nowhere(), Inherited::NONE);
-    let arguments = qemu::arguments(machine, images, &run, hypervisors, &fds, None, false);
+    let mut machine = machine.clone();
+    // QEMU looks at a folder when the guest mounts it.
+    for export in &mut machine.exports {
+        export.path = PathBuf::new();
+    }
+    let arguments = qemu::arguments(&machine, images, &run, hypervisors, &fds, None, false);
     let rate = format!(" {}", tsc::parameter(khz));
     let arguments = arguments.iter().map(|word| word.to_string_lossy());
     let environment = images
@@ -220,13 +254,17 @@ fn lasting_arguments(
 }
 
 /// What tells a file that a machine is made of from another of its name: inode, length, time of its
-/// last change. QEMU's own are named among its first words.
+/// last change. QEMU's own are named among its first words. This program is one that prepares guests.
 fn files(machine: &Machine, images: &Images) -> Vec<(u64, u64, i64, i64)> {
     let words = images.qemu.argv.iter().map(Path::new);
     let boot = [&images.kernel, &images.initramfs].map(PathBuf::as_path);
 
+    let prepared = matches!(machine.snapshot, Some(Moment::Prepared(_)));
+    let program = prepared.then_some(Path::new("/proc/self/exe"));
+
     words
         .chain(boot)
+        .chain(program)
         .chain(machine.disk.as_deref())
         .filter_map(|file| fs::metadata(file).ok())
         .map(|found| (found.ino(), found.len(), found.mtime(), found.mtime_nsec()))
@@ -273,6 +311,34 @@ fn migrate(
             _ => thread::sleep(Duration::from_millis(5)),
         }
     }
+}
+
+/// Has what QEMU wrote say that the accelerator's memory was mapped nowhere.
+///
+/// QEMU looks whether memory that it does not move is where it was, before it restores the BAR that
+/// this memory is behind: the new machine has mapped it nowhere by then, at 0
+/// (`parse_ramblock()` in QEMU's migration/ram.c). The memory's entry has its name, its length
+/// and that address, numbers of 64 bits in network byte order.
+fn unmap_accelerator(devices: &Path) -> io::Result<()> {
+    let mut bytes = fs::read(devices)?;
+    let name = qemu::ACCELERATOR_MEMORY.as_bytes();
+    let mut found = bytes
+        .windows(name.len())
+        .enumerate()
+        .filter(|(_, window)| *window == name);
+    let address = match (found.next(), found.next()) {
+        (Some((at, _)), None) => at + name.len() + size_of::<u64>(),
+        _ => {
+            return Err(io::Error::other(
+                "QEMU did not name the accelerator's memory once",
+            ));
+        }
+    };
+    match bytes.get_mut(address..address + size_of::<u64>()) {
+        Some(address) => address.fill(0),
+        None => return Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+    fs::write(devices, bytes)
 }
 
 /// Copies a file with its holes.

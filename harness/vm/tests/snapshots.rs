@@ -4,11 +4,21 @@
 
 mod common;
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::Path,
+    thread,
+    time::{Duration, SystemTime},
+};
 
 use common::{WIRE, bring_up, ping};
-use protocol::{Ns, kernel::ReadFile};
+use protocol::{
+    Ns,
+    kernel::{LoadModule, ReadFile},
+};
 use vm::{Guest, Hypervisor, Images, Machine};
+use vm_memory::{GuestMemoryBackend, GuestMemoryRegion};
 
 /// The EtherType of what QEMU announces a machine with that moved.
 const REVERSE_ARP: u16 = 0x8035;
@@ -33,10 +43,27 @@ fn boot_of(guest: &Guest) -> String {
     text.lines().next().expect("a log").to_owned()
 }
 
+fn read(guest: &Guest, path: &str) -> String {
+    guest.call(ReadFile::new(Ns::Local, path)).unwrap()
+}
+
 fn random(guest: &Guest) -> String {
-    let path = "/proc/sys/kernel/random/uuid".to_owned();
-    let file = ReadFile::new(Ns::Local, path);
-    guest.call(file).unwrap()
+    read(guest, "/proc/sys/kernel/random/uuid")
+}
+
+/// The time of day, to a second: when it was booted, and since when.
+fn time(guest: &Guest) -> Duration {
+    let stat = read(guest, "/proc/stat");
+    let booted = stat.lines().find_map(|line| line.strip_prefix("btime "));
+    let uptime = read(guest, "/proc/uptime");
+    let uptime = uptime.split(' ').next().map(str::parse);
+    Duration::from_secs(booted.unwrap().parse().unwrap())
+        + Duration::from_secs_f64(uptime.unwrap().unwrap())
+}
+
+fn now() -> Duration {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.unwrap()
 }
 
 #[test]
@@ -72,6 +99,66 @@ fn a_guest_goes_on_from_where_an_equal_one_had_booted() {
 }
 
 #[test]
+fn a_guest_that_was_prepared_is_kept_as_it_was_then() {
+    const TEXT: &[u8] = b"of a guest before";
+    const SECOND: Duration = Duration::from_secs(1);
+    let dir = tempfile::tempdir().unwrap();
+    let Some((machine, images)) = resumable(dir.path()) else {
+        return;
+    };
+    let machine = machine
+        .accelerator_memory_mib(16)
+        .prepared("both NICs are up");
+    let mut first = machine.boot(&images, "prepared").unwrap();
+    assert!(!first.resumed());
+    bring_up(&first, 1500);
+    let (name, parameters) = ("ivshmem_mem".to_owned(), String::new());
+    first.call(LoadModule { name, parameters }).unwrap();
+    let accelerator = first.accelerator_memory().unwrap();
+    let place = accelerator
+        .memory()
+        .iter()
+        .map(|region| region.start_addr().0);
+    let place = place.min().unwrap() + (1 << 20);
+    accelerator.write(place, TEXT).unwrap();
+    first.keep().unwrap();
+    assert!(first.unkept().is_none(), "{:?}", first.unkept());
+    // It goes on, and changes nothing that others find.
+    first
+        .accelerator_memory()
+        .unwrap()
+        .write(place, b"after")
+        .unwrap();
+    ping(&first, "192.0.2.2", 1000);
+    first.finish().unwrap();
+
+    thread::sleep(3 * SECOND);
+    let before = now();
+    let next = machine.boot(&images, "prepared").unwrap();
+    assert!(next.resumed());
+    let (time, after) = (time(&next), now());
+    assert!(
+        time + SECOND >= before && time <= after + SECOND,
+        "{before:?}, {time:?}, {after:?}"
+    );
+    let mut found = [0; TEXT.len()];
+    next.accelerator_memory()
+        .unwrap()
+        .read(place, &mut found)
+        .unwrap();
+    assert_eq!(found, TEXT);
+    ping(&next, "192.0.2.2", 1000);
+    next.finish().unwrap();
+
+    let other = machine
+        .prepared("otherwise")
+        .boot(&images, "prepared")
+        .unwrap();
+    assert!(!other.resumed());
+    other.finish().unwrap();
+}
+
+#[test]
 fn an_unequal_machine_boots() {
     let dir = tempfile::tempdir().unwrap();
     let Some((machine, images)) = resumable(dir.path()) else {
@@ -82,6 +169,8 @@ fn an_unequal_machine_boots() {
         machine.clone().memory_mib(1536),
         machine.clone().cpus(1),
         machine.clone().kernel_parameter("other=1"),
+        machine.clone().accelerator_memory_mib(16),
+        machine.clone().accelerator_memory_mib(32),
         machine.wire_count(2),
     ];
     for resumed in [false, true] {

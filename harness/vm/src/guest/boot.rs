@@ -11,10 +11,10 @@ use std::{
     },
     process::{Command, Stdio},
     sync::{Mutex, OnceLock},
-    time::Instant,
+    time::{Instant, SystemTime},
 };
 
-use protocol::agent::{AgentInfo, Reseed};
+use protocol::agent::{AgentInfo, Resumed};
 use serde_json::json;
 
 use super::Guest;
@@ -22,13 +22,14 @@ use crate::{
     Cables, Error, Images, Machine, Result,
     channel::{Channel, Silence},
     device::Devices,
+    machine::Moment,
     memory::Backing,
     process::Process,
     qemu::{self, Inherited},
     qmp::Monitor,
     run_dir::RunDir,
     silence::{explain, keep_registers},
-    snapshot::{PATIENCE, Place, Snapshot},
+    snapshot::{Memories, PATIENCE, Place, Snapshot},
 };
 
 impl Guest {
@@ -57,7 +58,7 @@ impl Guest {
             match resumed {
                 Err(error) if !is_of_the_host(&error) => {
                     tracing::warn!("no guest came of a snapshot, it boots: {error}");
-                    place.give_up();
+                    place.give_up(&error);
                 }
                 resumed => return resumed,
             }
@@ -109,7 +110,11 @@ impl Started {
             .map(|mib| Backing::create("the accelerator's memory", mib << 20))
             .transpose()?;
         if let Some(snapshot) = snapshot {
-            snapshot.lay_out(&ram, &run)?;
+            let memories = Memories {
+                ram: &ram,
+                accelerator: accelerator.as_ref(),
+            };
+            snapshot.lay_out(memories, &run)?;
         }
         let devices = Devices::wanted(machine).then(|| Devices::start(machine, images, &run));
         let devices = devices.transpose()?;
@@ -194,19 +199,12 @@ impl Started {
                 host: protocol::VERSION,
             });
         }
-        let mut monitor = self.connect()?;
-        let mut unkept = None;
-        if let Some(place) = place.filter(|place| !place.is_given_up()) {
-            match place.take(&mut monitor, &self.ram, &self.run, &info) {
-                Err(error @ Error::Snapshot { .. }) => {
-                    tracing::warn!("the guest is not kept for others: {error}");
-                    unkept = Some(error);
-                }
-                taken => taken?,
-            }
-        }
+        let monitor = self.connect()?;
         let mut guest = self.guest(machine, monitor, info, false)?;
-        guest.unkept = unkept;
+        guest.place = place.filter(|place| !place.is_given_up());
+        if machine.snapshot == Some(Moment::Booted) {
+            guest.keep()?;
+        }
         Ok(guest)
     }
 
@@ -215,14 +213,16 @@ impl Started {
         let mut monitor = self.connect()?;
         snapshot.resume(&mut monitor)?;
         let guest = self.guest(machine, monitor, snapshot.info, true)?;
-        let mut bytes = [0; 32];
+        let mut random = [0; 32];
         File::open("/dev/urandom")
-            .and_then(|mut random| random.read_exact(&mut bytes))
+            .and_then(|mut source| source.read_exact(&mut random))
             .map_err(|error| Error::Snapshot {
                 path: "/dev/urandom".into(),
                 error,
             })?;
-        guest.call_within(Reseed { bytes }, PATIENCE)?;
+        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let time = time.unwrap_or_default();
+        guest.call_within(Resumed { random, time }, PATIENCE)?;
         Ok(guest)
     }
 
@@ -253,6 +253,7 @@ impl Started {
             channel: self.channel,
             monitor: Mutex::new(monitor),
             ram: self.ram.as_ram()?,
+            ram_backing: self.ram,
             accelerator_backing: self.accelerator,
             accelerator_memory: OnceLock::new(),
             run: self.run,
@@ -260,6 +261,7 @@ impl Started {
             hypervisor,
             boot_time,
             resumed,
+            place: None,
             unkept: None,
             call_timeout: machine.call_timeout,
             wires: machine.wires,

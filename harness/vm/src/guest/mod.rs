@@ -32,6 +32,7 @@ use crate::{
     run_dir::RunDir,
     scan::scan,
     silence::{explain, keep_registers},
+    snapshot::{Memories, Place},
     topology::accelerator_address,
 };
 
@@ -47,6 +48,7 @@ pub struct Guest {
     channel: Channel,
     monitor: Mutex<Monitor>,
     ram: GuestMemory,
+    ram_backing: Backing,
     accelerator_backing: Option<Backing>,
     /// The accelerator's memory, from when its address is known.
     accelerator_memory: OnceLock<GuestMemory>,
@@ -55,6 +57,8 @@ pub struct Guest {
     hypervisor: &'static str,
     boot_time: Duration,
     resumed: bool,
+    /// Where it is to be kept for others.
+    place: Option<Place>,
     unkept: Option<Error>,
     call_timeout: Duration,
     wires: u8,
@@ -218,7 +222,31 @@ impl Guest {
         self.resumed
     }
 
-    /// Why no other goes on from where this one had booted, although it was to be kept for them.
+    /// Keeps what it is now for the next of an equal machine ([`Machine::prepared`](crate::Machine::prepared)).
+    /// Nobody asks it anything meanwhile, and it has mounted no folder of the host.
+    ///
+    /// # Errors
+    ///
+    /// When the guest is lost with it. When it can't be kept, [`Guest::unkept`] says why.
+    pub fn keep(&mut self) -> Result<()> {
+        let Some(place) = self.place.take() else {
+            return Ok(());
+        };
+        let memories = Memories {
+            ram: &self.ram_backing,
+            accelerator: self.accelerator_backing.as_ref(),
+        };
+        match place.take(&mut lock(&self.monitor), memories, &self.run, &self.info) {
+            Err(error @ Error::Snapshot { .. }) => {
+                tracing::warn!("the guest is not kept for others: {error}");
+                self.unkept = Some(error);
+                Ok(())
+            }
+            taken => taken,
+        }
+    }
+
+    /// Why no other goes on from where this one was kept, although it was to be kept for them.
     #[must_use]
     pub fn unkept(&self) -> Option<&Error> {
         self.unkept.as_ref()
