@@ -11,13 +11,12 @@ use cases::Nic;
 use provision::files;
 use vm::{Images, QemuCommand};
 
-use crate::cache;
 use crate::kernel::{self, Kernel, Use};
 use crate::kselftest::image;
 use crate::project::Project;
 use crate::qemu;
 use crate::ui::Step;
-use crate::{devices, initramfs, module, packages, parallel, plugin};
+use crate::{devices, initramfs, module, packages, parallel, plugin, snapshots};
 
 /// The target that the agent is built for. It is named, even though it is the
 /// host's, so that build scripts and proc-macros aren't linked statically too.
@@ -102,8 +101,22 @@ fn prepare_images(project: &Project, wanted: Use) -> Result<Images> {
     let ours = module::build(project, &kernel)?;
     let initramfs = project.out("initramfs.cpio");
     pack(&initramfs, &agent, &kernel, &ours)?;
+    let snapshots = match wanted {
+        // Each run of the lab is one of many.
+        Use::Programs => {
+            let folder = project.out("lab-snapshots");
+            snapshots::keep_latest(&folder)?;
+            folder
+        }
+        _ => {
+            let folder = project.out("snapshots");
+            snapshots::forget(&folder)?;
+            folder
+        }
+    };
     Ok(Images {
         counter: Some(counter),
+        snapshots: Some(snapshots),
         ..images(project, &kernel, &ours, initramfs, qemu)?
     })
 }
@@ -218,20 +231,6 @@ pub(crate) fn pack(archive: &Path, agent: &Path, kernel: &Kernel, ours: &[PathBu
     Ok(())
 }
 
-/// Removes snapshots of guests that are no more. Tests of another run may be taking one.
-pub(crate) fn forget(snapshots: &Path) -> Result<()> {
-    let old = snapshots.with_extension("old");
-    // What a run left that was stopped here.
-    cache::remove_dir(&old)?;
-    if snapshots.exists() {
-        fs::rename(snapshots, &old)
-            .with_context(|| format!("can't move {}", snapshots.display()))?;
-        // The next time will do.
-        let _ = cache::remove_dir(&old);
-    }
-    Ok(())
-}
-
 fn images(
     project: &Project,
     kernel: &Kernel,
@@ -248,8 +247,6 @@ fn images(
     }
     let logs = project.out("vm");
     files::create_dir_all(&logs)?;
-    let snapshots = project.out("snapshots");
-    forget(&snapshots)?;
     let symbols = Some(kernel.build.join("System.map")).filter(|path| path.is_file());
     let kasan = kernel.config.get("KASAN") == "y";
     Ok(Images {
@@ -268,7 +265,7 @@ fn images(
         devices: None,
         symbols,
         disk: None,
-        snapshots: Some(snapshots),
+        snapshots: None,
         logs,
     })
 }

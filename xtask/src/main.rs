@@ -29,6 +29,7 @@ mod plugin;
 mod qemu;
 mod run;
 mod setup;
+mod snapshots;
 mod spdx;
 mod stamp;
 mod test;

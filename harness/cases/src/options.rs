@@ -352,11 +352,40 @@ impl Options {
     /// As [`Options::boot`], with these images, for a program that need not call
     /// [`Testbed::finish`].
     pub fn boot_images(self, images: &Images, name: &str) -> Result<Testbed> {
+        let bed = self.start(self.machine.clone(), images, name)?;
+        self.set_up(&bed)?;
+        Ok(bed)
+    }
+
+    /// As [`Options::boot_images`], with more that is done to the guest. The next one of such options and
+    /// such a machine goes on from there. `how` says what `prepare` depends on.
+    pub fn boot_prepared(
+        self,
+        images: &Images,
+        name: &str,
+        how: &str,
+        prepare: impl FnOnce(&Testbed) -> Result,
+    ) -> Result<Testbed> {
+        let here = Self {
+            machine: Machine::new(),
+            ..self.clone()
+        };
+        let machine = self.machine.clone().prepared(&format!("{here:?} {how}"));
+        let mut bed = self.start(machine, images, name)?;
+        if !bed.guest.resumed() {
+            self.set_up(&bed)?;
+            prepare(&bed)?;
+            bed.guest.keep()?;
+        }
+        Ok(bed)
+    }
+
+    /// Boots a guest, and leaves it as it is then.
+    fn start(&self, mut machine: Machine, images: &Images, name: &str) -> Result<Testbed> {
         let nic = match self.driver {
             Some(driver) => driver.nic(),
             None => Nic::from_env()?,
         };
-        let mut machine = self.machine;
         if let Some(device) = &nic.device {
             machine = machine.nic(device).nic_bus(nic.bus);
         }
@@ -370,7 +399,7 @@ impl Options {
             self.mtu
         };
         let guest = machine.boot(images, name)?;
-        let bed = Testbed {
+        Ok(Testbed {
             unfinished: None,
             nic,
             transmit_queue: self.transmit_queue,
@@ -380,9 +409,13 @@ impl Options {
             end: self.end,
             mtu,
             ports: AtomicU16::default(),
-        };
+        })
+    }
+
+    /// Brings the NICs up, with all else that is wanted.
+    fn set_up(&self, bed: &Testbed) -> Result {
         if self.bare {
-            return Ok(bed);
+            return Ok(());
         }
         bed.load_driver()?;
         bed.set_up()?;
@@ -398,6 +431,6 @@ impl Options {
         if self.header_split {
             bed.set_header_split(bed.local, TcpDataSplit::On)?;
         }
-        Ok(bed)
+        Ok(())
     }
 }

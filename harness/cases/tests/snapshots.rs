@@ -3,6 +3,7 @@
 //! The snapshots that the other cases resume from.
 
 use cases::{Result, Testbed};
+use vm::Topology;
 
 #[test]
 fn guests_of_every_kind_go_on_from_where_one_had_booted() -> Result {
@@ -12,7 +13,9 @@ fn guests_of_every_kind_go_on_from_where_one_had_booted() -> Result {
         ("processors", usual.clone().cpus(4)),
         ("wires", usual.clone().two_wires()),
         ("hot-plug", usual.clone().hot_plug()),
-        ("bounce", usual.bounce_buffers()),
+        ("bounce", usual.clone().bounce_buffers()),
+        ("accelerator", usual.clone().accelerator(Topology::Switch)),
+        ("iommu", usual.iommu().accelerator(Topology::RootComplex)),
     ] {
         // Another case may be taking the snapshot; a guest started meanwhile boots.
         let mut times = 0..3;

@@ -104,13 +104,17 @@ pub(super) fn shell_of_user() -> String {
 
 /// Boots a guest for `work`, with what the user wants to see of it.
 fn in_guest(
-    images: Images,
+    mut images: Images,
     setup: &Setup,
     command: &str,
     work: impl FnOnce(&Lab) -> Result<u8>,
 ) -> Result<u8> {
     guests::working_directory()?;
     let running = Running::create(setup.name.as_deref(), command)?;
+    if setup.gdb {
+        // Its user wants to see the boot.
+        images.snapshots = None;
+    }
     // gdb's user looks at what gdb says.
     let booting = (!setup.gdb).then(|| Step::begin("lab", "booting a guest"));
     let lab = Lab::boot(setup, &images, &running)?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::{Context, Result, bail};
-use cases::Testbed;
+use cases::{CaseError, Testbed};
 use protocol::Ns;
 use protocol::flow_rules::{FlowRule, FlowType, InsertFlowRule, RulePlace};
 use protocol::link::SetUp;
@@ -196,19 +196,10 @@ fn in_guest(path: &Path) -> Result<String> {
 
 /// Boots a guest and makes the host's files its programs'.
 fn boot(options: cases::Options, setup: &Setup, images: &Images, name: &str) -> Result<Testbed> {
+    let ports = format!("{:?}", setup.port);
     let bed = options
-        .boot_images(images, name)
+        .boot_prepared(images, name, &ports, |bed| prepare(bed, setup))
         .map_err(failure::of_case)?;
-    if !setup.bare && bed.has(bed.local) {
-        steer(&bed, setup)?;
-    }
-    if !setup.bare {
-        for ns in [Ns::Local, Ns::Peer] {
-            let interface = "lo".to_owned();
-            let up = true;
-            bed.guest.call(SetUp::on((ns, interface), up))?;
-        }
-    }
     let shares = shares(setup)?.into_iter().map(|(share, _)| share);
     bed.guest.call(MountRoot {
         source: RootSource::Host {
@@ -222,13 +213,29 @@ fn boot(options: cases::Options, setup: &Setup, images: &Images, name: &str) -> 
     Ok(bed)
 }
 
+/// Does what no testbed has, and each guest of the lab.
+fn prepare(bed: &Testbed, setup: &Setup) -> cases::Result {
+    if setup.bare {
+        return Ok(());
+    }
+    if bed.has(bed.local) {
+        steer(bed, setup)?;
+    }
+    for ns in [Ns::Local, Ns::Peer] {
+        let interface = "lo".to_owned();
+        let up = true;
+        bed.guest.call(SetUp::on((ns, interface), up))?;
+    }
+    Ok(())
+}
+
 /// Has TCP that the user wants come to the queue that may be bound.
-fn steer(bed: &Testbed, setup: &Setup) -> Result<()> {
+fn steer(bed: &Testbed, setup: &Setup) -> cases::Result {
     if setup.port.is_empty() {
-        return bed.steer(bed.local, &[QUEUE]).map_err(failure::of_case);
+        return bed.steer(bed.local, &[QUEUE]);
     }
     let others: Vec<u32> = (0..setup.cpus).filter(|&queue| queue != QUEUE).collect();
-    bed.steer(bed.local, &others).map_err(failure::of_case)?;
+    bed.steer(bed.local, &others)?;
     for &port in &setup.port {
         for flow in [FlowType::Tcp4, FlowType::Tcp6] {
             bed.guest
@@ -240,7 +247,7 @@ fn steer(bed: &Testbed, setup: &Setup) -> Result<()> {
                         ..FlowRule::all(flow, QUEUE)
                     },
                 ))
-                .with_context(|| format!("--port {port}"))?;
+                .map_err(|error| CaseError::new(format!("--port {port}: {error}")))?;
         }
     }
     Ok(())

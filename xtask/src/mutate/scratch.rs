@@ -14,7 +14,7 @@ use super::list::Mutation;
 use crate::kernel::{self, Kernel, Use};
 use crate::project::Project;
 use crate::stamp;
-use crate::{guest, module};
+use crate::{guest, module, snapshots};
 
 /// What is copied of the checkout: what Kbuild reads, and what cargo reads beside it.
 const FILES: &[&str] = &["Kbuild", "Cargo.lock"];
@@ -92,7 +92,7 @@ impl Scratch {
         let modules = module::build_in(&self.sources(), &out, &self.kernel, &self.log)?;
         guest::pack(&self.images.initramfs, &self.agent, &self.kernel, &modules)?;
         if let Some(snapshots) = &self.images.snapshots {
-            guest::forget(snapshots)?;
+            snapshots::forget(snapshots)?;
         }
         Ok(())
     }

@@ -25,11 +25,13 @@ mod terminal;
 mod tool;
 mod users;
 
+use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Output, Stdio};
+use std::time::SystemTime;
 
 use self::checkout::{nobounce, root};
 
@@ -109,6 +111,46 @@ fn a_program_has_the_folder_files_and_environment_that_it_would_have_here() {
         stdout(&output),
         format!("{folder}\nof the host\ngood morning\n")
     );
+}
+
+#[test]
+fn a_guest_goes_on_from_where_one_like_it_was_set_up() {
+    if env::var("NOBOUNCE_ACCEL").is_ok_and(|accelerator| accelerator == "kvm") {
+        return;
+    }
+    // When it was booted, by its own clock in microseconds, and the time of day.
+    let script = "dmesg | grep -m1 'Run /init'; date +%s; cat /proc/sys/kernel/random/uuid; \
+                  ip -br addr show $NOBOUNCE_NIC >&2 && test -c $NOBOUNCE_ACCELERATOR";
+    let dir = tempfile::tempdir().unwrap();
+    let kept = dir.path().to_str().unwrap();
+    let mut known = Vec::new();
+    // Another test may be taking the snapshot: guests that are started meanwhile boot.
+    for _ in 0..4 {
+        let before = now();
+        let output = shell(&["--memory", "2052", "--rw", kept], script).ended(0);
+        let text = stdout(&output);
+        let lines: Vec<_> = text.lines().map(str::to_owned).collect();
+        let [booted, time, random] = lines.try_into().unwrap();
+        let time: u64 = time.parse().unwrap();
+        assert!(
+            (before..=now()).contains(&time),
+            "{before}, {time}, {}",
+            now()
+        );
+        let alike = known.iter().any(|(other, _)| *other == booted);
+        assert!(known.iter().all(|(_, other)| *other != random), "{random}");
+        if alike {
+            return;
+        }
+        known.push((booted, random));
+    }
+    panic!("all of them booted: {known:?}");
+}
+
+/// The time of day, in seconds since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.unwrap().as_secs()
 }
 
 #[test]
