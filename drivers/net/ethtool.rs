@@ -21,6 +21,7 @@ mod pause;
 mod registers;
 mod rings;
 mod rss;
+mod rss_contexts;
 mod self_test;
 mod standard;
 mod statistics;
@@ -88,6 +89,7 @@ pub use self::{
         Rss,
         RssChange, //
     },
+    rss_contexts::RssContexts,
     self_test::SelfTest,
     standard::{
         ControlStats,

@@ -13,13 +13,10 @@ use net::{
         Coalescing,
         Duplex,
         ExtAck,
-        HashFunction,
         Link,
         LinkModes,
         LinkSettings,
         Port,
-        Rss,
-        RssChange,
         Speed, //
     }, //
 };
@@ -29,20 +26,14 @@ use crate::{
     Nic, //
 };
 
-const KEY_LEN: usize = 52;
-
 /// What a user may set.
 pub(crate) struct Hardware {
-    key: [u8; KEY_LEN],
     tx: Coalesce,
 }
 
 impl Hardware {
     pub(crate) const fn new() -> Self {
-        Self {
-            key: [0x5a; KEY_LEN],
-            tx: Coalesce::ZERO,
-        }
+        Self { tx: Coalesce::ZERO }
     }
 }
 
@@ -64,37 +55,6 @@ impl LinkSettings for Nic {
             advertised: LinkModes::NONE,
             partner: LinkModes::NONE,
         })
-    }
-}
-
-/// A hash with a longer key, by another function, and a table of one entry.
-#[vtable]
-impl Rss for Nic {
-    const RSS_KEY_LEN: usize = KEY_LEN;
-    const RSS_ENTRIES: usize = 1;
-
-    fn rss(control: &Control, key: Option<&mut [u8]>, table: Option<&mut [u32]>) -> HashFunction {
-        if let Some(key) = key {
-            for (to, from) in key.iter_mut().zip(control.hardware.key) {
-                *to = from;
-            }
-        }
-        if let Some(table) = table {
-            table.fill(0);
-        }
-        HashFunction::Crc32
-    }
-
-    fn set_rss(
-        _dev: Locked<'_, Self>,
-        control: &mut Control,
-        change: RssChange<'_>,
-        _extack: &ExtAck<'_>,
-    ) -> Result {
-        if let Some(key) = change.key {
-            control.hardware.key = key.try_into().map_err(|_| EINVAL)?;
-        }
-        Ok(())
     }
 }
 

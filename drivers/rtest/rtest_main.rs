@@ -14,6 +14,7 @@
 //! Snippets of what does not compile are in `drivers/net/compile_fail`.
 
 mod hardware;
+mod steering;
 
 use kernel::{
     impl_has_hr_timer,
@@ -40,7 +41,10 @@ use kernel::{
 };
 use net::{
     device::Locked,
-    driver::Driver,
+    driver::{
+        Driver,
+        FeaturesSet, //
+    },
     ethtool::ExtAck,
     features::Features,
     fragment::{
@@ -74,7 +78,13 @@ use net::{
     }, //
 };
 
-use self::hardware::Hardware;
+use self::{
+    hardware::Hardware,
+    steering::{
+        Steering,
+        RX_QUEUES, //
+    }, //
+};
 
 module! {
     type: Test,
@@ -230,6 +240,7 @@ struct Control {
     napi: Scheduler<Nic>,
     timer: Option<ArcHrTimerHandle<Bin>>,
     hardware: Hardware,
+    steering: Steering,
 }
 
 /// Starts the TX queue.
@@ -284,6 +295,17 @@ impl Driver for Nic {
         Ok(())
     }
 
+    fn set_features(
+        _dev: Locked<'_, Self>,
+        control: &mut Control,
+        features: Features,
+    ) -> Result<FeaturesSet> {
+        if !features.contains(Features::NTUPLE) {
+            control.steering.remove_rules();
+        }
+        Ok(FeaturesSet::All)
+    }
+
     fn stop(dev: Locked<'_, Self>, control: &mut Control) {
         dev.device().set_carrier(false);
 
@@ -336,14 +358,18 @@ impl kernel::Module for Test {
             max_mtu: MAX_MTU,
             fixed_features: Features::SG,
             software_stats: true,
-            ..Config::new(1, 1)
+            ..Config::new(RX_QUEUES, 1)
         })?
         .with_xdp()
         .with_link_settings()
+        .with_channels()
+        .with_rings()
         .with_rss()
+        .with_rss_contexts()
+        .with_flow_rules()
         .with_coalescing();
         let config = napi::Config {
-            rx: 0..1,
+            rx: 0..RX_QUEUES,
             tx: 0..1,
             irq: None,
         };
@@ -358,6 +384,7 @@ impl kernel::Module for Test {
             napi,
             timer: None,
             hardware: Hardware::new(),
+            steering: Steering::new(),
         };
 
         // SAFETY: The module keeps it, and drops it before it goes.

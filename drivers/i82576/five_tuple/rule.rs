@@ -41,6 +41,8 @@ pub enum Action {
     Queue(u32),
     /// It goes to a queue of a virtual function.
     VirtualFunction,
+    /// It goes to a queue of a table of redirection.
+    RssContext,
     /// It is dropped.
     Drop,
 }
@@ -89,6 +91,8 @@ pub enum Refusal {
     Drop,
     /// Packets are to go to a virtual function.
     VirtualFunction,
+    /// Packets are to go where a table of redirection says.
+    RssContext,
     /// There is no such queue.
     NoSuchQueue,
     /// There is no such place.
@@ -110,6 +114,7 @@ impl Refusal {
             Self::UserData => "there is no user-defined data",
             Self::Drop => "packets are not dropped",
             Self::VirtualFunction => "packets do not go to virtual functions",
+            Self::RssContext => "the table of redirection is not asked",
             Self::NoSuchQueue => "no such queue",
             Self::NoSuchPlace => "no such place",
             Self::Full => "all filters are in use",
@@ -144,6 +149,7 @@ impl TryFrom<&Rule> for Filter {
             Action::Queue(queue) if queue < u32::from(MAX_RX_QUEUES) => queue,
             Action::Queue(_) => return Err(Refusal::NoSuchQueue),
             Action::VirtualFunction => return Err(Refusal::VirtualFunction),
+            Action::RssContext => return Err(Refusal::RssContext),
             Action::Drop => return Err(Refusal::Drop),
         };
 

@@ -69,7 +69,7 @@ fn what_the_device_cannot_do_is_refused_for_its_own_reason() {
         destination: all([192, 0, 2, 1], destination),
     };
     type Change<'a> = &'a dyn Fn(&mut Rule);
-    let cases: [(Change<'_>, Refusal); 15] = [
+    let cases: [(Change<'_>, Refusal); 16] = [
         (
             &|rule| rule.addresses = Addresses::V6 { compared: true },
             Refusal::Ipv6,
@@ -92,6 +92,10 @@ fn what_the_device_cannot_do_is_refused_for_its_own_reason() {
         (
             &|rule| rule.action = Action::VirtualFunction,
             Refusal::VirtualFunction,
+        ),
+        (
+            &|rule| rule.action = Action::RssContext,
+            Refusal::RssContext,
         ),
         (
             &|rule| rule.action = Action::Queue(16),

@@ -58,6 +58,18 @@ pub(super) unsafe fn has_carrier(dev: *mut bindings::net_device) -> bool {
     unsafe { !test_bit(bit, &raw const (*dev).state) }
 }
 
+/// Whether a device is being unregistered, or was.
+///
+/// # Safety
+///
+/// `dev` must be valid.
+pub(crate) unsafe fn is_unregistering(dev: *mut bindings::net_device) -> bool {
+    // SAFETY: As this function requires.
+    let state = u32::from(unsafe { read_once(&raw const (*dev).reg_state) });
+
+    state > bindings::netdev_reg_state_NETREG_REGISTERED
+}
+
 /// Says whether the link is up; does nothing to a device that is being unregistered.
 ///
 /// # Safety
@@ -70,9 +82,7 @@ pub(crate) unsafe fn set_carrier(dev: *mut bindings::net_device, up: bool) {
 
     // SAFETY: As this function requires.
     unsafe {
-        let state = u32::from(read_once(&raw const (*dev).reg_state));
-
-        if state > bindings::netdev_reg_state_NETREG_REGISTERED {
+        if is_unregistering(dev) {
             return;
         }
         if up {

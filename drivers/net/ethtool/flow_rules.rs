@@ -76,6 +76,8 @@ pub enum FlowAction {
         /// Its queue.
         queue: u32,
     },
+    /// It goes to a queue of the table of this RSS context, which exists; 0 is the device's own.
+    RssContext(u32),
     /// It is dropped.
     Drop,
 }
@@ -174,12 +176,13 @@ fn insert<T: FlowRules>(
     dev: Locked<'_, T>,
     control: &mut T::Control,
     spec: &bindings::ethtool_rx_flow_spec,
+    context: u32,
 ) -> Result<u32> {
     if !dev.device().features().contains(Features::NTUPLE) {
         return Err(EOPNOTSUPP);
     }
     let place = place::<T>(spec.location)?;
-    let rule = flow_spec::decode(spec)?;
+    let rule = flow_spec::decode(spec, context)?;
 
     match rule.action {
         FlowAction::Queue(queue) if queue >= dev.rx_queues() => Err(EINVAL),
@@ -198,7 +201,7 @@ impl<T: FlowRules> Callbacks<T> {
     ) -> c_int {
         // SAFETY: The core holds the lock and calls with a valid structure.
         let ((_, control), request) = unsafe { (Locked::<T>::new(dev), &mut *request) };
-        // SAFETY: All of the union's fields are one integer.
+        // SAFETY: All of the union's fields are one integer: a count, and for one rule its context.
         let count = unsafe { &mut request.__bindgen_anon_1.rule_cnt };
 
         from_result(|| {
@@ -213,6 +216,10 @@ impl<T: FlowRules> Callbacks<T> {
                     let rule = T::flow_rule(control, place).ok_or(ENOENT)?;
 
                     request.fs = flow_spec::encode(&rule, place);
+                    *count = match rule.action {
+                        FlowAction::RssContext(context) => context,
+                        _ => 0,
+                    };
                     request.data = T::FLOW_PLACES.into();
                 }
                 bindings::ETHTOOL_GRXCLSRLALL => {
@@ -246,11 +253,13 @@ impl<T: FlowRules> Callbacks<T> {
     ) -> c_int {
         // SAFETY: The core holds the lock and calls with a valid structure.
         let ((dev, control), request) = unsafe { (Locked::<T>::new(dev), &mut *request) };
+        // SAFETY: As in `get_rxnfc`.
+        let context = unsafe { request.__bindgen_anon_1.rss_context };
 
         from_result(|| {
             match request.cmd {
                 bindings::ETHTOOL_SRXCLSRLINS => {
-                    request.fs.location = insert(dev, control, &request.fs)?;
+                    request.fs.location = insert(dev, control, &request.fs, context)?;
                 }
                 bindings::ETHTOOL_SRXCLSRLDEL => {
                     T::delete_flow_rule(dev, control, request.fs.location)?;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! `struct ethtool_rx_flow_spec` as a value, and back. Other kinds of rules than those for TCP, UDP
-//! and SCTP, RSS contexts, and packets that wake the system are in no driver here.
+//! and SCTP, queues added to those of an RSS context, and packets that wake the system are in no driver
+//! here.
 
 use kernel::prelude::*;
 use net_bindings as bindings;
@@ -21,15 +22,19 @@ const DROP: u64 = bindings::RX_CLS_FLOW_DISC as u64;
 const QUEUE_MASK: u64 = 0xffff_ffff;
 const FUNCTION_SHIFT: u32 = 32;
 
-/// The rule of a specification.
+/// The kinds of flows that carry more.
+const FLAGS: u32 = bindings::FLOW_EXT | bindings::FLOW_MAC_EXT | bindings::FLOW_RSS;
+
+/// The rule of a specification. `context` means something if it says so.
 ///
 /// # Errors
 ///
 /// `EOPNOTSUPP` if it is no [`FlowRule`].
-pub(super) fn decode(spec: &bindings::ethtool_rx_flow_spec) -> Result<FlowRule> {
+pub(super) fn decode(spec: &bindings::ethtool_rx_flow_spec, context: u32) -> Result<FlowRule> {
     let extended = spec.flow_type & bindings::FLOW_EXT != 0;
     let with_mac = spec.flow_type & bindings::FLOW_MAC_EXT != 0;
-    let (protocol, v6) = match spec.flow_type & !(bindings::FLOW_EXT | bindings::FLOW_MAC_EXT) {
+    let hashed = spec.flow_type & bindings::FLOW_RSS != 0;
+    let (protocol, v6) = match spec.flow_type & !FLAGS {
         bindings::TCP_V4_FLOW => (Transport::Tcp, false),
         bindings::UDP_V4_FLOW => (Transport::Udp, false),
         bindings::SCTP_V4_FLOW => (Transport::Sctp, false),
@@ -40,6 +45,8 @@ pub(super) fn decode(spec: &bindings::ethtool_rx_flow_spec) -> Result<FlowRule> 
     };
     let action = match (spec.ring_cookie, spec.ring_cookie >> FUNCTION_SHIFT) {
         (DROP, _) => FlowAction::Drop,
+        (0, _) if hashed => FlowAction::RssContext(context),
+        _ if hashed => return Err(EOPNOTSUPP),
         // CAST: What is below `FUNCTION_SHIFT` is the queue.
         (cookie, 0) => FlowAction::Queue(cookie as u32),
         (cookie, function) => FlowAction::VirtualFunction {
@@ -108,6 +115,7 @@ pub(super) fn encode(rule: &FlowRule, place: u32) -> bindings::ethtool_rx_flow_s
     };
     spec.ring_cookie = match rule.action {
         FlowAction::Drop => DROP,
+        FlowAction::RssContext(_) => 0,
         FlowAction::Queue(queue) => queue.into(),
         FlowAction::VirtualFunction { function, queue } => {
             u64::from(function) << FUNCTION_SHIFT | u64::from(queue)
@@ -146,6 +154,9 @@ pub(super) fn encode(rule: &FlowRule, place: u32) -> bindings::ethtool_rx_flow_s
         }
     }
 
+    if matches!(rule.action, FlowAction::RssContext(_)) {
+        spec.flow_type |= bindings::FLOW_RSS;
+    }
     let extended =
         rule.vlan_type.is_compared() || rule.vlan_tag.is_compared() || rule.user_data.is_compared();
     if extended {

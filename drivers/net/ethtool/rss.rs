@@ -32,7 +32,7 @@ pub enum HashFunction {
 }
 
 impl HashFunction {
-    const fn to_raw(self) -> u8 {
+    pub(super) const fn to_raw(self) -> u8 {
         // CAST: Bits of a byte.
         (match self {
             Self::Toeplitz => bindings::NET_SHIM_RSS_HASH_TOP,

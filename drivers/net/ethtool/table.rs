@@ -135,6 +135,15 @@ operations! {
         set_rxfh_fields: when(T::HAS_SET_HASH_FIELDS, Callbacks::<T>::set_rxfh_fields),
     }
 
+    /// Offers RSS contexts.
+    pub fn with_rss_contexts() where T: RssContexts {
+        // One more than the largest number; 0 is the device's own table.
+        rxfh_max_num_contexts: T::RSS_CONTEXTS + 1,
+        create_rxfh_context: Some(Callbacks::<T>::create_rxfh_context),
+        modify_rxfh_context: Some(Callbacks::<T>::modify_rxfh_context),
+        remove_rxfh_context: Some(Callbacks::<T>::remove_rxfh_context),
+    }
+
     /// Offers the state of the link, and its settings.
     pub fn with_link_settings() where T: LinkSettings {
         _bitfield_1: lanes_supported(T::LANES),

@@ -121,6 +121,7 @@ fn device_rule(rule: &FlowRule) -> Rule {
         action: match rule.action {
             FlowAction::Queue(queue) => five_tuple::Action::Queue(queue),
             FlowAction::VirtualFunction { .. } => five_tuple::Action::VirtualFunction,
+            FlowAction::RssContext(_) => five_tuple::Action::RssContext,
             FlowAction::Drop => five_tuple::Action::Drop,
         },
     }

@@ -198,7 +198,7 @@ fn link_modes_rss_keys_and_coalescing_are_of_the_devices_kind() -> Result {
     let rss = || bed.guest.call(GetRss::on((ns, interface())));
     let now = rss()?;
     assert_eq!(now.hash_function, Some(HASH_CRC32));
-    assert_eq!((now.key.len(), now.indirection.len()), (52, 1), "{now:?}");
+    assert_eq!((now.key.len(), now.indirection.len()), (52, 6), "{now:?}");
     let key: Vec<u8> = (0..52).collect();
     bed.guest.call(SetRss::on(
         (ns, interface()),
