@@ -19,6 +19,7 @@ mod own_nic;
 mod paced;
 mod peer;
 mod recipes;
+mod rss_contexts;
 mod signals;
 mod steer;
 mod terminal;

@@ -15,8 +15,7 @@ use crate::interface::Interface;
 use crate::netlink::Subject;
 
 impl Ethtool {
-    /// Makes an RSS context with this indirection table, and returns its number. It was never run on a NIC
-    /// that has contexts: only its messages were compared with the kernel's definitions.
+    /// Makes an RSS context with this indirection table, and returns its number.
     ///
     /// # Errors
     ///

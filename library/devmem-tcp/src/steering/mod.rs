@@ -26,7 +26,7 @@
 //!    taken from that process.
 //! 3. The queues are taken out of the indirection table (`ethtool -X`), so that nothing else reaches them.
 //! 4. Of several queues an RSS context is made, if the NIC has contexts, which spreads flows over them by their hash.
-//!    (It was never run on a NIC that has: see [`crate::ethtool::Ethtool::create_rss_context`].)
+//!    (It was run on a software NIC that has contexts and receives nothing, never with traffic.)
 //! 5. Rules for the flows are inserted (`ethtool -N`): to the context, or else to the queues in turn, those of a
 //!    port to the same one.
 //!
