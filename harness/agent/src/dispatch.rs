@@ -121,6 +121,9 @@ pub(crate) fn execute(request: Request, jobs: &Jobs) -> Result<Value> {
         R::GetRings(r) => answer_on(r, |_, index| Ethtool::new().rings(index)),
         R::SetRings(r) => answer_on(r, |r, index| Ethtool::new().set_rings(index, r.change)),
         R::GetRss(r) => answer_on(r, |_, index| Ethtool::new().rss(index)),
+        R::CreateRssContext(r) => answer_on(r, |r, index| {
+            Ethtool::new().create_rss_context(index, &r.indirection)
+        }),
         R::SetRss(r) => answer_on(r, |r, index| Ethtool::new().set_rss(index, &r.change)),
         R::FlowQueue(r) => answer_in(r.ns, r, |r| flow_queue::find(&r)),
         R::ListFlowRules(r) => answer_on(r, |_, index| ethtool::flow_rules(index)),

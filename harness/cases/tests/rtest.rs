@@ -10,10 +10,11 @@ use libc::{EBUSY, EINVAL};
 use protocol::{
     Ns, XdpAction, XdpProgram,
     ethtool::{Coalesce, GetCoalesce, GetLinkModes, SetCoalesce},
+    flow_rules::{FlowAction, FlowRule, FlowType, InsertFlowRule, ListFlowRules, RulePlace},
     kernel::{FreeDeferred, LoadModule, UnloadModule},
     link::{GetLinkStats, LinkStats, MoveInterface, SetMtu, SetUp, WaitCarrier},
     netdev::{ListPagePools, ListStrayPools},
-    rss::{GetRss, RssChange, SetRss},
+    rss::{CreateRssContext, GetRss, Indirection, RssChange, SetRss},
     traffic::SendFrame,
     xdp::AttachXdp,
 };
@@ -226,5 +227,31 @@ fn link_modes_rss_keys_and_coalescing_are_of_the_devices_kind() -> Result {
     };
     assert_refused(set(rx), EINVAL, "coalescing for RX");
     unload(&bed)?;
+    bed.finish()
+}
+
+#[test]
+fn rss_contexts_and_rules_to_them_that_are_left_go_with_their_device() -> Result {
+    let bed = Testbed::options().boot("rtest-contexts")?;
+    let interface = (Ns::Local, INTERFACE);
+    let make = |indirection| {
+        let context = CreateRssContext::on(interface, indirection);
+        bed.guest.call(context)
+    };
+    for _ in 0..2 {
+        load(&bed)?;
+        assert_eq!(make(Indirection::Default)?, 1);
+        assert_eq!(make(Indirection::Queues(vec![1, 2, 1, 2, 1, 2]))?, 2);
+        assert_refused(make(Indirection::Default), EBUSY, "a third context");
+        let rule = FlowRule {
+            action: FlowAction::RssContext(2),
+            ..FlowRule::all(FlowType::Tcp4, 0)
+        };
+        let insert = InsertFlowRule::on(interface, RulePlace::Any, rule);
+        let place = bed.guest.call(insert)?;
+        let rules = bed.guest.call(ListFlowRules::on(interface))?;
+        assert_eq!(rules.rules, [(place, rule)]);
+        unload(&bed)?;
+    }
     bed.finish()
 }

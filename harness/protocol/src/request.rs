@@ -89,6 +89,7 @@ any_of! {
         rss {
             GetRss -> rss::Rss,
             SetRss -> (),
+            CreateRssContext -> u32,
             FlowQueue -> rss::FlowPlace,
         }
         flow_rules {

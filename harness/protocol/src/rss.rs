@@ -17,6 +17,11 @@ interface_requests! {
         /// What to change.
         change: RssChange,
     },
+    /// Makes an RSS context, `ethtool -X <interface> context new`; the answer is its number.
+    CreateRssContext {
+        /// Its table.
+        indirection: Indirection,
+    },
 }
 
 interface_requests! {
