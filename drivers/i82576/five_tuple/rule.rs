@@ -41,7 +41,7 @@ pub enum Action {
     Queue(u32),
     /// It goes to a queue of a virtual function.
     VirtualFunction,
-    /// It goes to a queue of a table of redirection.
+    /// It goes to a queue of an RSS context.
     RssContext,
     /// It is dropped.
     Drop,
@@ -91,7 +91,7 @@ pub enum Refusal {
     Drop,
     /// Packets are to go to a virtual function.
     VirtualFunction,
-    /// Packets are to go where a table of redirection says.
+    /// Packets are to go to an RSS context.
     RssContext,
     /// There is no such queue.
     NoSuchQueue,
@@ -114,7 +114,7 @@ impl Refusal {
             Self::UserData => "there is no user-defined data",
             Self::Drop => "packets are not dropped",
             Self::VirtualFunction => "packets do not go to virtual functions",
-            Self::RssContext => "the table of redirection is not asked",
+            Self::RssContext => "packets do not go to RSS contexts",
             Self::NoSuchQueue => "no such queue",
             Self::NoSuchPlace => "no such place",
             Self::Full => "all filters are in use",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! `struct ethtool_rx_flow_spec` as a value, and back. Other kinds of rules than those for TCP, UDP
-//! and SCTP, queues added to those of an RSS context, and packets that wake the system are in no driver
-//! here.
+//! and SCTP, a queue that is added to that of an RSS context (`cap_rss_rxnfc_adds`), and packets that
+//! wake the system are in no driver here.
 
 use kernel::prelude::*;
 use net_bindings as bindings;
@@ -22,10 +22,10 @@ const DROP: u64 = bindings::RX_CLS_FLOW_DISC as u64;
 const QUEUE_MASK: u64 = 0xffff_ffff;
 const FUNCTION_SHIFT: u32 = 32;
 
-/// The kinds of flows that carry more.
+/// Flags in `flow_type`, beside the kind of flow.
 const FLAGS: u32 = bindings::FLOW_EXT | bindings::FLOW_MAC_EXT | bindings::FLOW_RSS;
 
-/// The rule of a specification. `context` means something if it says so.
+/// The rule of a specification. `context` is used only with `FLOW_RSS`.
 ///
 /// # Errors
 ///

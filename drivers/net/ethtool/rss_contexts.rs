@@ -66,8 +66,9 @@ impl<T: RssContexts> Callbacks<T> {
         let extack = unsafe { ExtAck::from_raw(extack) };
 
         // SAFETY: The core holds the lock. The parameter's table is null or has as many entries as
-        // `get_rxfh_indir_size` says, and so has that of the context, which begins where its data
-        // does: there is none of the driver's. Both are this function's alone.
+        // `get_rxfh_indir_size` says, which is offered with this function, and so has that of the
+        // context. It begins where the context's data does, as `rxfh_priv_size` is 0. Others look
+        // into the context with `rss_lock` or the device's lock held only, and the core holds both.
         unsafe {
             let (dev, control) = Locked::<T>::new(dev);
             let table = if (*param).indir.is_null() {

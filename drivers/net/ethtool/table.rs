@@ -135,8 +135,11 @@ operations! {
         set_rxfh_fields: when(T::HAS_SET_HASH_FIELDS, Callbacks::<T>::set_rxfh_fields),
     }
 
-    /// Offers RSS contexts.
+    /// Offers RSS contexts, beside [`with_rss`](Unregistered::with_rss).
     pub fn with_rss_contexts() where T: RssContexts {
+        // The core makes the table of a context as long as these say.
+        get_rxfh_key_size: Some(Callbacks::<T>::get_rxfh_key_size),
+        get_rxfh_indir_size: Some(Callbacks::<T>::get_rxfh_indir_size),
         // One more than the largest number; 0 is the device's own table.
         rxfh_max_num_contexts: T::RSS_CONTEXTS + 1,
         create_rxfh_context: Some(Callbacks::<T>::create_rxfh_context),
