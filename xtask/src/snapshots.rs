@@ -2,12 +2,13 @@
 
 //! Which snapshots of guests stay.
 
-use std::fs::{self, Metadata};
-use std::path::{Path, PathBuf};
+use std::fs::{self, File, Metadata};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use provision::files;
+use rustix::fs::{FlockOperation, flock};
 
 use crate::cache;
 
@@ -50,10 +51,13 @@ pub(crate) fn keep_latest(snapshots: &Path) -> Result<()> {
             continue;
         };
         let used = used(&metadata);
-        if metadata.is_dir() {
-            folders.push((used, path));
-        } else if used.elapsed().is_ok_and(|age| age > DAY) {
-            let _ = fs::remove_file(path);
+        let is_old = used.elapsed().is_ok_and(|age| age > DAY);
+        match (path.extension(), metadata.is_dir()) {
+            (None, _) => folders.push((used, path)),
+            // One that is being taken or removed, or was when a run was killed.
+            (Some(_), true) if is_old => drop(cache::remove_dir(&path)),
+            (Some(_), false) if is_old => drop(fs::remove_file(path)),
+            _ => {}
         }
     }
     folders.sort();
@@ -68,17 +72,21 @@ fn used(metadata: &Metadata) -> SystemTime {
     metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// Removes a snapshot. Nobody finds a part of it meanwhile.
+/// Removes a snapshot that nobody reads. Nobody finds a part of it meanwhile.
 fn remove(path: &Path) {
-    let old: PathBuf = path.with_extension("old");
+    let Ok(folder) = File::open(path) else {
+        return;
+    };
+    if flock(&folder, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return;
+    }
+    let old = path.with_extension("old");
     let _ = fs::rename(path, &old);
     let _ = cache::remove_dir(&old);
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
-
     use super::*;
 
     #[test]
@@ -101,10 +109,13 @@ mod tests {
         }
         make("a.lock", Duration::from_secs(60));
         make("b.bad", 2 * DAY);
+        // Somebody resumes from it.
+        let read = File::open(snapshots.join("a")).unwrap();
+        flock(&read, FlockOperation::LockShared).unwrap();
         keep_latest(&snapshots).unwrap();
         let mut left: Vec<_> = files::entries(&snapshots).unwrap();
         left.sort();
-        let names = ["a.lock", "c", "d", "e", "f"].map(|name| snapshots.join(name));
+        let names = ["a", "a.lock", "c", "d", "e", "f"].map(|name| snapshots.join(name));
         assert_eq!(left, names);
     }
 }

@@ -370,7 +370,8 @@ impl Options {
             machine: Machine::new(),
             ..self.clone()
         };
-        let machine = self.machine.clone().prepared(&format!("{here:?} {how}"));
+        let how = format!("{here:?} {:?} {how}", self.nic()?);
+        let machine = self.machine.clone().prepared(&how);
         let mut bed = self.start(machine, images, name)?;
         if !bed.guest.resumed() {
             self.set_up(&bed)?;
@@ -380,12 +381,16 @@ impl Options {
         Ok(bed)
     }
 
+    fn nic(&self) -> Result<Nic> {
+        match self.driver {
+            Some(driver) => Ok(driver.nic()),
+            None => Nic::from_env(),
+        }
+    }
+
     /// Boots a guest, and leaves it as it is then.
     fn start(&self, mut machine: Machine, images: &Images, name: &str) -> Result<Testbed> {
-        let nic = match self.driver {
-            Some(driver) => driver.nic(),
-            None => Nic::from_env()?,
-        };
+        let nic = self.nic()?;
         if let Some(device) = &nic.device {
             machine = machine.nic(device).nic_bus(nic.bus);
         }

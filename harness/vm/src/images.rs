@@ -53,8 +53,8 @@ pub struct Images {
     /// see [`Machine::disk`](crate::Machine::disk).
     #[serde(default)]
     pub disk: Option<PathBuf>,
-    /// Directory for snapshots of guests that have just booted:
-    /// see [`Machine::snapshot`](crate::Machine::snapshot).
+    /// Directory for snapshots of guests that have booted, or were prepared: see
+    /// [`Machine::snapshot`](crate::Machine::snapshot), [`Machine::prepared`](crate::Machine::prepared).
     #[serde(default)]
     pub snapshots: Option<PathBuf>,
     /// Directory below which every boot makes one of its own for its logs.

@@ -155,7 +155,7 @@ pub(crate) fn arguments(
     if let Some((mib, fd)) = machine.accelerator_mib.zip(fds.accelerator) {
         arguments.add("-object", memory(ACCELERATOR_MEMORY, mib, fd));
         let port = ports.add(&mut arguments);
-        // QEMU takes a snapshot only of a master.
+        // ivshmem blocks migration, and so snapshots, without `master=on`.
         arguments.device(format!(
             "ivshmem-plain,id={ACCELERATOR},master=on,memdev={ACCELERATOR_MEMORY},bus={port}"
         ));

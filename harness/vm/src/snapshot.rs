@@ -96,6 +96,8 @@ impl Place {
         // Rounded to MHz: it is measured each time.
         ((khz + 500) / 1000).hash(&mut hasher);
         files(machine, images).hash(&mut hasher);
+        let rom = machine.nic_rom.as_ref();
+        rom.and_then(|path| fs::read(path).ok()).hash(&mut hasher);
         moment.hash(&mut hasher);
         protocol::VERSION.hash(&mut hasher);
         Some(Self(root.join(format!("{:016x}", hasher.finish()))))
@@ -104,6 +106,8 @@ impl Place {
     /// The snapshot, if there is one.
     pub(crate) fn open(&self) -> Option<Snapshot> {
         let dir = File::open(&self.0).ok()?;
+        // Who removes old ones takes the lock alone.
+        flock(&dir, FlockOperation::NonBlockingLockShared).ok()?;
         let text = fs::read(within(&dir, AGENT)).ok()?;
         let info = serde_json::from_slice(&text).ok()?;
         // Who removes old ones sees when they were of use.
@@ -174,14 +178,19 @@ impl Place {
                 let file = File::create(within(&dir, name)).map_err(failed)?;
                 copy(memory.file(), &file).map_err(failed)?;
             }
-            if memories.accelerator.is_some() {
-                unmap_accelerator(&within(&dir, DEVICES)).map_err(failed)?;
+            if let Some(memory) = memories.accelerator {
+                let len = memory.file().metadata().map_err(failed)?.len();
+                unmap_accelerator(&within(&dir, DEVICES), len).map_err(failed)?;
             }
             fs::copy(run.console(), within(&dir, CONSOLE)).map_err(failed)?;
             fs::write(within(&dir, AGENT), json!(info).to_string()).map_err(failed)?;
             fs::rename(&new, &self.0).map_err(failed)
         });
         monitor.execute("cont", json!({}))?;
+        if let Err(error) = &kept {
+            let _ = fs::remove_dir_all(&new);
+            self.give_up(error);
+        }
         kept
     }
 }
@@ -233,7 +242,7 @@ fn lasting_arguments(
 ) -> Vec<String> {
     let (run, fds) = (RunDir::nowhere(), Inherited::NONE);
     let mut machine = machine.clone();
-    // QEMU looks at a folder when the guest mounts it.
+    // The guest has mounted none of these folders yet.
     for export in &mut machine.exports {
         export.path = PathBuf::new();
     }
@@ -316,21 +325,19 @@ fn migrate(
 /// Has what QEMU wrote say that the accelerator's memory was mapped nowhere.
 ///
 /// QEMU looks whether memory that it does not move is where it was, before it restores the BAR that
-/// this memory is behind: the new machine has mapped it nowhere by then, at 0
+/// this memory is behind: the new machine has not mapped it yet, and so its address is 0
 /// (`parse_ramblock()` in QEMU's migration/ram.c). The memory's entry has its name, its length
 /// and that address, numbers of 64 bits in network byte order.
-fn unmap_accelerator(devices: &Path) -> io::Result<()> {
+fn unmap_accelerator(devices: &Path, len: u64) -> io::Result<()> {
     let mut bytes = fs::read(devices)?;
-    let name = qemu::ACCELERATOR_MEMORY.as_bytes();
-    let mut found = bytes
-        .windows(name.len())
-        .enumerate()
-        .filter(|(_, window)| *window == name);
+    let entry = [qemu::ACCELERATOR_MEMORY.as_bytes(), &len.to_be_bytes()].concat();
+    let windows = bytes.windows(entry.len()).enumerate();
+    let mut found = windows.filter(|(_, window)| *window == entry);
     let address = match (found.next(), found.next()) {
-        (Some((at, _)), None) => at + name.len() + size_of::<u64>(),
+        (Some((at, _)), None) => at + entry.len(),
         _ => {
             return Err(io::Error::other(
-                "QEMU did not name the accelerator's memory once",
+                "QEMU did not say once where the accelerator's memory is",
             ));
         }
     };

@@ -58,7 +58,10 @@ impl Guest {
             match resumed {
                 Err(error) if !is_of_the_host(&error) => {
                     tracing::warn!("no guest came of a snapshot, it boots: {error}");
+                    let guest = start(None)?.wait(machine, None)?;
+                    // It is not for another reason that none came.
                     place.give_up(&error);
+                    return Ok(guest);
                 }
                 resumed => return resumed,
             }
