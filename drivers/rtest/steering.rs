@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the NIC says of how flows reach its queues. It receives nothing, and only keeps what it is told:
-//! it has the RSS contexts that no device of the other drivers has, and rules that lead to them.
+//! Channels, rings, RSS and flow rules. The NIC receives nothing and only stores its configuration. It
+//! has RSS contexts, which no device of the other drivers has, and rules that direct flows to them.
 
 use kernel::prelude::*;
 use net::{

@@ -72,7 +72,8 @@ fn used(metadata: &Metadata) -> SystemTime {
     metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// Removes a snapshot that nobody reads. Nobody finds a part of it meanwhile.
+/// Removes a snapshot, unless a run is resuming from it. It is renamed first, so that no run finds it
+/// half removed.
 fn remove(path: &Path) {
     let Ok(folder) = File::open(path) else {
         return;

@@ -150,8 +150,8 @@ fn try_run(
 
 /// Lets the peer bind a port at once that a connection had before. The tests draw ports at random where
 /// the NIC under test is, and the peer's programs bind the same ones: with one that was drawn before
-/// in TIME_WAIT they would fail. (A socket that nobody has open any more is not kept in FIN_WAIT2 either: what
-/// still comes for it gets a reset.)
+/// in TIME_WAIT they would fail. (Orphaned sockets do not stay in FIN_WAIT2 either: a segment
+/// that arrives later is answered with a reset.)
 fn set_ports(bed: &Testbed, test: Test) -> cases::Result<()> {
     const NO_TIME_WAIT: &str = "/proc/sys/net/ipv4/tcp_max_tw_buckets";
     const RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";

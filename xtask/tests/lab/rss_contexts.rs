@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A NIC with RSS contexts, which the 82576 is none of: `rtest`, a software NIC. It receives nothing, and
-//! keeps what it is told.
+//! RSS contexts, which the 82576 does not have, on `rtest`: a software NIC that receives nothing and
+//! only stores its configuration.
 
 use std::env;
 use std::path::{Path, PathBuf};
