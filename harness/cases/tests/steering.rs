@@ -107,7 +107,11 @@ fn datagrams_of_a_send_are_segmented_by_the_device_and_arrive_whole() -> Result 
     bed.set_features(bed.local, &[(UDP_SEGMENTATION, true)])?;
     // The receiving kernel verifies every checksum itself.
     bed.set_features(bed.peer, &[("rx-checksum", false)])?;
+    // All of a family's datagrams fit, whenever the guest's processors get to run.
+    bed.set_receive_ring(bed.peer, 4096)?;
     for family in Family::BOTH {
+        // Resolve the neighbour first: only a few sends can wait for that.
+        bed.ping(bed.local, bed.peer, family, 1, 0)?;
         let before = bed.statistic(bed.local, "tx_tso")?;
         let datagrams = Datagrams {
             batch: Some(BATCH),
