@@ -21,6 +21,8 @@ use protocol::{
 
 const MODULE: &str = "rtest";
 const INTERFACE: &str = "test0";
+/// Where it is.
+const RTEST: (Ns, &str) = (Ns::Local, INTERFACE);
 const MTU: u32 = 9000;
 const FRAMES: u64 = 50;
 
@@ -40,32 +42,29 @@ fn load_with(bed: &Testbed, parameters: &str) -> Result {
         to: Ns::Local,
         rename: Some(INTERFACE.to_owned()),
     })?;
-    bed.guest.call(SetMtu::on((Ns::Local, INTERFACE), MTU))?;
+    bed.guest.call(SetMtu::on(RTEST, MTU))?;
     up(bed, true)?;
-    bed.guest
-        .call(WaitCarrier::on((Ns::Local, INTERFACE), true, PATIENCE_MS))?;
+    bed.guest.call(WaitCarrier::on(RTEST, true, PATIENCE_MS))?;
     Ok(())
 }
 
 fn up(bed: &Testbed, up: bool) -> Result {
-    Ok(bed.guest.call(SetUp::on((Ns::Local, INTERFACE), up))?)
+    Ok(bed.guest.call(SetUp::on(RTEST, up))?)
 }
 
 /// What it was given counts as sent, what it took from its pool as received.
 fn stats(bed: &Testbed) -> Result<LinkStats> {
-    Ok(bed.guest.call(GetLinkStats::on((Ns::Local, INTERFACE)))?)
+    Ok(bed.guest.call(GetLinkStats::on(RTEST))?)
 }
 
 /// Has the driver send a frame.
 fn send(bed: &Testbed, frame: Frame) -> Result {
-    Ok(bed
-        .guest
-        .call(SendFrame::on((Ns::Local, INTERFACE), frame.into_bytes()))?)
+    Ok(bed.guest.call(SendFrame::on(RTEST, frame.into_bytes()))?)
 }
 
 /// Unloads the driver, after its pool is known to be there, and waits until the pool is gone.
 fn unload(bed: &Testbed) -> Result {
-    let pools = bed.guest.call(ListPagePools::on((Ns::Local, INTERFACE)))?;
+    let pools = bed.guest.call(ListPagePools::on(RTEST))?;
     let in_use = pools.iter().filter(|pool| pool.detach_time.is_none());
     assert_eq!(
         in_use.count(),
@@ -173,11 +172,9 @@ fn a_driver_that_completes_more_than_was_sent_is_warned_and_goes_on() -> Result 
 fn link_modes_rss_keys_and_coalescing_are_of_the_devices_kind() -> Result {
     const HASH_CRC32: u32 = 1 << 2;
     let bed = Testbed::options().boot("rtest-hardware")?;
-    let interface = || INTERFACE.to_owned();
-    let ns = Ns::Local;
     load(&bed)?;
 
-    let link = bed.guest.call(GetLinkModes::on((ns, interface())))?;
+    let link = bed.guest.call(GetLinkModes::on(RTEST))?;
     let modes = ["100000baseSR4/Full", "FIBRE"].map(|mode| (mode.to_owned(), false));
     assert_eq!(
         (
@@ -196,13 +193,13 @@ fn link_modes_rss_keys_and_coalescing_are_of_the_devices_kind() -> Result {
         )
     );
 
-    let rss = || bed.guest.call(GetRss::on((ns, interface())));
+    let rss = || bed.guest.call(GetRss::on(RTEST));
     let now = rss()?;
     assert_eq!(now.hash_function, Some(HASH_CRC32));
     assert_eq!((now.key.len(), now.indirection.len()), (52, 6), "{now:?}");
     let key: Vec<u8> = (0..52).collect();
     bed.guest.call(SetRss::on(
-        (ns, interface()),
+        RTEST,
         RssChange {
             key: Some(key.clone()),
             ..RssChange::default()
@@ -210,16 +207,13 @@ fn link_modes_rss_keys_and_coalescing_are_of_the_devices_kind() -> Result {
     ))?;
     assert_eq!(rss()?.key, key);
 
-    let set = |coalesce: Coalesce| {
-        bed.guest
-            .call(SetCoalesce::on((ns, interface()), None, coalesce))
-    };
+    let set = |coalesce: Coalesce| bed.guest.call(SetCoalesce::on(RTEST, None, coalesce));
     let tx = Coalesce {
         tx_usecs: Some(70),
         ..Coalesce::default()
     };
     set(tx)?;
-    let now = bed.guest.call(GetCoalesce::on((ns, interface()), None))?;
+    let now = bed.guest.call(GetCoalesce::on(RTEST, None))?;
     assert_eq!((now.tx_usecs, now.rx_usecs), (Some(70), None), "{now:?}");
     let rx = Coalesce {
         rx_usecs: Some(70),
@@ -233,9 +227,8 @@ fn link_modes_rss_keys_and_coalescing_are_of_the_devices_kind() -> Result {
 #[test]
 fn rss_contexts_and_rules_to_them_that_are_left_go_with_their_device() -> Result {
     let bed = Testbed::options().boot("rtest-contexts")?;
-    let interface = (Ns::Local, INTERFACE);
     let make = |indirection| {
-        let context = CreateRssContext::on(interface, indirection);
+        let context = CreateRssContext::on(RTEST, indirection);
         bed.guest.call(context)
     };
     for _ in 0..2 {
@@ -247,9 +240,9 @@ fn rss_contexts_and_rules_to_them_that_are_left_go_with_their_device() -> Result
             action: FlowAction::RssContext(2),
             ..FlowRule::all(FlowType::Tcp4, 0)
         };
-        let insert = InsertFlowRule::on(interface, RulePlace::Any, rule);
+        let insert = InsertFlowRule::on(RTEST, RulePlace::Any, rule);
         let place = bed.guest.call(insert)?;
-        let rules = bed.guest.call(ListFlowRules::on(interface))?;
+        let rules = bed.guest.call(ListFlowRules::on(RTEST))?;
         assert_eq!(rules.rules, [(place, rule)]);
         unload(&bed)?;
     }

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use cases::{CaseError, Driver, Family, Testbed};
 use protocol::kernel::WriteFile;
 use protocol::program::{MountRoot, ProgramReport, RootSource, Streams};
-use protocol::rings::SetChannels;
 use protocol::{Command, Event, Ns, Program};
 use vm::{Error, Images, scan::Finding};
 
@@ -119,7 +118,7 @@ fn try_run(
         )?;
     found.logs = Some(bed.guest.directory().to_owned());
     if let Some(combined) = test.channels {
-        bed.guest.call(SetChannels::on(bed.local, combined))?;
+        bed.set_channels(bed.local, combined)?;
     }
     bed.guest.call(MountRoot {
         source: RootSource::Disk {

@@ -272,15 +272,14 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
     let bed = Testbed::options()
         .needs_kernel(["PTP_1588_CLOCK"])
         .boot("device-shows")?;
-    let (ns, interface) = (bed.local.ns, || bed.local.name());
-    let info = bed.guest.call(GetDriverInfo::on((ns, interface())))?;
+    let info = bed.guest.call(GetDriverInfo::on(bed.local))?;
     assert_eq!(
         (info.driver.as_str(), info.bus_info),
         ("rigb", bed.pci_device(bed.local)?)
     );
 
     // The dump starts with CTRL and STATUS; the registers of RX queue 0 include its length.
-    let dump = bed.guest.call(DumpRegisters::on((ns, interface())))?;
+    let dump = bed.guest.call(DumpRegisters::on(bed.local))?;
     assert_eq!((dump.version, dump.words.len()), (2, 39 + 16 * 15));
     assert_eq!(dump.words[0], register(&bed, CTRL)?);
     assert_eq!(dump.words[1], register(&bed, STATUS)?);
@@ -291,7 +290,7 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
     // The LED blinks, and afterwards is as it was.
     let before = register(&bed, LEDCTL)?;
     let seen = thread::scope(|scope| -> Result<BTreeSet<u32>> {
-        let blinking = scope.spawn(|| bed.guest.call(Identify::on((ns, interface()), 2)));
+        let blinking = scope.spawn(|| bed.guest.call(Identify::on(bed.local, 2)));
         let mut seen = BTreeSet::new();
         while !blinking.is_finished() {
             seen.insert(register(&bed, LEDCTL)?);
@@ -302,12 +301,11 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
     assert!(seen.len() > 1, "it did not blink: {seen:x?}");
     assert_eq!(register(&bed, LEDCTL)?, before);
 
-    let level = || bed.guest.call(GetMessageLevel::on((ns, bed.local.name())));
+    let level = || bed.guest.call(GetMessageLevel::on(bed.local));
     bed.show_whole_log()?;
     // NETIF_MSG_LINK, or nothing.
     for wanted in [4, 0] {
-        bed.guest
-            .call(SetMessageLevel::on((ns, interface()), wanted))?;
+        bed.guest.call(SetMessageLevel::on(bed.local, wanted))?;
         assert_eq!(level()?, wanted);
         for up in [false, true] {
             bed.set_link(bed.local, up)?;
@@ -329,7 +327,7 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
     // There is no wake-on-LAN.
     for family in Family::BOTH {
         let timestamps = bed.guest.call(TimestampDatagrams {
-            ns,
+            ns: bed.local.ns,
             to: bed.peer.socket(family, bed.port()),
             count: 1,
             size: 64,
@@ -338,18 +336,18 @@ fn the_device_shows_what_it_is_and_offers_nothing_that_it_has_not() -> Result {
         })?;
         assert_eq!(timestamps.len(), 1, "timestamps over {family:?}");
     }
-    let timestamps = bed.guest.call(GetTimestamping::on((ns, interface())))?;
+    let timestamps = bed.guest.call(GetTimestamping::on(bed.local))?;
     // All SOF_TIMESTAMPING_* flags of hardware and software, except SYS_HARDWARE, which no driver
     // has.
     assert_eq!(timestamps.sources, 0x7f & !(1 << 5));
     assert!(timestamps.clock.is_some());
-    let wol = bed.guest.call(GetWakeOnLan::on((ns, interface())))?;
+    let wol = bed.guest.call(GetWakeOnLan::on(bed.local))?;
     assert_eq!((wol.supported, wol.on), (0, 0));
-    let refused = bed.guest.call(SetWakeOnLan::on((ns, interface()), 1 << 5));
+    let refused = bed.guest.call(SetWakeOnLan::on(bed.local, 1 << 5));
     assert_refused(refused, EOPNOTSUPP, "wake-on-LAN");
 
     // QEMU's model has no filters, which the driver finds by reading them back.
-    let features = bed.guest.call(GetFeatures::on((ns, interface())))?;
+    let features = bed.guest.call(GetFeatures::on(bed.local))?;
     let ntuple = "rx-ntuple-filter".to_owned();
     let filters = bed.can(Ability::Ntuple)?;
     for offered in [features.active, features.changeable] {

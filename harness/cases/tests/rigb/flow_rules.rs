@@ -12,7 +12,7 @@ use protocol::{
     flow_rules::{
         DeleteFlowRule, FlowRule, FlowRules, FlowType, InsertFlowRule, ListFlowRules, RulePlace,
     },
-    pci::{ReadRegister, WriteRegister},
+    pci::WriteRegister,
 };
 
 /// By its kernel name.
@@ -25,7 +25,7 @@ const FTQF: u32 = 0x59e0;
 /// packet, and is restored afterwards.
 fn has_filters(bed: &Testbed) -> Result<bool> {
     let device = bed.pci_device(bed.local)?;
-    let read = || bed.guest.call(ReadRegister::new(&device, FTQF));
+    let read = || bed.read_register(bed.local, FTQF);
     let write = |value| bed.guest.call(WriteRegister::new(&device, FTQF, value));
     let before = read()?;
     let pattern = before ^ 0x000f_0006;

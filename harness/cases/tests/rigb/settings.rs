@@ -12,7 +12,6 @@ use protocol::{
     },
     link::SetMac,
     net::Mac,
-    pci::ReadRegister,
     rings::{GetRings, TcpDataSplit},
     rss::{Flow, GetRss, HashFields, Indirection, RssChange, SetRss},
     timestamp::{GetHwtstamp, Hwtstamp, SetHwtstamp},
@@ -87,21 +86,17 @@ struct Settings {
 }
 
 fn settings(bed: &Testbed) -> Result<Settings> {
-    let (ns, interface) = (bed.local.ns, || bed.local.name());
     let guest = &bed.guest;
-    let features = guest.call(GetFeatures::on((ns, interface())))?;
-    let modes = guest.call(GetLinkModes::on((ns, interface())))?;
-    let mut pause = guest.call(GetPause::on((ns, interface())))?;
+    let features = guest.call(GetFeatures::on(bed.local))?;
+    let modes = guest.call(GetLinkModes::on(bed.local))?;
+    let mut pause = guest.call(GetPause::on(bed.local))?;
     (pause.rx_frames, pause.tx_frames) = (None, None);
-    let coalesce = |queue| guest.call(GetCoalesce::on((ns, interface()), Some(queue)));
-    let rss = guest.call(GetRss::on((ns, interface())))?;
-    let device = bed.pci_device(bed.local)?;
-    let register = |offset| guest.call(ReadRegister::new(&device, offset));
+    let coalesce = |queue| guest.call(GetCoalesce::on(bed.local, Some(queue)));
+    let rss = guest.call(GetRss::on(bed.local))?;
     let mut registers = BTreeMap::new();
     for (name, first, count) in REGISTERS {
-        let values: std::result::Result<Vec<_>, _> =
-            (0..count).map(|n| register(first + 4 * n)).collect();
-        let mut values = values?;
+        let values = (0..count).map(|n| bed.read_register(bed.local, first + 4 * n));
+        let mut values = values.collect::<Result<Vec<_>>>()?;
         match name {
             "CTRL" => values[0] &= FLOW_CONTROL,
             "RCTL" => values[0] &= ALL_MULTICAST,
@@ -113,21 +108,20 @@ fn settings(bed: &Testbed) -> Result<Settings> {
         features: features.active,
         modes: modes.modes,
         pause,
-        level: guest.call(GetMessageLevel::on((ns, interface())))?,
-        tx_ring: guest.call(GetRings::on((ns, interface())))?.tx,
+        level: guest.call(GetMessageLevel::on(bed.local))?,
+        tx_ring: guest.call(GetRings::on(bed.local))?.tx,
         coalesce: vec![coalesce(0)?, coalesce(1)?],
         key: rss.key,
         table: rss.indirection,
         hash_fields: rss.hash_fields,
         mac: bed.interface(bed.local)?.mac,
-        hwtstamp: guest.call(GetHwtstamp::on((ns, interface())))?,
+        hwtstamp: guest.call(GetHwtstamp::on(bed.local))?,
         registers,
     })
 }
 
 /// Changes every setting.
 fn set_all(bed: &Testbed) -> Result {
-    let (ns, interface) = (bed.local.ns, || bed.local.name());
     let guest = &bed.guest;
     bed.set_features(
         bed.local,
@@ -135,7 +129,7 @@ fn set_all(bed: &Testbed) -> Result {
     )?;
     let modes = ["Autoneg", "TP", "100baseT/Full", "1000baseT/Full"];
     guest.call(SetLinkModes::on(
-        (ns, interface()),
+        bed.local,
         LinkModeChange {
             autoneg: Some(true),
             advertise: Some(modes.map(str::to_owned).into()),
@@ -145,7 +139,7 @@ fn set_all(bed: &Testbed) -> Result {
     // QEMU's model turns flow control on when the negotiation ends.
     bed.wait_carrier_of(bed.local, true)?;
     guest.call(SetPause::on(
-        (ns, interface()),
+        bed.local,
         Pause {
             autoneg: Some(false),
             rx: Some(true),
@@ -153,13 +147,13 @@ fn set_all(bed: &Testbed) -> Result {
             ..Pause::default()
         },
     ))?;
-    guest.call(SetMessageLevel::on((ns, interface()), 4))?;
+    guest.call(SetMessageLevel::on(bed.local, 4))?;
     bed.set_transmit_ring(bed.local, TX_RING)?;
     bed.add_vlan(VLAN)?;
     bed.receive_all_multicast(bed.local)?;
     for (queue, rx_usecs) in [(0, 30), (1, 70)] {
         guest.call(SetCoalesce::on(
-            (ns, interface()),
+            bed.local,
             Some(queue),
             Coalesce {
                 rx_usecs: Some(rx_usecs),
@@ -168,10 +162,9 @@ fn set_all(bed: &Testbed) -> Result {
             },
         ))?;
     }
-    guest.call(SetRss {
-        ns,
-        interface: interface(),
-        change: RssChange {
+    guest.call(SetRss::on(
+        bed.local,
+        RssChange {
             // Only pairs that are never removed.
             indirection: Some(Indirection::Queues(
                 (0..128).map(|entry| u32::from(entry % 3 == 0)).collect(),
@@ -179,16 +172,16 @@ fn set_all(bed: &Testbed) -> Result {
             key: Some((0..40).collect()),
             ..RssChange::default()
         },
-    })?;
+    ))?;
     guest.call(SetRss::on(
-        (ns, interface()),
+        bed.local,
         RssChange {
             hash_fields: Some((Flow::Udp4, HashFields::ADDRESSES)),
             ..RssChange::default()
         },
     ))?;
-    guest.call(SetHwtstamp::on((ns, interface()), HWTSTAMP))?;
-    guest.call(SetMac::on((ns, interface()), OTHER))?;
+    guest.call(SetHwtstamp::on(bed.local, HWTSTAMP))?;
+    guest.call(SetMac::on(bed.local, OTHER))?;
     // The kernel updates the driver in a work item.
     bed.wait_until(ALL_MULTICAST.into(), || {
         Ok((bed.read_register(bed.local, RCTL)? & ALL_MULTICAST).into())

@@ -33,12 +33,11 @@ fn interrupts(bed: &Testbed, matches: impl Fn(&str) -> bool) -> Result<Vec<u64>>
 #[test]
 fn each_processor_has_a_queue_pair_with_pools_and_a_vector_and_the_link_a_vector() -> Result {
     let bed = Testbed::options().cpus(CPUS).boot("vectors")?;
-    let (ns, interface) = (bed.local.ns, bed.local.name());
-    let channels = bed.guest.call(GetChannels::on((ns, &interface)))?;
+    let channels = bed.guest.call(GetChannels::on(bed.local))?;
     assert_eq!((channels.combined, channels.combined_max), (CPUS, PAIRS));
 
-    let queues = bed.guest.call(ListQueues::on((ns, &interface)))?;
-    let napis = bed.guest.call(ListNapis::on((ns, interface)))?;
+    let queues = bed.guest.call(ListQueues::on(bed.local))?;
+    let napis = bed.guest.call(ListNapis::on(bed.local))?;
     let irq = |kind, id| {
         let mut queues = queues.iter();
         let queue = queues.find(|queue| (queue.kind, queue.id) == (kind, id));

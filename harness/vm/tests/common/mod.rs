@@ -42,18 +42,17 @@ pub(crate) fn bring_up(guest: &Guest, mtu: u32) {
     };
     guest.call(to_peer).unwrap();
     let local = interface(guest, End::Local);
-    for (ns, interface, host) in [(Ns::Local, local.as_str(), 1), (Ns::Peer, "peer", 2)] {
-        let name = || interface.to_owned();
-        guest.call(SetMtu::on((ns, name()), mtu)).unwrap();
-        guest.call(SetUp::on((ns, name()), true)).unwrap();
+    let ends = [(Ns::Local, local.as_str()), (Ns::Peer, "peer")];
+    for (end, host) in ends.into_iter().zip(1..) {
+        guest.call(SetMtu::on(end, mtu)).unwrap();
+        guest.call(SetUp::on(end, true)).unwrap();
         for prefix in [format!("192.0.2.{host}/24"), format!("2001:db8::{host}/64")] {
             let prefix = prefix.parse().unwrap();
-            guest.call(AddAddress::on((ns, name()), prefix)).unwrap();
+            guest.call(AddAddress::on(end, prefix)).unwrap();
         }
     }
-    for (ns, interface) in [(Ns::Local, local.as_str()), (Ns::Peer, "peer")] {
-        let carrier = WaitCarrier::on((ns, interface), true, 60_000);
-        guest.call(carrier).unwrap();
+    for end in ends {
+        guest.call(WaitCarrier::on(end, true, 60_000)).unwrap();
     }
 }
 
