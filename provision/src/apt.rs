@@ -6,10 +6,10 @@
 //! are downloaded and unpacked. It needs apt, not root.
 
 use std::cell::OnceCell;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use fs_err as fs;
 
 use crate::cache::{self, Cache};
 use crate::cmd::{Cmd, on_path};
@@ -226,8 +226,7 @@ impl Apt {
             )
         })?;
         for sub in ["lists/partial", "archives/partial", "state"] {
-            fs::create_dir_all(self.dir.join(sub))
-                .with_context(|| format!("can't create {}", self.dir.display()))?;
+            fs::create_dir_all(self.dir.join(sub))?;
         }
         fs::write(
             self.dir.join("debian.sources"),

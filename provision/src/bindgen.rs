@@ -3,10 +3,10 @@
 //! bindgen, which makes the kernel's bindings and ours, with the libclang that it parses C with: the
 //! user's, or Debian's packages, unpacked in the cache and run through their own loader.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use fs_err as fs;
 
 use crate::apt::Apt;
 use crate::cmd::Cmd;

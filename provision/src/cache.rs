@@ -5,14 +5,13 @@
 //! renamed, except kernel builds, which carry a stamp (`kernel::build`).
 //! Several runs use it at once: who makes something has a lock on that.
 
-use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
+use fs_err::{self as fs, File};
 
-use crate::files;
 use crate::lock::{self, Lock};
 use crate::space;
 
@@ -109,8 +108,7 @@ impl Cache {
             if let Some(parent) = place.parent() {
                 fs::create_dir_all(parent)?;
             }
-            fs::rename(&work, &place)
-                .with_context(|| format!("can't move {} into place", place.display()))?;
+            fs::rename(&work, &place)?;
             Ok(place.clone())
         })
     }
@@ -124,7 +122,7 @@ impl Cache {
     pub fn scratch(&self, name: &str) -> Result<PathBuf> {
         let work = self.own_folder()?.join(name);
         remove_dir(&work)?;
-        files::create_dir_all(&work)?;
+        fs::create_dir_all(&work)?;
         Ok(work)
     }
 
@@ -148,7 +146,7 @@ impl Cache {
             .map(|number| self.path("tmp").join(format!("{process}-{number}")))
             .find(|path| !path.exists())
             .context("no name is free")?;
-        files::create_dir_all(&path)?;
+        fs::create_dir_all(&path)?;
         let folder = lock::try_folder(&path)?.context("a new folder is locked")?;
         *own = Some((path.clone(), folder));
         Ok(path)
@@ -212,9 +210,7 @@ fn folder(xdg: Option<std::ffi::OsString>, home: Option<std::ffi::OsString>) -> 
 /// When it is there and can't be removed.
 pub fn remove_dir(dir: &Path) -> Result<()> {
     match fs::remove_dir_all(dir) {
-        Err(e) if e.kind() != ErrorKind::NotFound => {
-            Err(e).with_context(|| format!("can't remove {}", dir.display()))
-        }
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),
     }
 }

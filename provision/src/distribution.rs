@@ -3,7 +3,7 @@
 //! Which distribution this is: what installs packages there, and whether the mirror of its apt has
 //! Debian's newer suites, which the kernel source and QEMU come from.
 
-use std::fs;
+use fs_err as fs;
 
 use crate::cmd::on_path;
 

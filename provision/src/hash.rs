@@ -3,11 +3,11 @@
 //! SHA-256 of what a cached thing was made from, and of what it consists of.
 
 use std::fmt::Write;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use fs_err::File;
 use sha2::{Digest, Sha256};
 
 /// The hash of several texts, in hex; moving text from one part to the next changes it.
@@ -26,7 +26,7 @@ pub fn of_parts(parts: &[&str]) -> String {
 ///
 /// When the file can't be read.
 pub fn of_file(path: &Path) -> Result<String> {
-    let mut file = File::open(path).with_context(|| format!("can't read {}", path.display()))?;
+    let mut file = File::open(path)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     loop {

@@ -4,10 +4,10 @@
 //! the cache and run through their own loader. The kernel's build calls them
 //! by name, so each is a small script.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use fs_err as fs;
 
 use crate::apt::Apt;
 use crate::files;
@@ -120,7 +120,7 @@ fn remove_other_tools(bin: &Path) -> Result<()> {
         let name = path.file_name().unwrap_or_default();
         let wanted = TOOLS.iter().map(|(_, tool)| tool).chain(BEHIND_LINKS);
         if !wanted.into_iter().any(|wanted| name == *wanted) {
-            fs::remove_file(&path).with_context(|| format!("can't remove {}", path.display()))?;
+            fs::remove_file(&path)?;
         }
     }
     Ok(())
@@ -129,7 +129,7 @@ fn remove_other_tools(bin: &Path) -> Result<()> {
 /// Writes a script for each tool, and one for bindgen: it loads libclang,
 /// which must know the flags of this clang.
 fn write_scripts(bin: &Path) -> Result<()> {
-    files::create_dir_all(bin)?;
+    fs::create_dir_all(bin)?;
     let write = |name: &str, text: String| write_program(&bin.join(name), &text);
     for (_, tool) in TOOLS {
         let prepare = if *tool == "clang" {
@@ -170,6 +170,7 @@ fn run(rest: &str) -> String {
 mod tests {
     use super::*;
     use crate::cmd::Cmd;
+    use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -181,7 +182,7 @@ mod tests {
         // A loader that shows how it was called.
         let loader = lib64.join("ld-linux-x86-64.so.2");
         fs::write(&loader, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n").unwrap();
-        fs::set_permissions(&loader, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(&loader, Permissions::from_mode(0o755)).unwrap();
         let clang = dir.path().join("bin/clang");
         let text = Cmd::new(&clang).args(["-c", "a b.c"]).output().unwrap();
         let words: Vec<&str> = text.lines().collect();

@@ -4,15 +4,14 @@
 //! ends, however that may be.
 
 use std::ffi::OsStr;
-use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use fs_err::{self as fs, File, OpenOptions};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 
-use crate::files;
 use crate::{program, ui};
 
 /// A lock, held until it is dropped.
@@ -71,7 +70,7 @@ impl Lock {
 ///
 /// When it can't be opened.
 pub fn try_folder(path: &Path) -> Result<Option<File>> {
-    let folder = File::open(path).with_context(|| format!("can't open {}", path.display()))?;
+    let folder = File::open(path)?;
     let locked = flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok();
     Ok(locked.then_some(folder))
 }
@@ -88,15 +87,15 @@ use Kind::{Exclusive, Shared};
 
 fn open(path: &Path) -> Result<File> {
     if let Some(folder) = path.parent() {
-        files::create_dir_all(folder)?;
+        fs::create_dir_all(folder)?;
     }
-    OpenOptions::new()
+    let file = OpenOptions::new()
         .create(true)
         .truncate(false)
         .read(true)
         .write(true)
-        .open(path)
-        .with_context(|| format!("can't open {}", path.display()))
+        .open(path)?;
+    Ok(file)
 }
 
 fn lock(file: &mut File, path: &Path, what: &str, kind: Kind) -> Result<()> {
@@ -142,7 +141,7 @@ mod tests {
         let held = Lock::hold(&path, "x").unwrap();
         let other = File::open(&path).unwrap();
         assert!(flock(&other, FlockOperation::NonBlockingLockShared).is_err());
-        let holder = files::read_to_string(&path).unwrap();
+        let holder = fs::read_to_string(&path).unwrap();
         assert!(holder.contains(&std::process::id().to_string()), "{holder}");
         drop(held);
         flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();

@@ -5,11 +5,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use fs_err as fs;
 
 use crate::built_in::CHECKOUT;
 use crate::cache::Cache;
 use crate::cmd::{self, Cmd};
-use crate::files;
 use crate::hash;
 use crate::kernel::args::KernelArgs;
 use crate::lock::Lock;
@@ -53,7 +53,7 @@ impl Project {
             kernel,
         };
         let logs = project.out("logs");
-        files::create_dir_all(&logs)?;
+        fs::create_dir_all(&logs)?;
         Ok(project)
     }
 

@@ -3,10 +3,10 @@
 //! What a build needs of Rust beside cargo: cargo-nextest, and the source of the core library that
 //! the kernel compiles.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use fs_err as fs;
 
 use crate::apt::Apt;
 use crate::cmd::{Cmd, cargo, find_on_path};
@@ -166,9 +166,9 @@ fn fetch_rust_lib_src(project: &Project, rustc: &Rustc) -> Result<PathBuf> {
         if !library.join("core/src/lib.rs").is_file() {
             bail!("the package rust-src {offer} has no core library");
         }
-        fs::rename(&library, work).with_context(|| format!("can't move {}", library.display()))
+        Ok(fs::rename(&library, work)?)
     })?;
-    fs::remove_dir_all(&package).with_context(|| format!("can't remove {}", package.display()))?;
+    fs::remove_dir_all(&package)?;
     step.done(&format!("rust-src {offer} unpacked"));
     Ok(place)
 }

@@ -3,16 +3,16 @@
 //! Programs of Debian's packages, unpacked in the cache and run through their own loader, so that
 //! none of the machine's libraries matter.
 
-use std::fs;
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use fs_err as fs;
 
 use crate::apt::Apt;
 use crate::cache::Cache;
 use crate::cmd::Cmd;
-use crate::files;
 use crate::program;
 use crate::project::Project;
 use crate::ui::Step;
@@ -149,7 +149,7 @@ pub fn write_script(script: &Path, program: &str, prepare: &str, first: &str) ->
     if fs::symlink_metadata(bin).is_ok_and(|data| data.is_symlink()) {
         fs::remove_file(bin)?;
     }
-    files::create_dir_all(bin)?;
+    fs::create_dir_all(bin)?;
     let text = format!(
         "#!/bin/sh\nroot=${{0%/*}}/..\n{prepare}{}\"$root/{program}\" \"$@\"\n",
         loader(first)
@@ -163,7 +163,6 @@ pub fn write_script(script: &Path, program: &str, prepare: &str, first: &str) ->
 ///
 /// When the file can't be written.
 pub fn write_program(path: &Path, text: &str) -> Result<()> {
-    files::write(path, text)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
-        .with_context(|| format!("can't make {} executable", path.display()))
+    fs::write(path, text)?;
+    Ok(fs::set_permissions(path, Permissions::from_mode(0o755))?)
 }

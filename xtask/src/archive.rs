@@ -2,11 +2,11 @@
 
 //! `archive`: the cases with all that they boot, in a file that runs elsewhere.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use fs_err as fs;
 use vm::Images;
 
 use crate::cache;
@@ -192,7 +192,6 @@ fn found(program: &Path) -> Result<PathBuf> {
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::copy(from, to)
-        .map(drop)
-        .with_context(|| format!("copying {} to {}", from.display(), to.display()))
+    fs::copy(from, to)?;
+    Ok(())
 }

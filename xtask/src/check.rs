@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use fs_err as fs;
 use provision::files;
 
 use crate::cmd::Cmd;
@@ -100,7 +101,7 @@ fn doc_kernel(project: &Project, kernel: &Kernel) -> Result<()> {
     let step = Step::begin("doc", "rustdoc, of the kernel code");
     let place = project.target.join("doc/kernel");
     let out = project.out("module");
-    files::create_dir_all(&out)?;
+    fs::create_dir_all(&out)?;
     module::make(&project.root, kernel, &out)
         .arg(format!("RUSTDOC_OUT={}", place.display()))
         .step(&step, &project.log("doc-kernel"))?;
@@ -165,7 +166,7 @@ fn clippy_kernel(project: &Project, kernel: &Kernel) -> Result<()> {
     let step = Step::begin("clippy", "kernel code");
     // A folder of its own: what clippy compiles is not what rustc compiles.
     let out = project.out("module-clippy");
-    files::create_dir_all(&out)?;
+    fs::create_dir_all(&out)?;
     module::make(&project.root, kernel, &out)
         .args(["CLIPPY=1", "KRUSTFLAGS=-Dwarnings"])
         .step(&step, &project.log("clippy-kernel"))?;

@@ -4,11 +4,11 @@
 //! misuse of `net`, and the compiler must find what the snippet says, and nothing else. Each also
 //! says how it is right, and that must compile: so it fails for its reason.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use fs_err as fs;
 use provision::files;
 
 use crate::kernel::Kernel;
@@ -36,7 +36,7 @@ pub(crate) fn check(project: &Project, kernel: &Kernel) -> Result<()> {
     let step = Step::begin("misuse", "snippets that must not compile");
     let modules = project.out("module");
     let out = project.out("compile-fail");
-    files::create_dir_all(&out)?;
+    fs::create_dir_all(&out)?;
     let rustc = rustc(&modules, &project.root)?;
 
     let snippets = snippets(&project.root.join(FOLDER))?;
@@ -63,7 +63,7 @@ fn rustc(modules: &Path, root: &Path) -> Result<String> {
     let source = root.join(format!("{USER}.rs"));
     let (folder, name) = USER.rsplit_once('/').context("a crate is in a folder")?;
     let saved = modules.join(folder).join(format!(".{name}.o.cmd"));
-    let text = files::read_to_string(&saved)?;
+    let text = fs::read_to_string(&saved)?;
     let command = text
         .lines()
         .find_map(|line| line.strip_prefix(&format!("savedcmd_{USER}.o := ")))

@@ -3,9 +3,9 @@
 //! `doctor`: what the machine has and lacks, and the way out. It changes nothing.
 
 use std::fmt;
-use std::fs;
 
 use anyhow::{Result, bail};
+use fs_err as fs;
 
 use crate::distribution::Distribution;
 use crate::kernel::is_built;

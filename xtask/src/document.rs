@@ -3,7 +3,7 @@
 //! Puts what commands write into pages, between marks.
 
 use anyhow::{Context, Result};
-use provision::files;
+use fs_err as fs;
 
 use crate::cmd::Cmd;
 use crate::project::Project;
@@ -18,10 +18,10 @@ const END: &str = "<!-- end -->";
 /// When the file cannot be read or written, or has no marks.
 pub(crate) fn write(project: &Project, page: &str, command: &str, text: &str) -> Result<()> {
     let path = project.root.join(page);
-    let old = files::read_to_string(&path)?;
+    let old = fs::read_to_string(&path)?;
     let new = replace(&old, &begin(command), text.trim_end())
         .with_context(|| format!("{} has no marks for the tables", path.display()))?;
-    files::write(&path, new)
+    Ok(fs::write(&path, new)?)
 }
 
 /// What is there now.
@@ -31,7 +31,7 @@ pub(crate) fn write(project: &Project, page: &str, command: &str, text: &str) ->
 /// When the file cannot be read.
 pub(crate) fn read(project: &Project, page: &str, command: &str) -> Result<String> {
     let path = project.root.join(page);
-    let text = files::read_to_string(&path)?;
+    let text = fs::read_to_string(&path)?;
     let tables = text.split_once(&begin(command));
     let tables = tables.and_then(|(_, rest)| rest.split_once(END));
     Ok(tables.map_or_else(String::new, |(tables, _)| tables.to_owned()))

@@ -3,11 +3,11 @@
 //! Everything that a virtual machine boots from, in one manifest: kernel,
 //! initramfs with agent and modules, QEMU, and a disk where there is one.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use cases::Nic;
+use fs_err as fs;
 use provision::files;
 use vm::{Images, QemuCommand};
 
@@ -155,9 +155,8 @@ pub(crate) fn prepare_nic(project: &Project, nic: &Nic, out: &Path) -> Result<Pa
 /// When it can't be written.
 pub(crate) fn write_manifest(path: &Path, images: &Images) -> Result<()> {
     let new = path.with_extension("new");
-    fs::write(&new, serde_json::to_string_pretty(images)?)
-        .and_then(|()| fs::rename(&new, path))
-        .with_context(|| format!("can't write {}", path.display()))
+    files::write_json(&new, images)?;
+    Ok(fs::rename(&new, path)?)
 }
 
 /// Where the manifest is, for `NOBOUNCE_GUEST`.
@@ -246,7 +245,7 @@ fn images(
         );
     }
     let logs = project.out("vm");
-    files::create_dir_all(&logs)?;
+    fs::create_dir_all(&logs)?;
     let symbols = Some(kernel.build.join("System.map")).filter(|path| path.is_file());
     let kasan = kernel.config.get("KASAN") == "y";
     Ok(Images {

@@ -3,13 +3,12 @@
 //! The guest's initramfs: the agent as `/init`, the folders that it mounts on,
 //! the console, and modules flat in `/lib/modules`.
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use cpio::newc;
-use provision::files;
+use fs_err as fs;
 
 const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
@@ -45,14 +44,14 @@ pub(crate) fn write(archive: &Path, init: &Path, modules: &[PathBuf]) -> Result<
         add(&mut out, folder, FOLDER, &[])?;
     }
     add(&mut out, "dev/console", CHARACTER_DEVICE, &[])?;
-    add(&mut out, "init", PROGRAM, &files::read(init)?)?;
+    add(&mut out, "init", PROGRAM, &fs::read(init)?)?;
     for module in modules {
         let name = module
             .file_name()
             .with_context(|| format!("{} has no name", module.display()))?
             .to_string_lossy();
         let place = format!("lib/modules/{name}");
-        add(&mut out, &place, DATA, &files::read(module)?)?;
+        add(&mut out, &place, DATA, &fs::read(module)?)?;
     }
     let out = newc::trailer(out)?;
     // Snapshots are of guests that booted just this file.
@@ -60,8 +59,8 @@ pub(crate) fn write(archive: &Path, init: &Path, modules: &[PathBuf]) -> Result<
         return Ok(());
     }
     let new = archive.with_extension("new");
-    files::write(&new, out)?;
-    fs::rename(&new, archive).with_context(|| format!("can't write {}", archive.display()))
+    fs::write(&new, out)?;
+    Ok(fs::rename(&new, archive)?)
 }
 
 #[cfg(test)]

@@ -357,9 +357,9 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_recognised_whatever_was_being_written() {
-        let full = std::fs::write("/dev/full", "x").context("can't write it");
+        let full = fs_err::write("/dev/full", "x").context("can't write it");
         assert!(disk_is_full(&full.unwrap_err()));
-        let other = std::fs::write("/no/such/folder", "x").context("can't write it");
+        let other = fs_err::write("/no/such/folder", "x").context("can't write it");
         assert!(!disk_is_full(&other.unwrap_err()));
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Command;
 use clap_complete::Shell;
-use provision::files;
+use fs_err as fs;
 
 use crate::program;
 
@@ -30,12 +30,12 @@ pub(crate) fn write(share: &Path, command: Command) -> Result<()> {
         .bin_name(program::INSTALLED);
     for (shell, path) in COMPLETIONS {
         let path = share.join(path);
-        files::create_dir_all(path.parent().unwrap_or(share))?;
-        let mut file = files::create(&path)?;
+        fs::create_dir_all(path.parent().unwrap_or(share))?;
+        let mut file = fs::File::create(&path)?;
         clap_complete::generate(*shell, &mut command, program::INSTALLED, &mut file);
     }
     let pages = share.join("man/man1");
-    files::create_dir_all(&pages)?;
+    fs::create_dir_all(&pages)?;
     clap_mangen::generate_to(command, &pages)
         .with_context(|| format!("can't write man pages into {}", pages.display()))
 }

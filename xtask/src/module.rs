@@ -3,12 +3,11 @@
 //! Builds the modules out of tree, and finds the modules that a kernel build has.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use fs_err as fs;
 use object::{Object, ObjectSection, ObjectSymbol};
-use provision::files;
 
 use crate::kernel::{self, Kernel};
 use crate::project::Project;
@@ -67,7 +66,7 @@ pub(crate) fn build_in(
     kernel: &Kernel,
     log: &Path,
 ) -> Result<Vec<PathBuf>> {
-    files::create_dir_all(out)?;
+    fs::create_dir_all(out)?;
     let modules = paths(source, out, kernel)?;
     let names = modules.iter().filter_map(|module| module.file_name());
     let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
@@ -92,7 +91,7 @@ pub(crate) fn build_in(
 /// The modules that the kernel has the options for, in the folder where they are built.
 fn paths(source: &Path, out: &Path, kernel: &Kernel) -> Result<Vec<PathBuf>> {
     let kbuild = source.join(KBUILD);
-    let text = files::read_to_string(&kbuild)?;
+    let text = fs::read_to_string(&kbuild)?;
     let (accelerator, option) = ACCELERATOR;
     let accelerator = accelerator.into_iter();
     let accelerator = accelerator.filter(|_| kernel.config.get(option) == "y");
@@ -140,7 +139,7 @@ pub(crate) fn build_folder(
 ) -> Result<Vec<PathBuf>> {
     let source = fs::canonicalize(source)
         .with_context(|| format!("there is no folder {}", source.display()))?;
-    files::create_dir_all(out)?;
+    fs::create_dir_all(out)?;
     let log = project.log("nic");
     let step = Step::begin("module", &format!("building {}", source.display()));
     make(&source, kernel, out).step(&step, &log)?;
@@ -195,7 +194,7 @@ pub(crate) fn make(source: &Path, kernel: &Kernel, out: &Path) -> crate::cmd::Cm
 ///
 /// When the module can't be read.
 pub(crate) fn panics(module: &Path) -> Result<Option<String>> {
-    let bytes = files::read(module)?;
+    let bytes = fs::read(module)?;
     let elf = object::File::parse(bytes.as_slice())
         .with_context(|| format!("{} is no ELF file", module.display()))?;
     let names = elf.symbols().filter(|symbol| symbol.is_undefined());
@@ -216,7 +215,7 @@ pub(crate) fn panics(module: &Path) -> Result<Option<String>> {
 /// When the build's list of modules or one of the modules can't be read.
 pub(crate) fn with_dependencies(kernel: &Kernel, wanted: &[&str]) -> Result<Vec<PathBuf>> {
     let order = kernel.build.join("modules.order");
-    let text = files::read_to_string(&order)?;
+    let text = fs::read_to_string(&order)?;
     let known = by_name(&text);
     let mut found = BTreeSet::new();
     let mut queue: Vec<String> = wanted.iter().map(|name| canonical(name)).collect();
@@ -251,7 +250,7 @@ fn canonical(name: &str) -> String {
 
 /// The modules that a module names in `depends=` of its `.modinfo`.
 fn dependencies(module: &Path) -> Result<Vec<String>> {
-    let bytes = files::read(module)?;
+    let bytes = fs::read(module)?;
     let elf = object::File::parse(bytes.as_slice())
         .with_context(|| format!("{} is no ELF file", module.display()))?;
     let modinfo = elf

@@ -3,11 +3,9 @@
 //! `new-driver`: a network driver on `net` that builds and loads, to begin with, and the description
 //! of its NIC for the cases.
 
-use std::fs;
-use std::path::Path;
-
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
+use fs_err as fs;
 
 use crate::module::{self, KBUILD};
 use crate::project::Project;
@@ -52,15 +50,15 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
         }
     }
     let kbuild = project.root.join(KBUILD);
-    let text = fs::read_to_string(&kbuild).with_context(|| cannot("read", &kbuild))?;
+    let text = fs::read_to_string(&kbuild)?;
     let added = module::add_net_driver(&text, name)?;
     let skeleton = project.root.join(SKELETON);
-    let skeleton = fs::read_to_string(&skeleton).with_context(|| cannot("read", &skeleton))?;
+    let skeleton = fs::read_to_string(&skeleton)?;
     let source = folder.join(format!("{name}_main.rs"));
-    fs::create_dir(&folder).with_context(|| cannot("make", &folder))?;
-    fs::write(&source, filled_in(&skeleton, options)).with_context(|| cannot("write", &source))?;
-    fs::write(&kbuild, added).with_context(|| cannot("write", &kbuild))?;
-    fs::write(&nic, description(options)).with_context(|| cannot("write", &nic))?;
+    fs::create_dir(&folder)?;
+    fs::write(&source, filled_in(&skeleton, options))?;
+    fs::write(&kbuild, added)?;
+    fs::write(&nic, description(options))?;
     println!(
         "{}\n{}\n\nIt is in Kbuild. To run the cases that it can pass, and to load it by hand:\n\n  \
          nobounce test --nic {}\n  \
@@ -121,10 +119,6 @@ fn device(text: &str) -> Result<String, String> {
     u16::from_str_radix(digits, 16)
         .map(|id| format!("{id:#06x}"))
         .map_err(|_| "a device ID has four hexadecimal digits".to_owned())
-}
-
-fn cannot(what: &str, path: &Path) -> String {
-    format!("can't {what} {}", path.display())
 }
 
 #[cfg(test)]

@@ -2,11 +2,10 @@
 
 //! Builds the counter (qemu/plugin) for the QEMU that is used.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-use provision::files;
+use anyhow::Result;
+use fs_err as fs;
 use vm::QemuCommand;
 
 use crate::cmd::Cmd;
@@ -37,7 +36,7 @@ const FLAGS: &[&str] = &[
 pub(crate) fn build(project: &Project, qemu: &QemuCommand) -> Result<PathBuf> {
     let api = api(qemu);
     let dir = project.out("plugin");
-    files::create_dir_all(&dir)?;
+    fs::create_dir_all(&dir)?;
     let plugin = dir.join(format!("counter-api{api}.so"));
     let inputs = stamp::files(&project.root, FOLDER)?;
     let inputs: Vec<_> = inputs.iter().map(|path| project.root.join(path)).collect();
@@ -63,7 +62,7 @@ fn compile(project: &Project, api: u32, plugin: &Path) -> Result<()> {
         .args(SOURCES)
         .dir(&project.root.join(FOLDER))
         .step(&step, &project.log("plugin"))?;
-    fs::rename(&new, plugin).with_context(|| format!("can't write {}", plugin.display()))?;
+    fs::rename(&new, plugin)?;
     step.done(&plugin.display().to_string());
     Ok(())
 }

@@ -2,11 +2,12 @@
 
 //! Which snapshots of guests stay.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use fs_err as fs;
 use provision::files;
 use rustix::fs::{FlockOperation, flock};
 
@@ -27,8 +28,7 @@ pub(crate) fn forget(snapshots: &Path) -> Result<()> {
     // What a run left that was stopped here.
     cache::remove_dir(&old)?;
     if snapshots.exists() {
-        fs::rename(snapshots, &old)
-            .with_context(|| format!("can't move {}", snapshots.display()))?;
+        fs::rename(snapshots, &old)?;
         // The next time will do.
         let _ = cache::remove_dir(&old);
     }

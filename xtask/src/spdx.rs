@@ -3,10 +3,10 @@
 //! Every file says its licence in its first lines, and the licence is the one
 //! of the part that the file belongs to.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use fs_err as fs;
 
 use crate::cmd::Cmd;
 

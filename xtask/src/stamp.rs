@@ -3,10 +3,10 @@
 //! Remembers what something was made of, so that it isn't made again: even a compiler that finds
 //! nothing to do takes seconds to find that out.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use fs_err as fs;
 use provision::files;
 
 use crate::hash;
@@ -48,7 +48,7 @@ impl Stamp {
     ///
     /// When one isn't there, or the file can't be written.
     pub(crate) fn keep(&self, outputs: &[PathBuf]) -> Result<()> {
-        files::write(&self.file, self.text(outputs)?)
+        Ok(fs::write(&self.file, self.text(outputs)?)?)
     }
 
     fn text(&self, outputs: &[PathBuf]) -> Result<String> {
@@ -68,7 +68,6 @@ impl Stamp {
 pub(crate) fn files(root: &Path, folder: &str) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     find(root, &root.join(folder), &mut found)?;
-    found.sort();
     Ok(found)
 }
 

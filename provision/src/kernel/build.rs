@@ -4,17 +4,16 @@
 //! into it. A build folder can't be moved, so it is made in place: a stamp,
 //! written last, says that it is whole; without one make goes on where it was.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use fs_err as fs;
 use serde::{Deserialize, Serialize};
 
 use super::built::Kernel;
 use super::config::Config;
 use super::toolchain::Toolchain;
 use super::{leftovers, progress, tree};
-use crate::files;
 use crate::hash;
 use crate::lock::Lock;
 use crate::parallel;
@@ -112,7 +111,7 @@ pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Re
         project
             .cache
             .require_space(flavour.space(), "a kernel build")?;
-        files::create_dir_all(&folder)?;
+        fs::create_dir_all(&folder)?;
     }
     // What a killed run left running here, such as compilers, has it as long as they live.
     let what = format!("the kernel in {}", folder.display());
@@ -140,7 +139,7 @@ pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Re
             .env("KBUILD_BUILD_HOST", "nobounce")
     };
     let wanted = folder.join("nobounce.config");
-    files::write(&wanted, &fragment)?;
+    fs::write(&wanted, &fragment)?;
     make()
         .arg(format!("KCONFIG_ALLCONFIG={}", wanted.display()))
         .arg("allnoconfig")
@@ -198,7 +197,7 @@ fn commands(folder: &Path) -> u64 {
 fn read_all(project: &Project, fragments: &[&str]) -> Result<String> {
     let mut all = String::new();
     for fragment in fragments {
-        all += &files::read_to_string(project.root.join(fragment))?;
+        all += &fs::read_to_string(project.root.join(fragment))?;
     }
     Ok(all)
 }

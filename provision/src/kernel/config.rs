@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
+use fs_err as fs;
 
 use super::wanted::Use;
-use crate::files;
 
 /// The options that are set in a `.config` or a fragment; values as written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Config {
     ///
     /// When it can't be read.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        Ok(Self::parse(&files::read_to_string(path)?))
+        Ok(Self::parse(&fs::read_to_string(path)?))
     }
 
     /// Reads `CONFIG_X=value` lines and `# CONFIG_X is not set` (as `n`).

@@ -3,9 +3,10 @@
 //! What a kernel's build leaves behind that nothing reads afterwards: three quarters of its folder.
 //! Modules, debuggers and guests need what was linked, and the headers; not the objects.
 
-use std::fs;
 use std::io;
 use std::path::Path;
+
+use fs_err as fs;
 
 /// Programs that run when a module is built are linked of few objects, and stay as they are.
 const KEPT: [&str; 2] = ["scripts", "tools"];

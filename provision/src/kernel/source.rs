@@ -2,10 +2,10 @@
 
 //! Linux from Debian's source package, unpacked into the cache.
 
-use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use fs_err as fs;
 
 use crate::apt::Apt;
 use crate::cmd::Cmd;
@@ -69,7 +69,7 @@ fn fetch_package(project: &Project, name: &str, prefix: &str) -> Result<Source> 
                 .arg(work)
                 .step(&step, &project.log("source"))
         })?;
-    fs::remove_dir_all(&package).with_context(|| format!("can't remove {}", package.display()))?;
+    fs::remove_dir_all(&package)?;
     step.done(&format!("Linux {version} in {}", dir.display()));
     Ok(Source { dir, version })
 }

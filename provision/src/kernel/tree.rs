@@ -3,10 +3,10 @@
 //! Kernel trees that the user built: finding them, seeing whether they
 //! suit, and running make against them.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use fs_err as fs;
 
 use super::args::KernelArgs;
 use super::built::Kernel;
@@ -14,7 +14,6 @@ use super::config::Config;
 use super::toolchain::Toolchain;
 use super::wanted::Use;
 use crate::cmd::Cmd;
-use crate::files;
 use crate::project::Project;
 use crate::tools::{self, Rustc};
 
@@ -135,7 +134,7 @@ pub fn make(kernel: &Kernel) -> Cmd {
 /// The version of a source tree, from the first lines of its Makefile.
 pub(super) fn source_version(source: &Path) -> Result<String> {
     let path = source.join("Makefile");
-    let text = files::read_to_string(&path)?;
+    let text = fs::read_to_string(&path)?;
     makefile_version(&text)
         .with_context(|| format!("{} names no VERSION and PATCHLEVEL", path.display()))
 }

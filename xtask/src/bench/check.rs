@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
-use provision::files;
+use fs_err as fs;
 
 use super::figures::{
     DEVICE_LOADED, DEVICE_STORED, Figure, INSTRUCTIONS, INTERRUPTS, LOADED, PAGE_ALLOCATIONS, REPS,
@@ -71,7 +71,7 @@ pub(crate) fn write(path: &Path, figures: &[Figure]) -> Result<()> {
         .iter()
         .map(serde_json::to_string)
         .collect::<Result<_, _>>()?;
-    files::write(path, format!("[\n{}\n]\n", lines.join(",\n")))
+    Ok(fs::write(path, format!("[\n{}\n]\n", lines.join(",\n")))?)
 }
 
 /// `old` with the rows of `new` in the place of their namesakes; others come last.

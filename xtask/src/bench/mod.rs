@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use fs_err as fs;
 use provision::files;
 use vm::Images;
 
@@ -171,7 +172,7 @@ fn output(project: &Project, named: Option<&Path>, name: &str) -> Result<PathBuf
         return Ok(path.to_owned());
     }
     let dir = project.out("bench");
-    files::create_dir_all(&dir)?;
+    fs::create_dir_all(&dir)?;
     Ok(dir.join(name))
 }
 
@@ -188,7 +189,7 @@ fn versions(project: &Project, images: &Images, window: u64) -> String {
 /// Prints tables and writes the page.
 fn show(project: &Project, figures: &[Figure], options: &Options, versions: &str) -> Result<()> {
     let path = output(project, options.html.as_deref(), "index.html")?;
-    files::write(&path, page::page(figures, versions))?;
+    fs::write(&path, page::page(figures, versions))?;
     ui::note(&format!("page: {}", path.display()));
     println!("\n{}", table::tables(figures));
     Ok(())
@@ -380,8 +381,8 @@ impl Bench {
             });
             let file = row.name().replace(" + ", "-").replace(", ", "-");
             let path = dir.join(format!("profile-{}.txt", file.replace(' ', "-")));
-            files::create_dir_all(dir)?;
-            files::write(&path, text)?;
+            fs::create_dir_all(dir)?;
+            fs::write(&path, text)?;
         }
         Ok(())
     }

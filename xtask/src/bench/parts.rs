@@ -3,10 +3,10 @@
 //! Which part of the kernel a function belongs to, by the object file that it was compiled into.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
+use fs_err as fs;
 use object::{Object, ObjectSymbol, SymbolKind};
 use provision::files;
 

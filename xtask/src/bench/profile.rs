@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
+use fs_err as fs;
 use protocol::{kernel::Symbol, measure::MeasuredSinkReport};
-use provision::files;
 use vm::counter::{Counts, Window};
 
 /// Addresses below are the program's.
@@ -45,7 +45,7 @@ impl Symbols {
     ///
     /// When it cannot be read.
     pub(crate) fn new(system_map: &Path, modules: &[Symbol]) -> Result<Self> {
-        let text = files::read_to_string(system_map)?;
+        let text = fs::read_to_string(system_map)?;
         let mut by_address = BTreeMap::new();
         for (address, name) in text.lines().filter_map(kernel_function) {
             // Of several names the last is as good as any.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use cases::hostile::{Device, Tally};
-use provision::files;
+use fs_err as fs;
 use serde::{Deserialize, Serialize};
 
 /// A campaign's figures.
@@ -96,7 +96,7 @@ impl Campaigns {
     ///
     /// When the file can't be read.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let text = files::read_to_string(path)?;
+        let text = fs::read_to_string(path)?;
         serde_json::from_str(&text).with_context(|| format!("{} has no campaigns", path.display()))
     }
 
@@ -174,7 +174,7 @@ mod tests {
         let of_nic = |figures: &&Figures| figures.kind() == (Device::Nic, "plain");
         let of_nic = campaigns.0.iter().find(of_nic).unwrap();
         assert!(of_nic.tally.plans >= 10_000, "{}", of_nic.tally.plans);
-        let page = files::read_to_string(root.join(PAGE)).unwrap();
+        let page = fs::read_to_string(root.join(PAGE)).unwrap();
         assert!(page.contains(&campaigns.table()));
     }
 

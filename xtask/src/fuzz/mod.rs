@@ -5,13 +5,14 @@
 mod figures;
 
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{fs, thread};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use cases::Driver;
 use cases::hostile::{Device, Tally, Target, campaign, corpus_line};
 use clap::{Args, ValueEnum};
+use fs_err as fs;
 use provision::files;
 use vm::Images;
 
@@ -88,7 +89,7 @@ pub(crate) struct Options {
 pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<()> {
     guest::prepare_for_cases(project)?;
     let out = project.out("fuzz");
-    files::create_dir_all(&out)?;
+    fs::create_dir_all(&out)?;
     let manifest = guest::prepare_nic(project, &Driver::RigbModel.nic(), &out)?;
     // Guests only read what is in the cache.
     drop(lock);
@@ -166,8 +167,7 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
 
 /// Adds to the corpus what did harm alone, and is not there yet.
 fn keep(corpus: &Path, device: Device, tally: &Tally) -> Result<()> {
-    let what = || corpus.display().to_string();
-    let mut text = fs::read_to_string(corpus).with_context(what)?;
+    let mut text = fs::read_to_string(corpus)?;
     for failure in &tally.failures {
         if let [seed] = failure.seeds[..]
             && !text
@@ -178,7 +178,7 @@ fn keep(corpus: &Path, device: Device, tally: &Tally) -> Result<()> {
             text.push('\n');
         }
     }
-    fs::write(corpus, text).with_context(what)
+    Ok(fs::write(corpus, text)?)
 }
 
 #[cfg(test)]

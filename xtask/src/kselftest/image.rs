@@ -3,12 +3,11 @@
 //! The disk image that the selftests run in: the root file system, and in it
 //! the tests, built from the source of the kernel that they test.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use fs_err as fs;
 use kselftest::{SELFTESTS, SOURCE};
-use provision::files;
 
 use super::root::{self, Root};
 use crate::cmd::Cmd;
@@ -120,7 +119,7 @@ fn copy(project: &Project, kernel: &Kernel, step: &Step, tree: &Path) -> Result<
     for part in SOURCES {
         let place = tree.join(part);
         let parent = place.parent().unwrap_or(tree);
-        files::create_dir_all(parent)?;
+        fs::create_dir_all(parent)?;
         Cmd::new("cp")
             .args(["-a", "-T"])
             .arg(kernel.source.join(part))
@@ -149,7 +148,7 @@ fn build(
     bin: &Path,
     tree: &Path,
 ) -> Result<()> {
-    files::create_dir_all(bin)?;
+    fs::create_dir_all(bin)?;
     let sysroot = root.dir.display();
     // gcc would take the machine's own libraries, wherever its headers are from. That a library is
     // linked is a matter of order: those that a test wants may be named before it.
@@ -198,7 +197,7 @@ fn stage(root: &Root, tree: &Path, staged: &Path) -> Result<()> {
     for part in WANTED {
         let to = place.join(part);
         fs::create_dir_all(to.parent().unwrap_or(&place))?;
-        fs::rename(tree.join(part), &to).with_context(|| format!("can't move {part}"))?;
+        fs::rename(tree.join(part), &to)?;
     }
     Ok(())
 }

@@ -6,12 +6,11 @@
 //! what the selftests are compiled with, and their programs what an image is
 //! made with: run through their own loader, nothing of the machine matters.
 
-use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use provision::files;
+use fs_err as fs;
 
 use crate::apt::Apt;
 use crate::cmd::Cmd;
@@ -146,7 +145,7 @@ pub(super) fn prepare(project: &Project) -> Result<Root> {
         apt.unpack_whole(&step, &project.cache, &packages, NOT_NEEDED, work)?;
         for (file, text) in FILES {
             let path = work.join(file);
-            files::write(&path, text)?;
+            fs::write(&path, text)?;
         }
         for (place, target) in LINKS {
             symlink(target, work.join(place)).with_context(|| format!("can't make {place}"))?;

@@ -2,7 +2,6 @@
 
 //! `exec`: a program in a guest, as if it ran here, and another one at the wire's other end.
 
-use std::fs;
 use std::io::{self, Write, stderr, stdout};
 use std::slice;
 use std::thread;
@@ -11,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use cases::Testbed;
 use clap::Args;
+use fs_err as fs;
 use kselftest::Lines;
 use protocol::program::{ProgramCommand, Stream, Streams};
 use protocol::{Command, Ns, Program, Tell};
@@ -147,8 +147,7 @@ fn finish(lab: Lab, setup: &Setup) -> Result<()> {
     let captured = lab.bed.guest.pcap(Wire(0));
     let ended = lab.finish();
     if let Some(file) = &setup.pcap {
-        fs::copy(&captured, file)
-            .with_context(|| format!("copying {} to {}", captured.display(), file.display()))?;
+        fs::copy(captured, file)?;
     }
     ended
 }

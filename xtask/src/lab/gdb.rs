@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use cases::Options;
-use provision::files;
+use fs_err as fs;
 use vm::Images;
 
 use super::running::Running;
@@ -57,7 +57,7 @@ pub(super) fn attach(
         .replace("MODULES", &modules.to_string_lossy())
         .replace("SOCKET", &socket.to_string_lossy());
     let script = running.path("gdb");
-    files::write(&script, text)?;
+    fs::write(&script, text)?;
     eprintln!(
         "{}: it waits for gdb: gdb -x {}",
         running.name(),

@@ -3,13 +3,14 @@
 //! Guests of the lab that run: a folder for each, which is locked as long as its guest runs.
 
 use std::env;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{DirBuilder, Metadata};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use fs_err::{self as fs, File};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::getuid;
 use serde::{Deserialize, Serialize};
@@ -73,12 +74,12 @@ impl Running {
                 Err(error) if error.kind() == ErrorKind::NotFound && !folder.is_symlink() => {
                     continue;
                 }
-                opened => opened.with_context(|| cannot("open", folder))?,
+                opened => opened?,
             };
             if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
                 return Ok(None);
             }
-            let inode = |meta: fs::Metadata| (meta.dev(), meta.ino());
+            let inode = |meta: Metadata| (meta.dev(), meta.ino());
             let (mine, there) = (file.metadata().map(inode), fs::metadata(folder).map(inode));
             if mine.is_ok_and(|mine| there.is_ok_and(|there| mine == there)) {
                 return Ok(Some(Self {
@@ -91,16 +92,16 @@ impl Running {
 
     fn describe(self, command: &str) -> Result<Self> {
         // What a guest left that was killed.
-        for entry in fs::read_dir(&self.folder).with_context(|| cannot("read", &self.folder))? {
+        for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
-            fs::remove_file(&path).with_context(|| cannot("remove", &path))?;
+            fs::remove_file(&path)?;
         }
         let about = About {
             pid: std::process::id(),
             command: command.to_owned(),
         };
         let path = self.path(ABOUT);
-        fs::write(&path, serde_json::to_string(&about)?).with_context(|| cannot("write", &path))?;
+        fs::write(&path, serde_json::to_string(&about)?)?;
         Ok(self)
     }
 
@@ -117,7 +118,7 @@ impl Running {
     /// Where those knock who want to enter.
     pub(super) fn listen(&self) -> Result<UnixListener> {
         let path = self.path(DOOR);
-        UnixListener::bind(&path).with_context(|| cannot("make", &path))
+        UnixListener::bind(&path).with_context(|| format!("can't make {}", path.display()))
     }
 }
 
@@ -131,8 +132,9 @@ impl Drop for Running {
 /// Who looks at other guests' folders or makes one does it alone: to see whether a guest has a folder,
 /// it is locked for a moment.
 fn alone(base: &Path) -> Result<File> {
-    let file = File::open(base).with_context(|| cannot("open", base))?;
-    flock(&file, FlockOperation::LockExclusive).with_context(|| cannot("lock", base))?;
+    let file = File::open(base)?;
+    flock(&file, FlockOperation::LockExclusive)
+        .with_context(|| format!("can't lock {}", base.display()))?;
     Ok(file)
 }
 
@@ -140,7 +142,7 @@ fn alone(base: &Path) -> Result<File> {
 fn list(base: &Path) -> Result<Vec<(String, About)>> {
     let _alone = alone(base)?;
     let mut guests = Vec::new();
-    for entry in fs::read_dir(base).with_context(|| cannot("read", base))? {
+    for entry in fs::read_dir(base)? {
         let folder = entry?.path();
         // One that no guest has is removed.
         if !folder.is_dir() || Running::lock(&folder)?.is_some() {
@@ -189,7 +191,7 @@ fn base() -> Result<PathBuf> {
         None => env::temp_dir().join(format!("nobounce-{}", getuid().as_raw())),
     };
     make(&base)?;
-    let owner = fs::symlink_metadata(&base).with_context(|| cannot("read", &base))?;
+    let owner = fs::symlink_metadata(&base)?;
     if owner.uid() != getuid().as_raw() || !owner.is_dir() {
         bail!(
             "{} is somebody else's: set XDG_RUNTIME_DIR to a folder of yours",
@@ -204,12 +206,8 @@ fn base() -> Result<PathBuf> {
 fn make(folder: &Path) -> Result<()> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        made => made.with_context(|| cannot("make", folder)),
+        made => made.with_context(|| format!("can't make {}", folder.display())),
     }
-}
-
-fn cannot(what: &str, path: &Path) -> String {
-    format!("can't {what} {}", path.display())
 }
 
 fn name_of(folder: &Path) -> String {

@@ -7,7 +7,7 @@ use std::io::BufWriter;
 
 use anyhow::{Context, Result, bail};
 use cases::Testbed;
-use provision::files;
+use fs_err as fs;
 
 use super::script;
 use super::trace_dat::{self, Recording};
@@ -79,7 +79,7 @@ pub(super) fn end(bed: &Testbed) -> Result<()> {
     let written = || format!("can't write {}", binary.display());
     let file = File::create(&binary).with_context(written)?;
     trace_dat::write(&mut BufWriter::new(file), &recording).with_context(written)?;
-    files::write(&readable, text)?;
+    fs::write(&readable, text)?;
     eprintln!(
         "trace: {} (trace-cmd, kernelshark), {} (perfetto), {lost} events lost",
         binary.display(),

@@ -2,10 +2,10 @@
 
 //! The list of mutations: `xtask/mutations/*.toml`.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use fs_err as fs;
 use provision::files;
 use serde::Deserialize;
 
@@ -99,8 +99,7 @@ pub(super) fn read(root: &Path) -> Result<Vec<Mutation>> {
     }
     for mutation in &list {
         let path = root.join(&mutation.file);
-        let text = fs::read_to_string(&path)
-            .with_context(|| format!("`{}`: can't read {}", mutation.name, path.display()))?;
+        let text = fs::read_to_string(&path).with_context(|| format!("`{}`", mutation.name))?;
         mutation.apply(&text)?;
     }
     Ok(list)

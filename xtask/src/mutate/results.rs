@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use provision::files;
+use fs_err as fs;
 use serde::{Deserialize, Serialize};
 
 use super::list::Mutation;
@@ -63,7 +63,7 @@ impl Results {
     /// When a file of the tree can't be read.
     pub(super) fn open(project: &Project, scratch: &Scratch) -> Result<Self> {
         let dir = scratch.dir().join("results");
-        files::create_dir_all(&dir)?;
+        fs::create_dir_all(&dir)?;
         let images = scratch.images();
         let mut paths: Vec<_> = FILES.iter().map(PathBuf::from).collect();
         for folder in FOLDERS {
@@ -115,7 +115,7 @@ impl Results {
         if !path.exists() {
             return Ok(None);
         }
-        let text = files::read(&path)?;
+        let text = fs::read(&path)?;
         // One that was being written when the run was interrupted is none.
         Ok(serde_json::from_slice(&text).ok())
     }
@@ -126,7 +126,8 @@ impl Results {
     ///
     /// When it can't be written.
     pub(super) fn keep(&self, mutation: &Mutation, outcome: &Outcome) -> Result<()> {
-        files::write(self.of(mutation), serde_json::to_string_pretty(outcome)?)
+        let outcome = serde_json::to_string_pretty(outcome)?;
+        Ok(fs::write(self.of(mutation), outcome)?)
     }
 
     /// Whether a case has passed without any mutation.
@@ -140,7 +141,7 @@ impl Results {
     ///
     /// When it can't be written.
     pub(super) fn note_passed(&self, case: &str) -> Result<()> {
-        files::write(self.path(&["case", case]), "true")
+        Ok(fs::write(self.path(&["case", case]), "true")?)
     }
 }
 
@@ -171,7 +172,7 @@ pub(super) fn write_json(path: &Path, outcomes: &[(&Mutation, Outcome)]) -> Resu
             equivalent: mutation.equivalent.as_deref(),
         })
         .collect();
-    files::write(path, serde_json::to_string_pretty(&records)?)
+    Ok(fs::write(path, serde_json::to_string_pretty(&records)?)?)
 }
 
 /// The first lines of the table.

@@ -3,11 +3,10 @@
 //! A copy of the drivers, with a fault or without, and a guest that has them.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use provision::files;
+use fs_err as fs;
 use vm::Images;
 
 use super::list::Mutation;
@@ -57,7 +56,7 @@ impl Scratch {
             },
             dir,
         };
-        files::create_dir_all(&scratch.images.logs)?;
+        fs::create_dir_all(&scratch.images.logs)?;
         guest::write_manifest(&scratch.manifest(), &scratch.images)?;
         Ok(scratch)
     }
@@ -109,7 +108,7 @@ impl Scratch {
         paths.extend(stamp::files(&self.root, DRIVERS)?);
         for path in paths {
             let from = self.root.join(&path);
-            let bytes = files::read(&from)?;
+            let bytes = fs::read(&from)?;
             wanted.insert(path, bytes);
         }
         wanted.insert("Cargo.toml".into(), self.workspace()?.into_bytes());
@@ -151,9 +150,9 @@ fn make_same(copy: &Path, wanted: &BTreeMap<PathBuf, Vec<u8>>) -> Result<()> {
             continue;
         }
         if let Some(parent) = to.parent() {
-            files::create_dir_all(parent)?;
+            fs::create_dir_all(parent)?;
         }
-        files::write(&to, bytes)?;
+        fs::write(&to, bytes)?;
     }
     let there = stamp::files(copy, DRIVERS)?;
     for path in there.iter().filter(|path| !wanted.contains_key(*path)) {

@@ -3,11 +3,10 @@
 //! Tests that a run leaves out, which JUnit XML has as skipped.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use provision::files;
+use fs_err as fs;
 use quick_junit::{Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Deserialize;
 
@@ -48,7 +47,7 @@ pub(super) fn report(list: Cmd, junit: &Path, reason: &str) -> Result<()> {
     if let Some(folder) = junit.parent() {
         fs::create_dir_all(folder)?;
     }
-    let file = files::create(junit)?;
+    let file = fs::File::create(junit)?;
     report.serialize(file)?;
     ui::note(&format!("JUnit XML: {}", junit.display()));
     Ok(())

@@ -3,11 +3,11 @@
 //! The cases on several kernels, and a table of what became of them.
 
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use anyhow::{Context, Result, bail};
+use fs_err as fs;
 
 use super::skipped::{Counts, Skipped};
 use super::store::{self, Verb};

@@ -2,12 +2,11 @@
 
 //! The cases on another NIC or driver than rigb: what it lacks is skipped, with the reason.
 
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use cases::{Driver, Nic};
-use provision::files;
+use fs_err::{self as fs, File};
 
 use super::left_out;
 use super::skipped::{Counts, Skipped, cases};
@@ -95,7 +94,7 @@ pub(crate) struct Prepared {
 pub(crate) fn prepare(project: &Project, file: &Path, wanted: Wanted) -> Result<Prepared> {
     let nic = Nic::read(file).map_err(failure::of_case)?;
     let out = project.out("nics").join(&nic.name);
-    files::create_dir_all(&out)?;
+    fs::create_dir_all(&out)?;
     // To wait would keep others waiting, as we have the lock of the target folder.
     let Some(_lock) = lock::try_folder(&out)? else {
         bail!(

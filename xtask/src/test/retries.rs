@@ -3,10 +3,10 @@
 //! How many tests passed only on a retry: each is required, and may not need one.
 
 use std::fmt::{self, Display, Formatter};
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use fs_err as fs;
 use quick_junit::{Report, TestCaseStatus};
 
 /// The tests that passed.
@@ -24,10 +24,8 @@ impl Retries {
     ///
     /// When it can't be read.
     pub(super) fn read(junit: &Path) -> Result<Self> {
-        fs::read_to_string(junit)
-            .map_err(Into::into)
-            .and_then(|text| Self::parse(&text))
-            .with_context(|| format!("can't read {}", junit.display()))
+        Self::parse(&fs::read_to_string(junit)?)
+            .with_context(|| format!("{} is not understood", junit.display()))
     }
 
     fn parse(junit: &str) -> Result<Self> {

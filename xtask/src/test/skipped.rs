@@ -3,11 +3,10 @@
 //! Cases that say themselves that they are skipped, which nextest takes for passed.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use provision::files;
+use fs_err::{self as fs, File};
 use quick_junit::{NonSuccessKind, Report, TestCaseStatus};
 
 use crate::cmd::Cmd;
@@ -57,7 +56,7 @@ impl Skipped {
             false => String::new(),
         };
         let skipped = parse(&text);
-        let read = files::read_to_string(junit)?;
+        let read = fs::read_to_string(junit)?;
         let mut report = Report::deserialize_from_str(&read)?;
         let counts = mark(&mut report, &skipped);
         report.serialize(File::create(junit)?)?;

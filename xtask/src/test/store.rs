@@ -3,11 +3,10 @@
 //! cargo-nextest's configuration: where it keeps its reports, which is beside what is built, as the checkout may be
 //! read-only; and which cases are a NIC's.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
-use provision::files;
+use anyhow::{Result, ensure};
+use fs_err as fs;
 
 use crate::cmd::Cmd;
 use crate::project::Project;
@@ -51,7 +50,7 @@ pub(super) fn nextest_in(
     let config = own.join("nextest.toml");
     // Another run may be reading it.
     if fs::read_to_string(&config).ok().as_deref() != Some(text) {
-        files::write(&config, text)?;
+        fs::write(&config, text)?;
     }
     let verb = match verb {
         Verb::Run => "run",
@@ -75,7 +74,7 @@ pub(crate) fn configuration(
     of_nic: Option<&str>,
 ) -> Result<String> {
     let committed = project.root.join(".config/nextest.toml");
-    let mut text = files::read_to_string(&committed)?;
+    let mut text = fs::read_to_string(&committed)?;
     let committed = committed.display();
     let cases = of_nic.map(|set| (ALL, format!("default-filter = {set:?}")));
     for (line, ours) in [(STORE, format!("dir = {reports:?}"))]
@@ -104,7 +103,7 @@ pub(super) fn junit(project: &Project, profile: &str) -> PathBuf {
 /// When it can't be removed.
 pub(super) fn forget(junit: &Path) -> Result<()> {
     match junit.exists() {
-        true => fs::remove_file(junit).with_context(|| format!("can't remove {}", junit.display())),
+        true => Ok(fs::remove_file(junit)?),
         false => Ok(()),
     }
 }

@@ -2,11 +2,11 @@
 
 //! Guests with one processor, and streams in them that are timed.
 
-use std::fs;
 use std::time::Instant;
 
 use anyhow::Result;
 use cases::{Driver, Family, Testbed};
+use fs_err as fs;
 use protocol::{
     MeasuredSink, MeasuredSource, kernel::WriteFile, measure::MeasuredSinkReport,
     rings::TcpDataSplit,
