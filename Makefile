@@ -31,7 +31,7 @@ help:
 	@echo 'make install  put the commands nobounce and devmem-tcp, their man pages, completions'
 	@echo '              and header into PREFIX=$(PREFIX) (make uninstall removes them)'
 	@echo 'make run      set up, build, boot a guest and run the demonstration'
-	@echo 'make test     run the host tests and the end-to-end cases'
+	@echo "make test     run the host tests, the end-to-end cases and the kernel's driver selftests"
 	@echo 'make test-debug  run the end-to-end cases on a debug kernel: KASAN, lockdep, kmemleak …'
 	@echo 'make test-debug-part  run a part of them: what .ci/run does on every change'
 	@echo "make kselftest  run the kernel's own driver selftests on rigb, in guests"
@@ -39,7 +39,7 @@ help:
 	@echo '              (bench-check: fail when a committed figure got worse)'
 	@echo 'make module   build rigb.ko and the other modules; with KDIR= or KBUILD_OUTPUT='
 	@echo '              by plain make, with nothing but that built tree, rustc and bindgen'
-	@echo 'make check    rustfmt, clippy, rustdoc, licence headers'
+	@echo 'make check    rustfmt, clippy, rustdoc and its examples, licence headers, what must not compile'
 	@echo 'make doc      build the documentation of the crates'
 	@echo 'make clean    remove what was built (cargo xtask clean --cache: downloads, too)'
 	@echo

@@ -69,7 +69,7 @@ pub(crate) fn run(project: &Project) -> Result<()> {
         lacks += u32::from(matches!(state, State::Lacks));
     }
     if lacks != 0 {
-        let text = format!("{lacks} of these must be mended first");
+        let text = format!("{lacks} of these must be fixed first");
         bail!("{}", distribution.with_container(text));
     }
     Ok(())

@@ -81,7 +81,9 @@ Environment:
   QEMU                 the qemu-system-x86_64 to use (10.1 or newer, with igb)
   RUST_LIB_SRC         the `library` folder of Rust's source, for the kernel build
   LIBCLANG_PATH        the folder of the libclang that your own bindgen uses (17 or newer)
-  NOBOUNCE_LAB         for exec and shell: the manifest that `guest` prints, instead of making anything
+  NOBOUNCE_LAB         for exec and shell: a manifest, whose path `guest` prints, instead of making
+                       anything
+  NOBOUNCE_ACCEL       tcg or kvm [default: kvm where it works]
   XDG_CACHE_HOME       where the cache folder goes (about 5 GB)
   RUST_LOG             what the harness logs, such as `vm=debug`";
 
@@ -89,6 +91,89 @@ Environment:
 enum Command {
     /// Say what this machine has and lacks, and how to fix it; changes nothing
     Doctor,
+    /// Boot, and run the demonstration
+    Run {
+        /// Write the report as JSON, too
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// Make the NICs this model of the 82576
+        #[arg(long, default_value = "qemu")]
+        model: Model,
+    },
+    /// Run a program in a guest that has our NICs and this machine's files
+    ///
+    /// The program sees the file system, the working directory and the environment
+    /// that it would see here; what it changes goes to memory, except in --rw
+    /// folders. It has the terminal, or the pipes; its exit status is passed on,
+    /// signals reach it. Variables named NOBOUNCE_... and a line on standard error
+    /// say what the lab has. Other exit statuses: 124 it took longer than --timeout,
+    /// 125 the guest failed, or its kernel complained, 126 and 127 it can't be
+    /// executed or found, 128 and the signal's number if one ended it.
+    Exec(lab::Options),
+    /// Run your shell in a guest that has our NICs and this machine's files
+    Shell(lab::ShellOptions),
+    /// Run your shell, or a program, in a guest of exec or shell that is running
+    ///
+    /// It ends with the guest, which ends with the program that it was started for.
+    Enter(lab::EnterOptions),
+    /// List the guests of exec and shell that are running: name, process ID, program
+    Ls,
+    /// Run the host tests, the end-to-end cases and the kernel's driver selftests
+    ///
+    /// The cases run on rigb, then on the NICs in harness/nics. JUnit XML goes to a file.
+    Test(test::Options),
+    /// Write a skeleton network driver on `net`, which builds and loads
+    NewDriver(new_driver::Options),
+    /// Pack the cases and all that they boot into a file, which runs them elsewhere
+    ///
+    /// Unpacked, its program `run` takes options of cargo-nextest, such as --partition hash:1/4. It
+    /// needs nothing but this file there. Prints the file.
+    Archive(archive::Options),
+    /// Count instructions and memory traffic per payload byte, by driver and data path
+    ///
+    /// On the lean kernel.
+    Bench(bench::Options),
+    /// Measure a part of what `bench` does, and fail when a figure is worse than the committed one
+    BenchCheck(bench::CheckOptions),
+    /// Run the kernel's own driver selftests in guests, against Documentation/selftests.md
+    ///
+    /// They are built from the source of the guest's kernel, and run unmodified in a
+    /// root file system of Debian's packages.
+    /// Each boots a guest with two NICs. Fails when a sub-case doesn't pass that
+    /// passed when the table was written.
+    Kselftest(kselftest::Options),
+    /// Put small faults into the drivers, one at a time, and check that a test catches each
+    ///
+    /// The list is in xtask/mutations. Cases that are likely to catch a fault run first, the rest
+    /// only if they don't; the checkout itself is left alone. It takes up to two hours; results are
+    /// kept, so that the next run goes on where one was interrupted.
+    Mutate(mutate::Options),
+    /// Have our model of the NIC inject faults (lies), by plans generated from seeds
+    ///
+    /// Each plan is carried out under traffic; then all must work again. Fails if one makes the
+    /// kernel complain or hang, the driver do what it must not do, or wrong bytes pass as good; its
+    /// seed and the lies that cause it are printed. Documentation/reliability.md has the figures.
+    Fuzz(fuzz::Options),
+    /// Measure goodput on our model's wires: with a rate, over losses, beside QEMU's model
+    ///
+    /// Also how much of what is received over a bad wire needs no copy to be contiguous. It takes half an hour;
+    /// Documentation/wire.md has the figures.
+    Wire(wire::Options),
+    /// Check what needs no guest: rustfmt, clippy, rustdoc and its examples, licence headers
+    ///
+    /// Also that misuse of `net` doesn't compile, that modules have no panics, that each feature builds
+    /// alone and all with the oldest Rust, and that the library's crates can be packaged.
+    Check,
+    /// Build the documentation of the crates
+    Doc,
+    /// Write man pages and completions for bash, zsh and fish, as `make install` does
+    Manual(manual::Options),
+    /// Remove what was built of the checkout, and with --cache all that was downloaded and built
+    Clean {
+        /// Remove the cache folder, too
+        #[arg(long)]
+        cache: bool,
+    },
     /// Install what is missing: Debian packages, bindgen, cargo-nextest
     ///
     /// Debian packages need root or a sudo that asks for no password; otherwise
@@ -127,82 +212,6 @@ enum Command {
     /// Tests started by hand need it: NOBOUNCE_GUEST=target/nobounce/guest.json
     /// cargo nextest run.
     Guest,
-    /// Boot, and run the demonstration
-    Run {
-        /// Write the report as JSON, too
-        #[arg(long, value_name = "FILE")]
-        json: Option<PathBuf>,
-        /// Make the NICs this model of the 82576
-        #[arg(long, default_value = "qemu")]
-        model: Model,
-    },
-    /// Run a program in a guest that has our NICs and this machine's files
-    ///
-    /// The program sees the file system, the working directory and the environment
-    /// that it would see here; what it changes goes to memory, except in --rw
-    /// folders. It has the terminal, or the pipes; its exit status is passed on,
-    /// signals reach it. Variables named NOBOUNCE_... and a line on standard error
-    /// say what the lab has. Other exit statuses: 124 it took longer than --timeout,
-    /// 125 the guest failed, or its kernel complained, 126 and 127 it can't be
-    /// executed or found, 128 and the signal's number if one ended it.
-    Exec(lab::Options),
-    /// Run your shell in such a guest
-    Shell(lab::ShellOptions),
-    /// Run your shell, or a program, in such a guest that is already running
-    ///
-    /// It ends with the guest, which ends with the program that it was started for.
-    Enter(lab::EnterOptions),
-    /// List such guests that are running: name, process ID, program
-    Ls,
-    /// Run the host tests and the end-to-end cases, with JUnit XML in a file
-    Test(test::Options),
-    /// Pack the cases and all that they boot into a file, which runs them elsewhere
-    ///
-    /// Unpacked, its program `run` takes options of cargo-nextest, such as --partition hash:1/4. It
-    /// needs nothing but this file there. Prints the file.
-    Archive(archive::Options),
-    /// Measure what the processor does for a byte, by driver and way, on the lean kernel
-    Bench(bench::Options),
-    /// Measure a part of it, and fail when a figure is worse than the committed one
-    BenchCheck(bench::CheckOptions),
-    /// Run the kernel's own driver selftests in guests, against Documentation/selftests.md
-    ///
-    /// They are built from the source of the guest's kernel, and run unmodified in a
-    /// root file system of Debian's packages.
-    /// Each boots a guest with two NICs. Fails when a sub-case doesn't pass that
-    /// passed when the table was written.
-    Kselftest(kselftest::Options),
-    /// Put small faults into the drivers, one at a time, and check that a test catches each
-    ///
-    /// The list is in xtask/mutations. Cases that are likely to catch a fault run first, the rest
-    /// only if they don't; the checkout itself is left alone. It takes up to two hours; results are
-    /// kept, so that the next run goes on where one was interrupted.
-    Mutate(mutate::Options),
-    /// Have our model of the NIC inject faults (lies), by plans generated from seeds
-    ///
-    /// Each plan is carried out under traffic; then all must work again. Fails if one makes the
-    /// kernel complain or hang, the driver do what it must not do, or wrong bytes pass as good; its
-    /// seed and the lies that cause it are printed. Documentation/reliability.md has the figures.
-    Fuzz(fuzz::Options),
-    /// Measure goodput on our model's wires: with a rate, over losses, beside QEMU's model
-    ///
-    /// Also how much of what is received over a bad wire lies where it is wanted. It takes half an hour;
-    /// Documentation/wire.md has the figures.
-    Wire(wire::Options),
-    /// Write a skeleton network driver on `net`, which builds and loads
-    NewDriver(new_driver::Options),
-    /// Check without running: rustfmt, clippy, rustdoc, licence headers
-    Check,
-    /// Build the documentation of the crates
-    Doc,
-    /// Write man pages and completions for bash, zsh and fish, as `make install` does
-    Manual(manual::Options),
-    /// Remove what was built of the checkout, and with --cache all that was downloaded and built
-    Clean {
-        /// Remove the cache folder, too
-        #[arg(long)]
-        cache: bool,
-    },
 }
 
 fn main() -> ExitCode {

@@ -8,6 +8,7 @@ use clap::Args;
 use fs_err as fs;
 
 use crate::module::{self, KBUILD};
+use crate::program;
 use crate::project::Project;
 
 /// Where the checkout has it.
@@ -61,8 +62,8 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     fs::write(&nic, description(options))?;
     println!(
         "{}\n{}\n\nIt is in Kbuild. To run the cases that it can pass, and to load it by hand:\n\n  \
-         nobounce test --nic {}\n  \
-         nobounce exec --bare -- sh -c 'insmod {} && ip -br link'\n\n\
+         {program} test --nic {}\n  \
+         {program} exec --bare -- sh -c 'insmod {} && ip -br link'\n\n\
          What comes next: Documentation/porting.md",
         source.display(),
         nic.display(),
@@ -72,6 +73,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
             .join("nobounce/module")
             .join(format!("{name}.ko"))
             .display(),
+        program = program::name(),
     );
     Ok(())
 }
@@ -89,7 +91,7 @@ fn description(options: &Options) -> String {
     let (name, device) = (&options.name, &options.qemu_device);
     format!(
         "# SPDX-License-Identifier: MIT OR Apache-2.0\n#\n\
-         # The NIC of drivers/{name}. See Documentation/porting.md, When it runs.\n\n\
+         # The NIC of drivers/{name}. See Documentation/porting.md, Describe it to the tests.\n\n\
          name = \"{name}\"\nload = [\"{name}\"]\ndevice = \"{device}\"\nmax-mtu = 1500\n\
          # Once frames pass: \"traffic\". harness/cases/src/nic.rs has the other words.\n\
          can = []\n"

@@ -212,7 +212,8 @@ fn source_of(build: &Path) -> Result<PathBuf> {
     match included {
         Some(source) if source.is_dir() => Ok(source.to_path_buf()),
         _ => bail!(
-            "the source that {} was built from isn't there any more",
+            "the source that {} was built from isn't there any more: put it back where its `source` \
+             link or its Makefile says, or name a tree of source by KDIR=",
             build.display()
         ),
     }

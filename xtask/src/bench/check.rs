@@ -123,7 +123,10 @@ pub(crate) fn compare(old: &[Figure], new: &[Figure]) -> Result<()> {
     for line in better {
         ui::note(&format!("better: {line}"));
     }
-    ensure!(compared > 0, "no figure could be compared");
+    ensure!(
+        compared > 0,
+        "no figure could be compared: none of these rows is among the committed ones"
+    );
     if !worse.is_empty() {
         bail!(
             "{} of {compared} figures got worse by more than {} %:\n  {}",

@@ -127,7 +127,7 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
         rows.retain(|row| row.name().contains(text.as_str()));
     }
     if rows.is_empty() {
-        bail!("no row for this kernel has such a name");
+        bail!("no row of this kernel has such a name: Documentation/performance.md has the names");
     }
     let bench = Bench::prepare(project, lock, true)?;
     let repeat = match options.document {

@@ -88,7 +88,7 @@ pub(crate) fn run(images: Images, model: Model) -> Result<Report> {
     let net_iovs_outstanding = bed.net_iovs_left(local).map_err(error)?;
     let stage = Timer::begin("power off", "reading the kernel's log");
     let verdict = bed.verdict().map_err(error)?;
-    stages.push(stage.done("the kernel complained of nothing"));
+    stages.push(stage.done("the kernel's log is clean"));
 
     let compared = if memory == ACCELERATOR {
         Some(compare::run(images, driver, &mut stages)?)

@@ -44,9 +44,9 @@ pub(crate) struct Options {
     /// unless the peer fails
     #[arg(long, requires = "peer")]
     serve: bool,
-    /// Send so many MiB to the TCP port that CMD listens on, out of the accelerator's
-    /// memory, and say how much of them is in the guest's RAM, and how much in the
-    /// accelerator's memory, where CMD may receive them
+    /// Send MIB MiB of random payload to the TCP port that CMD listens on, out of the
+    /// accelerator's memory, and say how much of it is in the guest's RAM, and how much in
+    /// the accelerator's memory, where CMD may receive it
     #[arg(long, value_name = "MIB", conflicts_with_all = ["bare", "guests", "peer"],
           value_parser = clap::value_parser!(u64).range(1..=256))]
     memory_check: Option<u64>,
@@ -60,7 +60,7 @@ pub(crate) struct Options {
 pub(crate) struct ShellOptions {
     #[command(flatten)]
     setup: Setup,
-    /// At the other end of the wire, in the peer's namespace
+    /// Run it at the other end of the wire, in the peer's namespace
     #[arg(long, conflicts_with = "bare")]
     peer: bool,
 }

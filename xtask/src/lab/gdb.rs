@@ -38,7 +38,10 @@ pub(super) fn attach(
 ) -> Result<Options> {
     let build = images.symbols.as_deref().and_then(Path::parent);
     let Some(build) = build.filter(|build| build.join("vmlinux").is_file()) else {
-        bail!("--gdb: this kernel's build folder has no vmlinux and System.map");
+        bail!(
+            "--gdb: the folder that this kernel was built in has no vmlinux, or no System.map: build \
+             it there, or leave out --kbuild-output"
+        );
     };
     if !build.join("vmlinux-gdb.py").exists() {
         bail!(

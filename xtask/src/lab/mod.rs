@@ -33,6 +33,7 @@ use crate::devices;
 use crate::guest;
 use crate::kernel::KernelArgs;
 use crate::model::Model;
+use crate::program;
 use crate::project::Project;
 use crate::ui;
 
@@ -44,11 +45,14 @@ use crate::ui;
 pub(crate) fn images(kernel: KernelArgs, model: Model) -> Result<Images> {
     ui::quieten();
     if let Some(manifest) = env::var_os(kselftest::ENV) {
-        let images = Images::load(Path::new(&manifest))?;
+        let manifest = Path::new(&manifest);
+        let images = Images::load(manifest)?;
         if model == Model::Nobounce && images.devices.is_none() {
             bail!(
-                "the manifest in {} has no program with models of ours",
-                kselftest::ENV
+                "{}={} was made without our model of the NIC: run `{} guest` again, or unset it",
+                kselftest::ENV,
+                manifest.display(),
+                program::name()
             );
         }
         return Ok(images);

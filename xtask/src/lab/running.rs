@@ -49,7 +49,9 @@ impl Running {
         let _alone = alone(base)?;
         if let Some(name) = name {
             if name.is_empty() || name.contains('/') || name.starts_with('.') {
-                bail!("a guest can't be called `{name}`");
+                bail!(
+                    "a guest can't be called `{name}`: a name begins with no dot and has no slash"
+                );
             }
             let Some(running) = Self::lock(&base.join(name))? else {
                 bail!("a guest named {name} runs already: see `nobounce ls`");

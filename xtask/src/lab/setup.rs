@@ -50,7 +50,7 @@ pub(crate) struct Setup {
     /// Keep what is changed in this folder of the host; may be given again
     #[arg(long, value_name = "DIR")]
     pub(super) rw: Vec<PathBuf>,
-    /// Leave the NICs without a driver, and everything else as the kernel made it
+    /// Load no driver for the NICs, and set nothing up
     #[arg(long)]
     pub(super) bare: bool,
     /// With 2, the peer is in a machine of its own, at the other end of the same
@@ -70,7 +70,7 @@ pub(crate) struct Setup {
     /// trace-cmd and perfetto; may be given again
     #[arg(long, value_name = "EVENT")]
     pub(super) trace: Vec<String>,
-    /// Wait for a debugger of the guest's kernel
+    /// Have the guest wait for gdb before its first instruction
     #[arg(long)]
     pub(super) gdb: bool,
     /// Have gdb look for modules of yours in this folder, too; may be given again

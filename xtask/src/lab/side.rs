@@ -75,7 +75,7 @@ impl Outcome {
     pub(super) fn complaint(&self) -> Option<String> {
         match self {
             Self::NotStarted { error, .. } => Some(error.clone()),
-            Self::NoServer => Some("the other program ended before it listened".to_owned()),
+            Self::NoServer => Some("the server ended before it listened on a TCP port".to_owned()),
             Self::GuestEnds => Some("the guest ends".to_owned()),
             Self::Ended(_) | Self::TimedOut | Self::NotNeeded => None,
         }
@@ -108,15 +108,20 @@ enum Role {
 
 /// What is said while a server in `ns` does not listen, and the way out if it never does.
 fn waits_for(ns: Ns) -> String {
-    let server = match ns {
+    let server = name_of_server(ns);
+    format!("lab: waiting until {server} listens on a TCP port; {OTHERWISE}")
+}
+
+/// What the server in a namespace is called.
+fn name_of_server(ns: Ns) -> &'static str {
+    match ns {
         Ns::Local => "CMD",
         Ns::Peer => "the peer",
-    };
-    format!(
-        "lab: waiting until {server} listens on a TCP port; if it listens on UDP or on nothing, have \
-         CMD start both, in one guest: `ip netns exec $NOBOUNCE_PEER_NETNS PEER & …`"
-    )
+    }
 }
+
+const OTHERWISE: &str = "if it listens on UDP or on nothing, have CMD start both, in one guest: \
+    `ip netns exec $NOBOUNCE_PEER_NETNS PEER & …`";
 
 /// One end of the wire.
 pub(super) struct Side<'g> {
@@ -197,7 +202,11 @@ impl<'g> Side<'g> {
                     Some(EACCES | ENOEXEC) => NOT_EXECUTABLE,
                     _ => return Err(error.into()),
                 };
-                let error = error.to_string();
+                // Without what the harness calls it: that is a fault of the user's.
+                let error = match error {
+                    Error::Refused { failure, .. } => failure.to_string(),
+                    other => other.to_string(),
+                };
                 Ok(Outcome::NotStarted { status, error })
             }
         }
@@ -226,7 +235,8 @@ impl<'g> Side<'g> {
                     }
                 }
                 Err(Error::Refused { .. }) => bail!(
-                    "the server listens on no TCP port after {} s",
+                    "{} listens on no TCP port after {} s; {OTHERWISE}",
+                    name_of_server(ns),
                     patience.as_secs()
                 ),
                 Err(error) => return Err(error.into()),

@@ -58,7 +58,7 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     let list = list::read(&project.root)?;
     let chosen: Vec<_> = list.iter().filter(|m| m.has(&options.words)).collect();
     if chosen.is_empty() {
-        bail!("no mutation has such a name or file");
+        bail!("no mutation in xtask/mutations has such a name or file");
     }
     // Before the table makes the tree a changed one.
     let commit = document::commit(project);

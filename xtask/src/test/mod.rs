@@ -21,7 +21,7 @@ use clap::Args;
 use crate::kernel::{self, Flavour};
 use crate::model::Model;
 use crate::project::{Locked, Project};
-use crate::{failure, guest, packages, space, time_left, tools, ui};
+use crate::{failure, guest, packages, program, space, time_left, tools, ui};
 
 use self::retries::Retries;
 use self::skipped::Skipped;
@@ -47,8 +47,8 @@ pub(crate) struct Options {
     /// `debug-part` of .config/nextest.toml
     #[arg(long)]
     part: bool,
-    /// Skip the cases on other NICs that may take longer than this; with --part, skip
-    /// it all if it may and the debug kernel is not built. JUnit XML says so
+    /// How long this may take: cases on other NICs that may take longer are skipped, and with
+    /// --part all, if the debug kernel is not built. JUnit XML says so
     #[arg(long, value_name = "MINUTES", allow_negative_numbers = true)]
     minutes_left: Option<i64>,
     /// Run the cases on the NIC that a file describes, as those in harness/nics do:
@@ -60,7 +60,7 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with = "part")]
     model: Option<Model>,
     /// Run the cases on this kernel: a source tree, a folder that a kernel was built in, or a
-    /// version of which the distribution has the source. Of several a table is printed. What a
+    /// version whose source Debian has, such as 7.3. Of several a table is printed. What a
     /// kernel lacks is said, and cases that need it are skipped. With --nic, the cases on
     /// that NIC on each
     #[arg(long = "kernel", value_name = "KERNEL", conflicts_with_all = ["part", "minutes_left"])]
@@ -131,10 +131,13 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     if options.part && flavour != Flavour::Debug {
         bail!("--part is a part of the debug kernel's cases: it wants --debug");
     }
-    let way_out = "free some space, or remove what was built before: make clean";
+    let way_out = format!(
+        "free some space, or remove what was built before: {} clean",
+        program::name()
+    );
     let has_run = project.target.join("nextest").exists();
     let needed = SPACE[usize::from(has_run)];
-    space::require(&project.target, needed, "a run of the tests", way_out)?;
+    space::require(&project.target, needed, "a run of the tests", &way_out)?;
     let nic = options.nic(project)?;
     let profile = if options.part { part::PROFILE } else { PROFILE };
     let junit = store::junit(project, profile);
@@ -252,7 +255,10 @@ fn on_nics(
         let status = command.shown_to_user()?;
         let counts = nic.report(project, &skipped)?;
         if counts.ran() == 0 && options.partition.is_none() {
-            bail!("no case ran on {}", nic.name());
+            bail!(
+                "no case ran on {}: the filter matched none, or the NIC lacks what they need (above)",
+                nic.name()
+            );
         }
         if !status.success() {
             failed.push(nic.name());
