@@ -122,8 +122,8 @@ impl TxSkb {
         }
     }
 
-    /// Appends zeroes up to `len` bytes; `None`, and the skb is gone, if there is no memory, or if it
-    /// is shared.
+    /// Appends zeroes up to `len` bytes, for a device that sends no shorter frames; `None`, and the skb
+    /// is gone, if there is no memory, if it is shared, or if they are more than 65535.
     #[inline]
     pub fn pad_to(self, len: u32) -> Option<Self> {
         let missing = len.saturating_sub(self.len());
@@ -131,12 +131,12 @@ impl TxSkb {
         if missing == 0 {
             return Some(self);
         }
-        if self.is_shared() {
+        if self.is_shared() || missing > u16::MAX.into() {
             return None;
         }
         let raw = self.into_raw();
         // SAFETY: We own the skb, and nobody shares it; the first function frees it on failure, and
-        // leaves room for the second one. CAST: Only short frames are padded.
+        // leaves room for the second one. CAST: Checked above.
         unsafe {
             if bindings::__skb_pad(raw, missing as c_int, true) != 0 {
                 return None;
