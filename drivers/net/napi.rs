@@ -173,6 +173,8 @@ pub(crate) struct Instance<P: Poll> {
     closed: Atomic<bool>,
     /// Whose `state` is.
     watch: Cell<Watch>,
+    /// Whether the CPU could not read the fragments of the frame that was handed up last. The poll's.
+    unreadable: Cell<bool>,
 }
 
 // SAFETY: By the type invariants each of the fields has one user at a time; `state` is `Send` and
@@ -217,6 +219,7 @@ impl<P: Poll> Instance<P> {
             borrowed: Cell::new(false),
             closed: Atomic::new(false),
             watch: Cell::new(Watch::begin()),
+            unreadable: Cell::new(false),
         }? Error)
     }
 

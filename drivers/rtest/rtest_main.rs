@@ -10,33 +10,23 @@
 //! - It leaves its TX queue its state, which refers to the device that it is part of.
 //! - It starts its TX queue while that has a state, and while the last state can be completed.
 //! - With `overcomplete` it completes more bytes than were sent.
+//! - With `overpad` it pads frames to more bytes than there can be.
+//! - With `loopback` it receives what was sent, and with `unreadable` it says of every other frame of that
+//!   that the CPU can't read it.
 //!
 //! Snippets of what does not compile are in `drivers/net/compile_fail`.
 
+mod bin;
 mod hardware;
+mod loopback;
 mod steering;
 
 use kernel::{
-    impl_has_hr_timer,
-    new_spinlock_irq,
     prelude::*,
-    sync::{
-        Arc,
-        ArcBorrow,
-        SpinLockIrq, //
-    },
-    time::{
-        hrtimer::{
-            ArcHrTimerHandle,
-            HrTimer,
-            HrTimerCallback,
-            HrTimerCallbackContext,
-            HrTimerPointer,
-            HrTimerRestart,
-            RelativeMode, //
-        },
-        Delta,
-        Monotonic, //
+    sync::Arc,
+    time::hrtimer::{
+        ArcHrTimerHandle,
+        HrTimerPointer, //
     }, //
 };
 use net::{
@@ -47,10 +37,7 @@ use net::{
     },
     ethtool::ExtAck,
     features::Features,
-    fragment::{
-        Fragment,
-        FragmentPool, //
-    },
+    fragment::FragmentPool,
     napi::{
         self,
         Completion,
@@ -79,7 +66,13 @@ use net::{
 };
 
 use self::{
+    bin::{
+        Bin,
+        Item,
+        PERIOD, //
+    },
     hardware::Hardware,
+    loopback::Loopback,
     steering::{
         Steering,
         RX_QUEUES, //
@@ -97,82 +90,30 @@ module! {
             default: false,
             description: "Complete more bytes than were sent",
         },
+        overpad: bool {
+            default: false,
+            description: "Pad frames to more bytes than there can be",
+        },
+        loopback: bool {
+            default: false,
+            description: "Receive what was sent",
+        },
+        unreadable: bool {
+            default: false,
+            description: "With loopback: say of every other frame that the CPU can't read it",
+        },
     },
 }
 
-/// How much waits for the hard interrupt, at most.
-const WAITING: usize = 256;
-/// The time between two hard interrupts.
-const PERIOD: Delta = Delta::from_millis(1);
 const MAX_MTU: u32 = 9000;
 /// The size of a fragment, and how many of them a ring would take.
 const FRAGMENT: u32 = 2048;
 const FRAGMENTS: u32 = 64;
 
-/// What is dropped in hard interrupt.
-enum Item {
-    Skb(#[expect(dead_code)] TxSkb),
-    Frame(#[expect(dead_code)] xdp::Frame),
-    Fragment(#[expect(dead_code)] Fragment),
-}
-
-/// A list, and the timer whose function drops what is on it.
-#[pin_data]
-struct Bin {
-    #[pin]
-    timer: HrTimer<Self>,
-    #[pin]
-    items: SpinLockIrq<KVec<Item>>,
-}
-
-impl Bin {
-    fn new() -> Result<Arc<Self>> {
-        let items = KVec::with_capacity(WAITING, GFP_KERNEL)?;
-
-        Arc::pin_init(
-            pin_init!(Self {
-                timer <- HrTimer::new(),
-                items <- new_spinlock_irq!(items),
-            }),
-            GFP_KERNEL,
-        )
-    }
-
-    /// Puts `item` on the list. Drops it at once if the list is full.
-    fn push(&self, item: Item) {
-        let result = self.items.lock().push_within_capacity(item);
-
-        drop(result);
-    }
-}
-
-impl HrTimerCallback for Bin {
-    type Pointer<'a> = Arc<Self>;
-
-    fn run(
-        this: ArcBorrow<'_, Self>,
-        mut context: HrTimerCallbackContext<'_, Self>,
-    ) -> HrTimerRestart {
-        for _ in 0..WAITING {
-            let Some(item) = this.items.lock().pop() else {
-                break;
-            };
-            drop(item);
-        }
-        context.forward_now(PERIOD);
-        HrTimerRestart::Restart
-    }
-}
-
-impl_has_hr_timer! {
-    impl HasHrTimer<Self> for Bin {
-        mode: RelativeMode<Monotonic>, field: self.timer
-    }
-}
-
 /// A TX queue.
 struct Transmitter {
     bin: Arc<Bin>,
+    loopback: Arc<Loopback>,
     napi: Scheduler<Nic>,
     /// The core shows a page pool as long as it is there, and so whether this is.
     _pool: FragmentPool<Nic>,
@@ -181,7 +122,14 @@ struct Transmitter {
 impl Transmit for Transmitter {
     fn transmit(&mut self, skb: TxSkb, queue: TxQueue<'_>, _more: bool) {
         queue.count_sent(skb.len());
-        self.bin.push(Item::Skb(skb));
+        if module_parameters::overpad.value() {
+            // Negative for what takes it as an `int`.
+            drop(skb.pad_to(0x9000_0000));
+        } else if module_parameters::loopback.value() {
+            self.loopback.push(skb);
+        } else {
+            self.bin.push(Item::Skb(skb));
+        }
         self.napi.schedule();
     }
 }
@@ -204,6 +152,7 @@ impl TransmitFrames for Transmitter {
 /// The state of the NAPI.
 struct Lane {
     bin: Arc<Bin>,
+    loopback: Arc<Loopback>,
     pool: Option<FragmentPool<Nic>>,
     /// With `overcomplete`.
     completion: Option<TxCompletion<Nic>>,
@@ -227,6 +176,9 @@ impl napi::Poll for Lane {
             napi.device().count_received(FRAGMENT);
             self.bin.push(Item::Fragment(fragment));
         }
+        if let Some(pool) = &mut pool {
+            self.loopback.receive(pool, napi);
+        }
         Outcome::Starved(0)
     }
 }
@@ -237,6 +189,7 @@ struct Nic;
 /// The control path's state.
 struct Control {
     bin: Arc<Bin>,
+    loopback: Arc<Loopback>,
     napi: Scheduler<Nic>,
     timer: Option<ArcHrTimerHandle<Bin>>,
     hardware: Hardware,
@@ -247,6 +200,7 @@ struct Control {
 fn start_tx(dev: Locked<'_, Nic>, control: &Control) -> Result<TxCompletion<Nic>> {
     let transmitter = Transmitter {
         bin: control.bin.clone(),
+        loopback: control.loopback.clone(),
         napi: control.napi.clone(),
         _pool: FragmentPool::new(dev, None, 0, FRAGMENT, FRAGMENTS)?,
     };
@@ -353,7 +307,7 @@ struct Test(#[expect(dead_code)] Registration<'static, Nic>);
 
 impl kernel::Module for Test {
     fn init(_module: &'static ThisModule) -> Result<Self> {
-        let bin = Bin::new()?;
+        let (bin, loopback) = (Bin::new()?, Loopback::new()?);
         let mut nic = Unregistered::new_virtual(Config {
             max_mtu: MAX_MTU,
             fixed_features: Features::SG,
@@ -375,12 +329,14 @@ impl kernel::Module for Test {
         };
         let lane = Lane {
             bin: bin.clone(),
+            loopback: loopback.clone(),
             pool: None,
             completion: None,
         };
         let napi = nic.add_napi(config, (), lane)?;
         let control = Control {
             bin,
+            loopback,
             napi,
             timer: None,
             hardware: Hardware::new(),

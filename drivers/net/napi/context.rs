@@ -129,8 +129,20 @@ impl<'a, T: Driver> Receive<'a, T> {
     // For each packet: what a driver does not say of its packets costs nothing.
     #[inline(always)]
     pub fn receive(&self, skb: RxSkb, metadata: &RxMetadata) {
+        if skb.is_unreadable() != self.napi.unreadable.get() {
+            self.flush_gro(skb.is_unreadable());
+        }
         // SAFETY: The NAPI is being polled with a budget.
         unsafe { skb.hand_up(self.as_raw(), metadata) };
+    }
+
+    /// Has GRO pass on what it holds: it would merge fragments that the CPU can read with some that it
+    /// can't, of a queue that was bound meanwhile or of another one.
+    #[cold]
+    fn flush_gro(&self, unreadable: bool) {
+        self.napi.unreadable.set(unreadable);
+        // SAFETY: The NAPI is being polled, with softirqs disabled.
+        unsafe { bindings::net_shim_napi_gro_flush(self.as_raw()) };
     }
 
     /// Takes note that an interrupt's work is done, and of how many packets and bytes the NAPI's

@@ -30,7 +30,20 @@ impl Frame {
         port: u16,
         payload: &[u8],
     ) -> Result<Self> {
-        let packet = ip(from, to, family).tcp(port, port, 1, 65_535).ack(1);
+        Self::segment(from, to, family, port, 1, payload)
+    }
+
+    /// The same, of this sequence number.
+    pub fn segment(
+        from: Station,
+        to: Station,
+        family: Family,
+        port: u16,
+        sequence: u32,
+        payload: &[u8],
+    ) -> Result<Self> {
+        let ports = ip(from, to, family).tcp(port, port, sequence, 65_535);
+        let packet = ports.ack(1);
         let mut bytes = Vec::with_capacity(packet.size(payload.len()));
         packet.write(&mut bytes, payload)?;
         Ok(Self { from, bytes })

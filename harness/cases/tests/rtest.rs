@@ -12,7 +12,7 @@ use protocol::{
     ethtool::{Coalesce, GetCoalesce, GetLinkModes, SetCoalesce},
     flow_rules::{FlowAction, FlowRule, FlowType, InsertFlowRule, ListFlowRules, RulePlace},
     kernel::{FreeDeferred, LoadModule, UnloadModule},
-    link::{GetLinkStats, LinkStats, MoveInterface, SetMtu, SetUp, WaitCarrier},
+    link::{GetLinkStats, LinkStats, ListInterfaces, MoveInterface, SetMtu, SetUp, WaitCarrier},
     netdev::{ListPagePools, ListStrayPools},
     rss::{CreateRssContext, GetRss, Indirection, RssChange, SetRss},
     traffic::SendFrame,
@@ -165,6 +165,51 @@ fn a_driver_that_completes_more_than_was_sent_is_warned_and_goes_on() -> Result 
     }
     bed.wait_until(before + FRAMES, || Ok(stats(&bed)?.tx_packets))?;
     unload(&bed)?;
+    bed.finish()
+}
+
+#[test]
+fn an_skb_is_not_padded_to_more_than_there_can_be() -> Result {
+    let bed = Testbed::options().boot("rtest-overpad")?;
+    load_with(&bed, "overpad=1")?;
+    let before = stats(&bed)?.tx_packets;
+    for _ in 0..FRAMES {
+        send(
+            &bed,
+            Frame::tcp(bed.peer, bed.local, Family::V4, 1, &[0; 1000])?,
+        )?;
+    }
+    bed.wait_until(before + FRAMES, || Ok(stats(&bed)?.tx_packets))?;
+    unload(&bed)?;
+    bed.finish()
+}
+
+#[test]
+fn gro_merges_no_frames_of_which_the_cpu_can_read_only_some() -> Result {
+    /// Frames that one poll receives.
+    const BURST: u32 = 8;
+    const PAYLOAD: u32 = 1000;
+    let bed = Testbed::options().boot("rtest-gro")?;
+    for (parameters, wanted) in [("loopback=1", 1), ("loopback=1 unreadable=1", BURST.into())] {
+        load_with(&bed, parameters)?;
+        let interfaces = bed.guest.call(ListInterfaces { ns: Ns::Local })?;
+        let rtest = interfaces.into_iter().find(|it| it.name == INTERFACE);
+        let mac = rtest.expect("it was loaded").mac;
+        let received = || bed.counter(Ns::Local, "Ip", "InReceives");
+
+        let before = received()?;
+        for segment in 0..BURST {
+            let sequence = 1 + segment * PAYLOAD;
+            let payload = [0; PAYLOAD as usize];
+            let frame = Frame::segment(bed.peer, bed.local, Family::V4, 1, sequence, &payload)?;
+            let mut bytes = frame.into_bytes();
+            bytes[..mac.0.len()].copy_from_slice(&mac.0);
+            bed.guest.call(SendFrame::on(RTEST, bytes))?;
+        }
+        let after = bed.wait_until(before + wanted, received)?;
+        assert_eq!(after - before, wanted, "{parameters}");
+        unload(&bed)?;
+    }
     bed.finish()
 }
 

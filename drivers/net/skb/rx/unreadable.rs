@@ -3,8 +3,8 @@
 //! Frames of queues whose fragments the CPU can't read.
 //!
 //! An skb must not mix readable and unreadable fragments: TCP refuses such an skb, and GRO does not
-//! check. A device that splits correctly causes no such mix. One that reports payload as headers
-//! does, and these functions keep that payload where it is.
+//! check. So [`Receive::receive`] does. A device that reports payload as headers causes such a mix
+//! among unreadable frames, too, and these functions keep that payload where it is.
 
 use core::{
     marker::PhantomData,
@@ -54,6 +54,13 @@ impl RxSkb {
             skb: SkbRef(skb, PhantomData),
             reusable: false,
         })
+    }
+
+    /// Whether the CPU can't read its fragments, or those of its flow.
+    #[inline]
+    pub(crate) fn is_unreadable(&self) -> bool {
+        // SAFETY: The skb is ours.
+        unsafe { (*self.fields()).unreadable() != 0 }
     }
 
     /// Marks a frame without fragments as one of a flow whose fragments are unreadable: should it have
