@@ -252,21 +252,21 @@ impl<P: Poll> Instance<P> {
 
         // SAFETY: As above; it is not zero.
         let receive = unsafe { Receive::new(completion, budget) };
-        let outcome = state.receive(&receive);
-        receive.flush();
-
-        let (work, starved) = match outcome {
+        let (work, starved) = match state.receive(&receive) {
             _ if !completed => (budget.get(), false),
             Outcome::Done(work) => (work, false),
             Outcome::Starved(work) => (work, true),
             Outcome::More => (budget.get(), false),
         };
         // Only a poll that did not use its budget up may complete.
-        if work < budget.get() {
-            if P::Interrupt::MAY_BE_LOST && this.watch.get().is_over() {
-                this.watch_again();
-                state.watch(&receive);
-            }
+        let done = work < budget.get();
+
+        if done && P::Interrupt::MAY_BE_LOST && this.watch.get().is_over() {
+            this.watch_again();
+            state.watch(&receive);
+        }
+        receive.flush();
+        if done {
             this.complete(work, starved);
         }
         // CAST: Budgets are small.
