@@ -31,6 +31,7 @@ use crate::{
     fragment::Fragment,
     hwtstamp,
     napi::Receive,
+    once::read_once,
     page_pool::Netmem, //
 };
 
@@ -288,8 +289,13 @@ impl RxSkb {
             (*self.fields_mut()).hash = hash;
             (*self.fields_mut()).set_l4_hash(l4.into());
             (*self.fields_mut()).set_sw_hash(0);
-            // `skb_record_rx_queue()`
-            (*skb).queue_mapping = metadata.queue + 1;
+            // `skb_record_rx_queue()`; not of one that the core does not use, of which RPS warns.
+            let queues = read_once(&raw const (*(*napi).dev).real_num_rx_queues);
+
+            (*skb).queue_mapping = match metadata.queue {
+                queue if u32::from(queue) < queues => queue + 1,
+                _ => 0,
+            };
 
             // It may be another device's, or another queue of the NAPI's may have left one there
             // meanwhile.

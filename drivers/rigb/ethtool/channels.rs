@@ -88,7 +88,8 @@ fn grow<'bound>(
     Ok(())
 }
 
-/// Takes queues from the core and the RSS table before they are stopped.
+/// Takes queues from the core and the RSS table before they are stopped. The core keeps the RX queues until
+/// then: they still receive.
 fn shrink<'bound>(
     dev: Locked<'_, Adapter<'bound>>,
     rtnl: Rtnl<'_>,
@@ -97,11 +98,11 @@ fn shrink<'bound>(
 ) -> Result {
     let old = wanted..control.in_use;
 
-    dev.set_queues(rtnl, wanted.into(), wanted.into())?;
+    dev.set_queues(rtnl, old.end.into(), wanted.into())?;
     control.in_use = wanted;
     spread(dev, control);
     retire(dev, old);
-    Ok(())
+    dev.set_queues(rtnl, wanted.into(), wanted.into())
 }
 
 /// Stops queue pairs that are no longer used.
