@@ -76,7 +76,7 @@ impl<'bound> Adapter<'bound> {
         dev.detach();
         if dev.is_running() {
             Self::halt(dev, control, Pending::Drop);
-            dev.device().set_carrier(false);
+            Self::give_up(dev, control);
         }
     }
 

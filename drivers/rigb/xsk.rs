@@ -91,6 +91,7 @@ impl<'bound> Xsk for Adapter<'bound> {
             Ok(rings) => replace(dev, index, rings),
             Err(error) => {
                 Adapter::halt_pairs(dev, index..index + 1, Pending::Send);
+                Adapter::unlist_pairs(dev, index..index + 1);
                 Err(error)
             }
         };
@@ -138,7 +139,8 @@ fn replace<'bound>(
         return Ok(());
     };
 
-    Adapter::start_pairs(dev, rings)?;
+    Adapter::start_pairs(dev, rings)
+        .inspect_err(|_| Adapter::unlist_pairs(dev, index..index + 1))?;
     dev.device().driver().poll_pairs(index..index + 1);
     Ok(())
 }

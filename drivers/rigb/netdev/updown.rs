@@ -205,7 +205,7 @@ impl<'bound> Adapter<'bound> {
         let old = core::mem::replace(&mut control.settings, settings);
         Self::start(dev, control, rings).inspect_err(|_| {
             control.settings = old;
-            dev.device().set_carrier(false);
+            Self::give_up(dev, control);
         })
     }
 
@@ -223,7 +223,7 @@ impl<'bound> Adapter<'bound> {
             .hw
             .reset()
             .and_then(|()| Self::start(dev, control, rings))
-            .inspect_err(|_| dev.device().set_carrier(false))
+            .inspect_err(|_| Self::give_up(dev, control))
     }
 
     /// Runs `test` while no queue runs, and starts the interface again, on new rings, if it was up.
@@ -252,8 +252,15 @@ impl<'bound> Adapter<'bound> {
 
         Self::halt(dev, control, Pending::Send);
         let outcome = test(adapter, control);
-        Self::start(dev, control, rings).inspect_err(|_| dev.device().set_carrier(false))?;
+        Self::start(dev, control, rings).inspect_err(|_| Self::give_up(dev, control))?;
         Ok(outcome)
+    }
+
+    /// Leaves an interface that is halted and stays so for a while: until it is taken down and up, if its
+    /// device did not start again.
+    pub(crate) fn give_up(dev: Locked<'_, Self>, control: &Control) {
+        dev.device().set_carrier(false);
+        Self::unlist_pairs(dev, 0..control.in_use);
     }
 
     /// Stops the interface and frees its rings.
@@ -307,13 +314,20 @@ impl<'bound> Adapter<'bound> {
         }
     }
 
-    /// Has the core forget the NAPIs of queue pairs `range`, which are halted and not in use any
-    /// more.
-    pub(crate) fn retire_pairs(dev: Locked<'_, Self>, range: Range<u16>) {
+    /// Has the core forget the NAPIs of queue pairs `range`, which are halted. It waits for a NAPI that is
+    /// listed and disabled, with the instance lock held, when a user changes how it is polled.
+    pub(crate) fn unlist_pairs(dev: Locked<'_, Self>, range: Range<u16>) {
         for index in range {
             if let Some(napi) = dev.napi(index.into()).ok().and_then(Napi::quiesce) {
                 napi.unlist();
             }
+        }
+    }
+
+    /// Has the core forget queue pairs `range`, which are halted and not in use any more.
+    pub(crate) fn retire_pairs(dev: Locked<'_, Self>, range: Range<u16>) {
+        Self::unlist_pairs(dev, range.clone());
+        for index in range {
             dev.retire_tx(index.into());
         }
     }

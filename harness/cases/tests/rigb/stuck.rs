@@ -8,7 +8,8 @@
 
 use std::fs;
 
-use cases::{Datagrams, Family, Result, Testbed};
+use cases::{Datagrams, Family, Result, Testbed, assert_refused};
+use libc::EOPNOTSUPP;
 use protocol::{
     netdev::QueueKind,
     pci::{ReadRegister, WriteConfig},
@@ -131,12 +132,19 @@ fn memory_of_queues_that_do_not_stop_is_never_freed() -> Result {
     assert_eq!(leaked()?, 0);
     let posted = inflight()?;
 
+    let threaded = |on| {
+        let attribute = format!("/sys/class/net/{}/threaded", bed.local.name());
+        bed.write_file(attribute, on)
+    };
+    threaded("1")?;
     hide(&bed, &device, address, true)?;
     let changed = bed.set_receive_ring(bed.local, 256);
     println!("the change: {changed:?}");
     // Two queue pairs.
     bed.wait_until(4, leaked)?;
     bed.wait_logged("not restarted", 1)?;
+    // For a NAPI that is listed and disabled the core would wait.
+    assert_refused(threaded("0"), EOPNOTSUPP, "an interface without NAPIs");
     assert!(
         inflight()? >= posted,
         "buffers that the device has are out of their pools: {} of {posted}",
