@@ -297,8 +297,14 @@ impl<T: Driver> Drop for PagePool<T> {
             return;
         }
         // SAFETY: Owned by the type invariant, and its NAPI, if it has one, is not polled any
-        // more. Memory that is still out keeps what it needs.
-        unsafe { bindings::page_pool_destroy(self.as_raw()) };
+        // more. Memory and users that are still out keep what they need of the pool, which forgets the
+        // NAPI: they may outlive it.
+        unsafe {
+            if self.attached.is_some() {
+                bindings::page_pool_disable_direct_recycling(self.as_raw());
+            }
+            bindings::page_pool_destroy(self.as_raw());
+        }
     }
 }
 

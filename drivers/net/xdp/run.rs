@@ -61,7 +61,8 @@ pub struct RxQueue {
     program: Option<Program>,
 }
 
-// SAFETY: `info` is plain data, which refers to the device and the pool; both are kept.
+// SAFETY: `info` is plain data, which refers to the pool, of which it is a user, and to the device, which
+// is only read in its NAPIs' polls.
 unsafe impl Send for RxQueue {}
 
 impl RxQueue {
