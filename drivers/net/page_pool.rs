@@ -132,12 +132,21 @@ pub struct Config {
     pub allow_unreadable: bool,
 }
 
-/// Where memory may be allocated from a pool: in the control path, or in a poll.
-pub trait Context {
+/// Where memory may be allocated from a pool: in the control path, or in a poll. An [`Allocator`] relies on
+/// it.
+pub trait Context: Sealed {
     /// The NAPI that is being polled; null in the control path.
     #[doc(hidden)]
     fn polls(&self) -> *const bindings::napi_struct;
 }
+
+mod sealed {
+    /// Keeps drivers from implementing [`Context`](super::Context).
+    pub trait Sealed {}
+}
+pub(crate) use sealed::Sealed;
+
+impl<T: Driver> Sealed for Locked<'_, T> {}
 
 impl<T: Driver> Context for Locked<'_, T> {
     #[inline]

@@ -168,6 +168,8 @@ impl<'a, T: Driver> Receive<'a, T> {
     }
 }
 
+impl<T: Driver> page_pool::Sealed for Receive<'_, T> {}
+
 impl<T: Driver> page_pool::Context for Receive<'_, T> {
     #[inline]
     fn polls(&self) -> *const bindings::napi_struct {
