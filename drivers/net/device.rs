@@ -145,7 +145,7 @@ impl<T: Driver> NetDevice<T> {
     }
 
     /// Counts a packet of `len` bytes that was received, for a device with
-    /// [`Config::software_stats`](crate::registration::Config::software_stats).
+    /// [`Config::software_stats`](crate::registration::Config::software_stats), while it is registered.
     pub fn count_received(&self, len: u32) {
         // SAFETY: By the type invariant the device is valid.
         unsafe { bindings::net_shim_count_rx(self.as_raw(), len) };
