@@ -7,6 +7,7 @@ use net_bindings as bindings;
 
 use super::Callbacks;
 use crate::device::{
+    fields::is_unregistering,
     Driver,
     Locked, //
 };
@@ -29,7 +30,7 @@ const BLINKS: c_int = 2;
 
 /// A driver of a device with a light.
 pub trait Identify: Driver {
-    /// Sets the light by which the device is found.
+    /// Sets the light by which the device is found. Not called any more when it is being unregistered.
     fn set_light(dev: Locked<'_, Self>, control: &mut Self::Control, light: Light);
 }
 
@@ -41,6 +42,11 @@ impl<T: Identify> Callbacks<T> {
         dev: *mut bindings::net_device,
         state: bindings::ethtool_phys_id_state,
     ) -> c_int {
+        // Blinking goes on without the lock, while the device is unregistered.
+        // SAFETY: The core gives a valid device.
+        if unsafe { is_unregistering(dev) } {
+            return 0;
+        }
         // SAFETY: The core holds the lock.
         let (dev, control) = unsafe { Locked::<T>::new(dev) };
         let (light, result) = match state {
