@@ -51,11 +51,12 @@ const TX_TIMEOUT: c_ulong = 1 << 0;
 
 impl<T: Driver> NetDevice<T> {
     /// Has [`Driver::tx_timeout`] called soon, as if a TX queue hung: the device has to be started
-    /// anew. Not in hard interrupts. Requests made while it runs are dropped.
+    /// anew. Requests are dropped that are made while it runs, or where interrupts are off: netpoll's poll
+    /// may be there.
     pub fn schedule_tx_timeout(&self) {
         const { assert!(T::HAS_TX_TIMEOUT) };
         // SAFETY: The device is valid; the core cancels the work when it unregisters it.
-        unsafe { bindings::netdev_work_sched(self.as_raw(), TX_TIMEOUT) };
+        unsafe { bindings::net_shim_work_sched(self.as_raw(), TX_TIMEOUT) };
     }
 }
 
@@ -408,7 +409,7 @@ impl<T: Driver> Table<T> {
     /// Only the core may call it, as `ndo_tx_timeout`.
     unsafe extern "C" fn tx_timeout(dev: *mut bindings::net_device, _queue: c_uint) {
         // SAFETY: The core calls with a valid device, and cancels the work when it unregisters it.
-        unsafe { bindings::netdev_work_sched(dev, TX_TIMEOUT) };
+        unsafe { bindings::net_shim_work_sched(dev, TX_TIMEOUT) };
     }
 
     /// # Safety

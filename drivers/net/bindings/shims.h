@@ -23,6 +23,7 @@ enum { NET_SHIM_CACHE_BYTES = SMP_CACHE_BYTES };
 /* net_device */
 void net_shim_count_rx(struct net_device *dev, unsigned int len);
 void net_shim_count_tx(struct net_device *dev, unsigned int len);
+void net_shim_work_sched(struct net_device *dev, unsigned long events);
 
 /* TX queues */
 void net_shim_tx_lock_bh(struct netdev_queue *txq);

@@ -58,7 +58,7 @@ pub trait Xsk: Xdp {
     fn clear_pool(dev: Locked<'_, Self>, control: &mut Self::Control, queue: u32) -> Result;
 
     /// Has the NAPI of queue `queue` poll soon, for there is something to send or to receive into
-    /// (`ndo_xsk_wakeup`). In process context, without a lock.
+    /// (`ndo_xsk_wakeup`). Without a lock; it must not sleep.
     ///
     /// # Errors
     ///

@@ -24,3 +24,9 @@ void net_shim_count_tx(struct net_device *dev, unsigned int len)
 	if (has_tstats(dev))
 		dev_sw_netstats_tx_add(dev, 1, len);
 }
+
+void net_shim_work_sched(struct net_device *dev, unsigned long events)
+{
+	if (!irqs_disabled() && !in_hardirq())
+		netdev_work_sched(dev, events);
+}
