@@ -141,7 +141,10 @@ operations! {
         get_rxfh_key_size: Some(Callbacks::<T>::get_rxfh_key_size),
         get_rxfh_indir_size: Some(Callbacks::<T>::get_rxfh_indir_size),
         // One more than the largest number; 0 is the device's own table.
-        rxfh_max_num_contexts: T::RSS_CONTEXTS + 1,
+        rxfh_max_num_contexts: {
+            assert!(T::RSS_CONTEXTS > 0, "without contexts a driver does not offer them");
+            T::RSS_CONTEXTS + 1
+        },
         create_rxfh_context: Some(Callbacks::<T>::create_rxfh_context),
         modify_rxfh_context: Some(Callbacks::<T>::modify_rxfh_context),
         remove_rxfh_context: Some(Callbacks::<T>::remove_rxfh_context),
