@@ -23,6 +23,22 @@ use crate::{
 /// Bytes of a register.
 const SIZE: usize = 4;
 
+/// Base address registers of a PCI device (`PCI_STD_NUM_BARS`).
+const BARS: u32 = 6;
+
+/// Whether a register at `at` is in a BAR of this device's.
+fn is_in_bar(device: &pci::Device, bar: u32, at: PhysAddr) -> bool {
+    let range = (device.resource_start(bar), device.resource_len(bar));
+    let (Ok(start), Ok(len)) = range else {
+        return false;
+    };
+
+    at.checked_sub(start).is_some_and(|offset| {
+        len.checked_sub(offset)
+            .is_some_and(|left| left >= SIZE as u64)
+    })
+}
+
 /// A register of another device's that a device writes to, as long as this lives.
 ///
 /// # Invariants
@@ -39,13 +55,18 @@ unsafe impl Send for PeerRegister {}
 unsafe impl Sync for PeerRegister {}
 
 impl PeerRegister {
-    /// Maps the register at a physical address, which is `owner`'s, for `dev`. It is unmapped when `dev` is
+    /// Maps the register at a physical address, in a BAR of `owner`'s, for `dev`. It is unmapped when `dev` is
     /// unbound at the latest, when its driver must have stopped DMA.
     ///
     /// # Errors
     ///
-    /// `EXDEV` if there is no peer-to-peer path between the two devices, `EIO` if it can't be mapped, `ENOMEM`.
+    /// `EINVAL` if it isn't in one of its BARs, `EXDEV` if there is no peer-to-peer path between the two
+    /// devices, `EIO` if it can't be mapped, `ENOMEM`.
     pub fn new(dev: &Device<Bound>, owner: &pci::Device, at: PhysAddr) -> Result<Devres<Self>> {
+        let in_bar = (0..BARS).any(|bar| is_in_bar(owner, bar, at));
+        if !in_bar {
+            return Err(EINVAL);
+        }
         let raw: *mut bindings::device = core::ptr::from_ref::<Device>(dev).cast_mut().cast();
         let mut client = raw;
         // SAFETY: Both devices are valid.
@@ -54,7 +75,7 @@ impl PeerRegister {
         if distance < 0 {
             return Err(EXDEV);
         }
-        // SAFETY: The device is bound, and what is mapped is no memory.
+        // SAFETY: The device is bound, and what is mapped is a PCI device's.
         let address = unsafe {
             bindings::dma_map_resource(
                 raw,

@@ -22,7 +22,8 @@ use crate::{
 /// `DMA_MAPPING_ERROR`.
 const MAPPING_ERROR: u64 = u64::MAX;
 
-/// A part of a frame that the device may read until this is dropped.
+/// A part of a frame that the device may read until this is dropped. Whoever keeps it keeps the frame, as
+/// it is, for as long: else the device may send what its memory is used for next.
 ///
 /// # Invariants
 ///
@@ -49,7 +50,7 @@ impl<'bound> TxMapping<'bound> {
     ///
     /// # Safety
     ///
-    /// They must be memory of a frame, for as long as the mapping lasts.
+    /// They must be memory of a frame.
     #[inline]
     unsafe fn single(dev: &'bound Device<Bound>, data: *mut c_void, len: u32) -> Result<Self> {
         // SAFETY: As this function requires; the device is bound.
@@ -62,7 +63,7 @@ impl<'bound> TxMapping<'bound> {
     ///
     /// # Safety
     ///
-    /// They must be memory of a frame, for as long as the mapping lasts.
+    /// They must be memory of a frame.
     #[inline]
     unsafe fn page(
         dev: &'bound Device<Bound>,

@@ -32,6 +32,10 @@
 //! | put frames on a TX queue | under its lock | [`tx::TxQueue`] |
 //! | start and stop queues and NAPIs | under the instance lock | [`device::Locked`] |
 //! | drop skbs, pages, frames | anywhere | none |
+//!
+//! What refers to a device or is a pool ([`device::DeviceRef`], [`napi::Scheduler`], [`tx::TxCompletion`],
+//! [`fragment::FragmentPool`], [`page_pool::PagePool`], [`xdp::RxQueue`]) may sleep when it is dropped, as it
+//! may be the last that needs the device's memory or that of the pool: not in a poll, a timer or an interrupt.
 
 pub mod descriptors;
 pub mod device;
