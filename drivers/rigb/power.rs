@@ -87,11 +87,11 @@ impl<'bound> Adapter<'bound> {
     /// As for [`Self::reconfigure`]; the core does not use the device.
     pub(crate) fn attach(dev: Locked<'_, Self>, control: &mut Control) -> Result {
         if dev.is_running() {
-            // The core may have restarted a queue meanwhile, because its binding went.
+            // A queue may have been started meanwhile, because its AF_XDP socket went.
             Self::halt(dev, control, Pending::Drop);
-            let rings = Rings::for_all(dev, control, &control.settings)?;
-
-            Self::start(dev, control, rings)?;
+            Rings::for_all(dev, control, &control.settings)
+                .and_then(|rings| Self::start(dev, control, rings))
+                .inspect_err(|_| Self::give_up(dev, control))?;
         } else if let Some(clock) = &dev.device().driver().clock {
             clock.start(&control.timestamping);
         }
