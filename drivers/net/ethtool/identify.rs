@@ -30,7 +30,8 @@ const BLINKS: c_int = 2;
 
 /// A driver of a device with a light.
 pub trait Identify: Driver {
-    /// Sets the light by which the device is found. Not called any more when it is being unregistered.
+    /// Sets the light by which the device is found. Not called when it is being unregistered, not even with
+    /// [`Light::End`].
     fn set_light(dev: Locked<'_, Self>, control: &mut Self::Control, light: Light);
 }
 
@@ -45,7 +46,7 @@ impl<T: Identify> Callbacks<T> {
         // Blinking goes on without the lock, while the device is unregistered.
         // SAFETY: The core gives a valid device.
         if unsafe { is_unregistering(dev) } {
-            return 0;
+            return ENODEV.to_errno();
         }
         // SAFETY: The core holds the lock.
         let (dev, control) = unsafe { Locked::<T>::new(dev) };
