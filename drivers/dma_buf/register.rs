@@ -32,7 +32,16 @@ fn is_in_bar(device: &pci::Device, bar: u32, at: PhysAddr) -> bool {
     let (Ok(start), Ok(len)) = range else {
         return false;
     };
+    // SAFETY: The device is valid.
+    let resources = unsafe { &(*as_raw(device)).resource };
+    let flags = resources.get(bar as usize).map_or(0, |bar| bar.flags);
 
+    // Not of I/O ports, nor without an address.
+    if flags & (bindings::IORESOURCE_MEM | bindings::IORESOURCE_UNSET) as usize
+        != bindings::IORESOURCE_MEM as usize
+    {
+        return false;
+    }
     at.checked_sub(start).is_some_and(|offset| {
         len.checked_sub(offset)
             .is_some_and(|left| left >= SIZE as u64)
