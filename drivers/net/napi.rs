@@ -154,7 +154,7 @@ pub struct Config {
 ///   the device.
 /// - `state` belongs to the poll while `phase` is [`Phase::Enabled`], else to the one guard that
 ///   `borrowed` says is out. It is dropped once, by [`Self::close`]. So do `pools`, which are of
-///   its RX queues, and `watch`.
+///   its RX queues, `watch` and `unreadable`.
 #[pin_data]
 pub(crate) struct Instance<P: Poll> {
     #[pin]
@@ -173,7 +173,7 @@ pub(crate) struct Instance<P: Poll> {
     closed: Atomic<bool>,
     /// Whose `state` is.
     watch: Cell<Watch>,
-    /// Whether the CPU could not read the fragments of the frame that was handed up last. The poll's.
+    /// Whether the CPU could not read the fragments of the frame that was handed up last.
     unreadable: Cell<bool>,
 }
 

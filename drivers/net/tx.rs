@@ -204,7 +204,7 @@ impl TxQueue<'_> {
     }
 
     /// Counts a packet of `len` bytes that was sent, for a device with
-    /// [`Config::software_stats`](crate::registration::Config::software_stats).
+    /// [`Config::software_stats`](crate::registration::Config::software_stats), while it is registered.
     pub fn count_sent(self, len: u32) {
         // SAFETY: The queue is valid by the type invariant, and so is its device.
         unsafe { bindings::net_shim_count_tx((*self.queue.0).dev, len) };

@@ -328,9 +328,9 @@ impl<'a, T: Driver> Enabled<'a, T> {
     }
 }
 
-/// In the control path, nothing is being polled.
 impl<T: Driver> page_pool::Sealed for Disabled<'_, T> {}
 
+/// In the control path, nothing is being polled.
 impl<T: Driver> page_pool::Context for Disabled<'_, T> {
     fn polls(&self) -> *const bindings::napi_struct {
         core::ptr::null()
