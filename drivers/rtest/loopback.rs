@@ -26,6 +26,8 @@ use crate::{
     Nic, //
 };
 
+/// A queue that the NIC does not have.
+const NO_QUEUE: u16 = 100;
 /// Frames of a burst.
 const BURST: usize = 8;
 
@@ -92,7 +94,7 @@ impl Loopback {
             if number % 2 == 1 && module_parameters::unreadable.value() {
                 skb.set_unreadable();
             }
-            napi.receive(skb, &RxMetadata::new(0));
+            napi.receive(skb, &RxMetadata::new(NO_QUEUE));
         }
     }
 }

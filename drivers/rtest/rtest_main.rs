@@ -11,8 +11,8 @@
 //! - It starts its TX queue while that has a state, and while the last state can be completed.
 //! - With `overcomplete` it completes more bytes than were sent.
 //! - With `overpad` it pads frames to more bytes than there can be.
-//! - With `loopback` it receives what was sent, and with `unreadable` it says of every other frame of that
-//!   that the CPU can't read it.
+//! - With `loopback` it receives what was sent, on a queue that it does not have, and with `unreadable` it
+//!   marks every other one of those frames as unreadable to the CPU.
 //!
 //! Snippets of what does not compile are in `drivers/net/compile_fail`.
 
@@ -291,7 +291,7 @@ impl xdp::Metadata for Nic {
 impl Xdp for Nic {
     type Metadata = Self;
 
-    /// It receives nothing that a program could see.
+    /// It runs no programs.
     fn set_program(
         _dev: Locked<'_, Self>,
         _control: &mut Control,

@@ -116,46 +116,6 @@ fn queue_pairs_come_and_go_under_traffic_and_nothing_runs_backwards() -> Result 
     bed.finish()
 }
 
-/// Receive packet steering warns of frames of queues that the core does not use, where it uses more than one
-/// (`get_rps_cpu()`).
-#[test]
-fn the_core_uses_queues_as_long_as_they_receive() -> Result {
-    const ROUNDS: u32 = 5;
-    let bed = Testbed::options()
-        .needs([Ability::Channels, Ability::Rss])
-        .needs_kernel(["RPS"])
-        .cpus(CPUS)
-        .boot("channels-rps")?;
-    let set_all = |pairs| {
-        set(&bed, pairs)?;
-        (0..pairs).try_for_each(|queue| {
-            let queue = format!("/sys/class/net/{}/queues/rx-{queue}", bed.local.name());
-            bed.write_file(queue + "/rps_cpus", "f")
-        })
-    };
-    set_all(CPUS)?;
-    let mut flows = Vec::new();
-    for queue in 1..CPUS {
-        let stream = bed
-            .stream(bed.peer, bed.local, Family::V4)
-            .reaching(&bed, queue)?;
-        let sink = stream.sink(&bed)?;
-        flows.push((stream.source(&bed, None, &[64 << 10], 0)?, sink, 0));
-    }
-    for _ in 0..ROUNDS {
-        for pairs in [2, CPUS] {
-            for (_, sink, wanted) in &mut flows {
-                *wanted = sink.wait_bytes(*wanted + MIB / 4)?;
-            }
-            set_all(pairs)?;
-        }
-    }
-    for (source, sink, _) in flows {
-        finish(source, sink)?;
-    }
-    bed.finish()
-}
-
 /// Each ring takes its time to change, above all on the debug kernel: the core's watchdog must not
 /// take queues that wait for others for hung ones.
 #[test]
