@@ -36,8 +36,7 @@ impl Lock {
         );
         file.set_len(0)
             .and_then(|()| file.rewind())
-            .and_then(|()| file.write_all(holder.as_bytes()))
-            .with_context(|| format!("can't write {}", path.display()))?;
+            .and_then(|()| file.write_all(holder.as_bytes()))?;
         Ok(Self(file))
     }
 

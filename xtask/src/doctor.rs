@@ -194,7 +194,7 @@ fn kvm() -> Finding {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             "guests are emulated: `sudo usermod -aG kvm $USER`, then log in again, makes them faster".to_owned()
         }
-        Err(error) => format!("/dev/kvm: {error}; guests are emulated, which is enough"),
+        Err(error) => format!("{error}; guests are emulated, which is enough"),
     };
     (State::Could, text)
 }

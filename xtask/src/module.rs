@@ -137,8 +137,7 @@ pub(crate) fn build_folder(
     kernel: &Kernel,
     project: &Project,
 ) -> Result<Vec<PathBuf>> {
-    let source = fs::canonicalize(source)
-        .with_context(|| format!("there is no folder {}", source.display()))?;
+    let source = fs::canonicalize(source)?;
     fs::create_dir_all(out)?;
     let log = project.log("nic");
     let step = Step::begin("module", &format!("building {}", source.display()));

@@ -115,8 +115,7 @@ pub(super) fn open(project: &Project, build: &Path, wanted: Use) -> Result<Kerne
 
 /// The kernel in a build folder that is known to suit.
 pub(super) fn describe(build: &Path, config: Config, toolchain: Toolchain) -> Result<Kernel> {
-    let release = fs::read_to_string(build.join("include/config/kernel.release"))
-        .with_context(|| format!("{} has no kernel.release", build.display()))?;
+    let release = fs::read_to_string(build.join("include/config/kernel.release"))?;
     Ok(Kernel {
         build: build.to_path_buf(),
         source: source_of(build)?,
@@ -213,7 +212,7 @@ fn source_of(build: &Path) -> Result<PathBuf> {
         Some(source) if source.is_dir() => Ok(source.to_path_buf()),
         _ => bail!(
             "the source that {} was built from isn't there any more: put it back where its `source` \
-             link or its Makefile says, or name a tree of source by KDIR=",
+             link or its Makefile says, or set KDIR alone, to a tree of source",
             build.display()
         ),
     }

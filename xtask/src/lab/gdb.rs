@@ -40,7 +40,7 @@ pub(super) fn attach(
     let Some(build) = build.filter(|build| build.join("vmlinux").is_file()) else {
         bail!(
             "--gdb: the folder that this kernel was built in has no vmlinux, or no System.map: build \
-             it there, or leave out --kbuild-output"
+             it there, or use nobounce's own kernel"
         );
     };
     if !build.join("vmlinux-gdb.py").exists() {

@@ -202,7 +202,7 @@ impl<'g> Side<'g> {
                     Some(EACCES | ENOEXEC) => NOT_EXECUTABLE,
                     _ => return Err(error.into()),
                 };
-                // Without what the harness calls it: that is a fault of the user's.
+                // A mistake of the user's: not in the harness's words.
                 let error = match error {
                     Error::Refused { failure, .. } => failure.to_string(),
                     other => other.to_string(),

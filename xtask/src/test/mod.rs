@@ -47,8 +47,8 @@ pub(crate) struct Options {
     /// `debug-part` of .config/nextest.toml
     #[arg(long)]
     part: bool,
-    /// How long this may take: cases on other NICs that may take longer are skipped, and with
-    /// --part all, if the debug kernel is not built. JUnit XML says so
+    /// How long this may take: cases on other NICs that may take longer are skipped; with --part
+    /// all are, if building the debug kernel may take longer. JUnit XML says so
     #[arg(long, value_name = "MINUTES", allow_negative_numbers = true)]
     minutes_left: Option<i64>,
     /// Run the cases on the NIC that a file describes, as those in harness/nics do:

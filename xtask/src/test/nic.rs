@@ -219,8 +219,7 @@ impl Prepared {
         if let Some(folder) = junit.parent() {
             fs::create_dir_all(folder)?;
         }
-        fs::rename(&written, &junit)
-            .with_context(|| format!("cargo-nextest left no {}", written.display()))?;
+        fs::rename(&written, &junit).context("cargo-nextest left no report")?;
         let counts = skipped.report(&junit)?;
         ui::note(&format!(
             "{}: ran {}, skipped {}",
