@@ -9,7 +9,6 @@
 #include <linux/netdevice.h>
 #include <linux/ptp_clock_kernel.h>
 #include <linux/skbuff.h>
-#include <net/gro.h>
 #include <net/netdev_lock.h>
 #include <net/netdev_queues.h>
 #include <net/netdev_rx_queue.h>

@@ -37,6 +37,7 @@ bool net_shim_tx_drained(struct netdev_queue *txq);
 /* NAPI */
 void net_shim_napi_add(struct net_device *dev, struct napi_struct *napi,
 		       int (*poll)(struct napi_struct *, int), unsigned int index);
+void net_shim_napi_gro_flush(struct napi_struct *napi);
 
 /* sk_buff */
 struct sk_buff *net_shim_napi_skb_of(const void *data, unsigned int len);

@@ -142,7 +142,7 @@ impl<'a, T: Driver> Receive<'a, T> {
     fn flush_gro(&self, unreadable: bool) {
         self.napi.unreadable.set(unreadable);
         // SAFETY: The NAPI is being polled, with softirqs disabled.
-        unsafe { bindings::__gro_flush(&raw mut (*self.as_raw()).gro, false) };
+        unsafe { bindings::net_shim_napi_gro_flush(self.as_raw()) };
     }
 
     /// Takes note that an interrupt's work is done, and of how many packets and bytes the NAPI's
