@@ -3,13 +3,17 @@
 //! Holds off the teardown of something until its last user is gone.
 
 use kernel::{
-    new_mutex,
     prelude::*,
+    static_lock_class,
     sync::Mutex,
     types::Opaque, //
 };
 
 use crate::bindings;
+
+/// Lockdep tells classes by the addresses of their names, and a literal has one wherever [`Gate::new`] is
+/// inlined.
+static NAME: &CStr = c"Gate";
 
 struct State {
     open: bool,
@@ -35,7 +39,7 @@ impl Gate {
     /// A gate that is open.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            state <- new_mutex!(State { open: true, users: 0 }),
+            state <- Mutex::new(State { open: true, users: 0 }, NAME, static_lock_class!()),
             empty <- Opaque::ffi_init(|slot: *mut bindings::completion| {
                 // SAFETY: `slot` is valid for writes and stays where it is.
                 unsafe { bindings::init_completion(slot) };
