@@ -62,6 +62,16 @@ fn send(bed: &Testbed, frame: Frame) -> Result {
     Ok(bed.guest.call(SendFrame::on(RTEST, frame.into_bytes()))?)
 }
 
+/// Has the driver send frames, until all count as sent. Returns what does then.
+fn send_all(bed: &Testbed) -> Result<u64> {
+    let before = stats(bed)?.tx_packets;
+    for _ in 0..FRAMES {
+        let frame = Frame::tcp(bed.peer, bed.local, Family::V4, 1, &[0; 1000])?;
+        send(bed, frame)?;
+    }
+    bed.wait_until(before + FRAMES, || Ok(stats(bed)?.tx_packets))
+}
+
 /// Unloads the driver, after its pool is known to be there, and waits until the pool is gone.
 fn unload(bed: &Testbed) -> Result {
     let pools = bed.guest.call(ListPagePools::on(RTEST))?;
@@ -105,11 +115,7 @@ fn what_is_dropped_in_hard_interrupt_returns_to_its_pool() -> Result {
     };
 
     // skbs.
-    let before = stats(&bed)?.tx_packets;
-    for _ in 0..FRAMES {
-        send(&bed, frame(1000)?)?;
-    }
-    let skbs = bed.wait_until(before + FRAMES, || Ok(stats(&bed)?.tx_packets))?;
+    let skbs = send_all(&bed)?;
     // XDP frames with their payload in fragments.
     let redirected = || bed.statistic(bed.local, "rx_xdp_redirect");
     let before = redirected()?;
@@ -156,14 +162,7 @@ fn a_driver_that_completes_more_than_was_sent_is_warned_and_goes_on() -> Result 
     load_with(&bed, "overcomplete=1")?;
     // Each poll does it.
     bed.wait_until(FRAMES, || Ok(stats(&bed)?.rx_packets))?;
-    let before = stats(&bed)?.tx_packets;
-    for _ in 0..FRAMES {
-        send(
-            &bed,
-            Frame::tcp(bed.peer, bed.local, Family::V4, 1, &[0; 1000])?,
-        )?;
-    }
-    bed.wait_until(before + FRAMES, || Ok(stats(&bed)?.tx_packets))?;
+    send_all(&bed)?;
     unload(&bed)?;
     bed.finish()
 }
@@ -172,14 +171,7 @@ fn a_driver_that_completes_more_than_was_sent_is_warned_and_goes_on() -> Result 
 fn an_skb_is_not_padded_to_more_than_there_can_be() -> Result {
     let bed = Testbed::options().boot("rtest-overpad")?;
     load_with(&bed, "overpad=1")?;
-    let before = stats(&bed)?.tx_packets;
-    for _ in 0..FRAMES {
-        send(
-            &bed,
-            Frame::tcp(bed.peer, bed.local, Family::V4, 1, &[0; 1000])?,
-        )?;
-    }
-    bed.wait_until(before + FRAMES, || Ok(stats(&bed)?.tx_packets))?;
+    send_all(&bed)?;
     unload(&bed)?;
     bed.finish()
 }
