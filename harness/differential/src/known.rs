@@ -211,9 +211,8 @@ pub const KNOWN: &[Known] = &[
         what: "PSH of the last segment",
         decides: "QEMU's model clears it there as in the others; the datasheet's \"TCP Segmentation\" decides",
         mask: Mask::Transmit(|packet, ours, theirs| {
-            if packet.data.tso
-                && let (Some(mine), Some(other)) = (ours.frames.last(), theirs.frames.last_mut())
-            {
+            let last = (ours.frames.last(), theirs.frames.last_mut());
+            if let (true, (Some(mine), Some(other))) = (packet.data.tso, last) {
                 push(packet, &mine.0, &mut other.0);
             }
         }),

@@ -117,10 +117,10 @@ impl Subject for Ours {
 
     fn elapse(&mut self, nanoseconds: u64) -> Result<()> {
         let end = self.now + nanoseconds;
-        while let Some(time) = self.nic.elapse(self.now, &mut self.machine)
-            && time > self.now
-            && time < end
-        {
+        while let Some(time) = self.nic.elapse(self.now, &mut self.machine) {
+            if time <= self.now || time >= end {
+                break;
+            }
             self.now = time;
         }
         self.now = end;

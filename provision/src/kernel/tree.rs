@@ -198,8 +198,11 @@ fn source_of(build: &Path) -> Result<PathBuf> {
     if is_source(build) {
         return Ok(build.to_path_buf());
     }
-    if let Ok(source) = build.join("source").canonicalize()
-        && is_source(&source)
+    if let Some(source) = build
+        .join("source")
+        .canonicalize()
+        .ok()
+        .filter(|dir| is_source(dir))
     {
         return Ok(source);
     }

@@ -169,11 +169,11 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
 fn keep(corpus: &Path, device: Device, tally: &Tally) -> Result<()> {
     let mut text = fs::read_to_string(corpus)?;
     for failure in &tally.failures {
-        if let [seed] = failure.seeds[..]
-            && !text
-                .lines()
-                .any(|line| line.starts_with(&format!("{device} {seed} ")))
-        {
+        let [seed] = failure.seeds[..] else {
+            continue;
+        };
+        let begin = format!("{device} {seed} ");
+        if !text.lines().any(|line| line.starts_with(&begin)) {
             text += &corpus_line(device, seed, &failure.harm);
             text.push('\n');
         }

@@ -189,10 +189,10 @@ impl<'g> Side<'g> {
         program: Program,
         follow: impl FnOnce(JobHandle<'g, Program>) -> Result<Outcome>,
     ) -> Result<Outcome> {
-        if let (Role::Client, Some(server)) = (self.role, other)
-            && self.await_server(server, program.ns.other())?.is_none()
-        {
-            return Ok(Outcome::NoServer);
+        if let (Role::Client, Some(server)) = (self.role, other) {
+            if self.await_server(server, program.ns.other())?.is_none() {
+                return Ok(Outcome::NoServer);
+            }
         }
         match self.guest.start(program) {
             Ok(job) => follow(job),

@@ -155,18 +155,18 @@ fn attempt(
     only_likely: bool,
 ) -> Result<Outcome> {
     scratch.write_sources(Some(mutation))?;
-    if let Some(package) = mutation.host_package()
-        && let Some(test) = cases.run_on_host(package)?
-    {
-        return Ok(Outcome::caught(test));
+    if let Some(package) = mutation.host_package() {
+        if let Some(test) = cases.run_on_host(package)? {
+            return Ok(Outcome::caught(test));
+        }
     }
     scratch
         .build(Some(mutation))
         .context("it cannot be compiled")?;
-    if !mutation.cases.is_empty()
-        && let Some(case) = cases.run(&mutation.cases, mutation.model)?
-    {
-        return Ok(Outcome::caught(case));
+    if !mutation.cases.is_empty() {
+        if let Some(case) = cases.run(&mutation.cases, mutation.model)? {
+            return Ok(Outcome::caught(case));
+        }
     }
     // It is known that no case can see it.
     if mutation.equivalent.is_some() || only_likely {

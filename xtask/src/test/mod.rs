@@ -142,9 +142,13 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     let profile = if options.part { part::PROFILE } else { PROFILE };
     let junit = store::junit(project, profile);
     store::forget(&junit)?;
-    if let (true, Some(left)) = (options.part, options.minutes_left)
-        && let Some(reason) = time_left::too_little_with_kernel(project, part::MINUTES, left)?
-    {
+    let too_little = match options.minutes_left {
+        Some(left) if options.part => {
+            time_left::too_little_with_kernel(project, part::MINUTES, left)?
+        }
+        _ => None,
+    };
+    if let Some(reason) = too_little {
         ui::note(&format!("the debug kernel's cases are skipped: {reason}"));
         let nextest = tools::nextest(project)?;
         let list = store::nextest(project, &nextest, Verb::List, profile)?.args(part::CASES);
@@ -246,10 +250,10 @@ fn on_nics(
     for nic in nics {
         let minutes = i64::try_from(begun.elapsed().as_secs() / 60)?;
         let chosen = options.chosen();
-        if let Some(left) = options.minutes_left
-            && nic.is_left_out(project, nextest, &chosen, left - minutes)?
-        {
-            continue;
+        if let Some(left) = options.minutes_left {
+            if nic.is_left_out(project, nextest, &chosen, left - minutes)? {
+                continue;
+            }
         }
         let (skipped, command) = nic.run(project, nextest, &chosen)?;
         let status = command.shown_to_user()?;

@@ -310,10 +310,10 @@ impl Guest {
         {
             return error;
         }
-        if silence == Silence::Timeout
-            && let Ok(mut monitor) = self.monitor.lock()
-        {
-            keep_registers(Ok(&mut *monitor), &self.run);
+        if silence == Silence::Timeout {
+            if let Ok(mut monitor) = self.monitor.lock() {
+                keep_registers(Ok(&mut *monitor), &self.run);
+            }
         }
         explain(silence, during, timeout, &self.process, &self.run)
     }

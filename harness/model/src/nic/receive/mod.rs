@@ -377,11 +377,9 @@ impl Host for Unwritten<'_> {
 fn corrupt(bytes: &mut [u8], header: usize, value: u64) {
     let payload = bytes.get_mut(header..).unwrap_or_default();
     let count = payload.len() as u64;
-    // CAST: It is less than the payload has.
-    if let Some(at) = value.checked_rem(count)
-        && let Some(byte) = payload.get_mut(at as usize)
-    {
-        *byte ^= 1;
+    if let Some(at) = value.checked_rem(count) {
+        // CAST: It is less than the payload has.
+        payload[at as usize] ^= 1;
     }
 }
 
