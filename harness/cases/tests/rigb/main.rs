@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is about rigb and the 82576 alone: registers, interrupts, what the driver does when the
-//! device or an allocation fails. All other cases run on any NIC that can do what they need.
+//! What is about rigb and the 82576 alone: registers, interrupts, doorbells that others ring, what the
+//! driver does when the device or an allocation fails. All other cases run on any NIC that can do what they need.
 
 mod bus_errors;
 mod bus_master;
@@ -15,7 +15,9 @@ mod power;
 mod queue_0;
 mod received;
 mod recovery;
+mod registers;
 mod settings;
+mod signals;
 mod stuck;
 mod tx_rate;
 mod vectors;
