@@ -13,8 +13,6 @@ use crate::project::Project;
 
 /// Where the checkout has it.
 const SKELETON: &str = "drivers/skeleton.rs.in";
-/// Where descriptions of NICs are.
-const NICS: &str = "harness/nics";
 
 /// What it is for.
 #[derive(Args)]
@@ -44,12 +42,11 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let name = &options.name;
     check_name(name)?;
     let folder = project.root.join("drivers").join(name);
-    let nic = project.root.join(NICS).join(format!("{name}.toml"));
-    for path in [&folder, &nic] {
-        if path.exists() {
-            bail!("there is a {} already", path.display());
-        }
+    if folder.exists() {
+        bail!("there is a {} already", folder.display());
     }
+    // Not in harness/nics, whose NICs are all part of `make test`.
+    let nic = folder.join(format!("{name}.toml"));
     let kbuild = project.root.join(KBUILD);
     let text = fs::read_to_string(&kbuild)?;
     let added = module::add_net_driver(&text, name)?;
@@ -90,8 +87,8 @@ fn filled_in(skeleton: &str, options: &Options) -> String {
 fn description(options: &Options) -> String {
     let (name, device) = (&options.name, &options.qemu_device);
     format!(
-        "# SPDX-License-Identifier: MIT OR Apache-2.0\n#\n\
-         # The NIC of drivers/{name}. See Documentation/porting.md, Describe it to the tests.\n\n\
+        "# SPDX-License-Identifier: GPL-2.0\n#\n\
+         # The NIC of {name}. See Documentation/porting.md, Describe it to the tests.\n\n\
          name = \"{name}\"\nload = [\"{name}\"]\ndevice = \"{device}\"\nmax-mtu = 1500\n\
          # Once frames pass: \"traffic\". harness/cases/src/nic.rs has the other words.\n\
          can = []\n"

@@ -21,8 +21,7 @@ fn a_new_driver_builds_loads_goes_up_and_down_and_passes_its_first_case() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path();
     let here = checkout::root();
-    fs::create_dir(root.join("harness")).unwrap();
-    for part in ["Kbuild", "drivers", "qemu", "harness/nics"] {
+    for part in ["Kbuild", "drivers", "qemu"] {
         Command::new("cp")
             .arg("-r")
             .args([here.join(part), root.join(part)])
@@ -72,7 +71,7 @@ fn a_new_driver_builds_loads_goes_up_and_down_and_passes_its_first_case() {
     assert!(child.wait().unwrap().success());
 
     // The cases are this checkout's, and build in it; the module is not.
-    let nic = root.join("harness/nics/mynic.toml");
+    let nic = root.join("drivers/mynic/mynic.toml");
     let described = fs::read_to_string(&nic).unwrap();
     fs::write(&nic, format!("{described}modules = [{module:?}]\n")).unwrap();
     let output = Command::new(checkout::nobounce())
