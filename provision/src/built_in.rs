@@ -13,7 +13,7 @@ pub(crate) const CHECKOUT: &str = match option_env!("NOBOUNCE_CHECKOUT") {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
     use std::process::Command;
 
     /// Builds what is in a folder, and runs it.
@@ -28,6 +28,32 @@ mod tests {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{output:?}");
         text.trim_end().trim_end_matches('/').to_owned()
+    }
+
+    /// The files below a folder, but what was built.
+    fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.ends_with("target") {
+                sources(&path, found);
+            } else if path.extension().is_some_and(|it| it == "rs") {
+                found.push(path);
+            }
+        }
+    }
+
+    #[test]
+    fn no_other_source_names_a_folder_when_it_is_built() {
+        let root = crate::project::root().unwrap();
+        let mut files = Vec::new();
+        for folder in ["harness", "library", "provision", "xtask"] {
+            sources(&root.join(folder), &mut files);
+        }
+        assert!(files.len() > 100, "{files:?}");
+        // In two parts, as this is a source, too.
+        let word = concat!("env!(\"CARGO", "_MANIFEST_DIR\")");
+        files.retain(|file| fs::read_to_string(file).unwrap().contains(word));
+        assert_eq!(files, [root.join("provision/src/built_in.rs")]);
     }
 
     #[test]
