@@ -14,7 +14,7 @@ use crate::cmd::Cmd;
 use crate::kernel::{self, Kernel, Use};
 use crate::project::Project;
 use crate::ui::Step;
-use crate::{compile_fail, library, module, packages, spdx};
+use crate::{compile_fail, library, module, msrv, packages, spdx};
 
 /// Runs all checks.
 ///
@@ -47,6 +47,7 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     note("documentation", doc_workspace(project));
     note("examples in the documentation", library::examples(project));
     note("the library as a package", library::package(project));
+    note("the oldest Rust", msrv::check(project));
     note(
         "documentation of the kernel code",
         doc_kernel(project, &kernel),

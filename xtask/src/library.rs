@@ -4,7 +4,6 @@
 
 use anyhow::{Context, Result};
 
-use crate::msrv;
 use crate::project::Project;
 use crate::ui::Step;
 
@@ -32,8 +31,7 @@ pub(crate) fn examples(project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// Each feature builds alone, all packages with the oldest Rust; and they build from their own archives,
-/// outside of the workspace.
+/// Each feature builds alone, and all packages from their own archives, outside of the workspace.
 pub(crate) fn package(project: &Project) -> Result<()> {
     let step = Step::begin("package", "devmem-tcp by itself");
     for (package, feature) in FEATURES {
@@ -53,15 +51,6 @@ pub(crate) fn package(project: &Project) -> Result<()> {
             .step(&step, &project.log("feature"))
             .with_context(|| format!("{package} with the feature \"{feature}\" alone"))?;
     }
-    let target = project.target.join("msrv");
-    project
-        .cargo()
-        .args(["check", "--all-features", "--target-dir"])
-        .arg(&target)
-        .args(packages())
-        .env("RUSTC", msrv::rustc(project)?)
-        .step(&step, &project.log("msrv"))
-        .context("with the oldest Rust that Cargo.toml promises")?;
     project
         .cargo()
         .args(["package", "--allow-dirty"])
