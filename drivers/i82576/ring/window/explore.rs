@@ -12,7 +12,6 @@ extern crate std;
 
 use std::{
     collections::{HashSet, VecDeque},
-    println,
     vec::Vec, //
 };
 
@@ -339,12 +338,12 @@ fn explore(len: u16) -> usize {
     seen.len()
 }
 
+/// How many states rings of two descriptors and more have. Fewer would say that a step is not tried any more.
+const STATES: [usize; LARGEST - 1] = [54, 297, 1228, 4335, 13842, 41237, 116760];
+
 #[test]
 fn every_buffer_of_a_small_ring_has_one_owner_in_every_state() {
-    for len in 2..=LARGEST as u16 {
-        let states = explore(len);
-
-        println!("{len} descriptors: {states} states");
-        assert!(states > 1 << len, "not everything was tried");
+    for (len, expected) in (2..).zip(STATES) {
+        assert_eq!(explore(len), expected, "states of {len} descriptors");
     }
 }
