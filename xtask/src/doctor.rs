@@ -13,9 +13,10 @@ use crate::project::Project;
 use crate::{bindgen, names, packages, qemu, tools};
 
 /// A guest of the lab, and QEMU around it.
-const MEMORY_KIB: u64 = 2_600_000;
-/// Everything that is ever made: sources, kernels, a root file system; and some room.
-const SPACE: u64 = 8_000_000_000;
+const MEMORY_KIB: u64 = 2_930_000;
+/// Everything that is ever made: sources, kernels and a root file system in the cache, the rest in the
+/// checkout.
+const SPACE: u64 = 13_000_000_000;
 
 /// What was found.
 enum State {

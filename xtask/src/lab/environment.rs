@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::sync::Once;
 
 use anyhow::{Context, Result};
 use cases::{Family, Station};
@@ -11,16 +12,31 @@ use protocol::link::ListInterfaces;
 
 use super::guests::Lab;
 use super::setup::{ACCELERATOR, PEER, QUEUE, Setup};
+use crate::ui;
 
 /// Where `ip`, `ethtool` and the like are, which need not be in a user's PATH.
 const SYSTEM: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// The user's environment.
 pub(super) fn of_user() -> BTreeMap<String, String> {
-    // What isn't UTF-8 can't go over the channel, and hardly anything reads it.
-    let mut variables: BTreeMap<_, _> = env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
+    let (mut variables, mut others) = (BTreeMap::new(), Vec::new());
+    for (name, value) in env::vars_os() {
+        if let (Some(name), Some(value)) = (name.to_str(), value.to_str()) {
+            variables.insert(name.to_owned(), value.to_owned());
+        } else {
+            others.push(name.to_string_lossy().into_owned());
+        }
+    }
+    if !others.is_empty() {
+        // The channel has strings of UTF-8. Scripts of ours have the same environment.
+        static SAID: Once = Once::new();
+        SAID.call_once(|| {
+            let names = others.join(", ");
+            ui::note(&format!(
+                "not in the guest's environment, as it isn't UTF-8: {names}"
+            ));
+        });
+    }
     let path = variables.remove("PATH").unwrap_or_default();
     variables.insert("PATH".to_owned(), with_system_folders(&path));
     variables

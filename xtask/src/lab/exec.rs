@@ -134,6 +134,7 @@ fn in_guest(
             counted::end(bed)?;
         }
         if !setup.trace.is_empty() {
+            let _step = Step::begin("trace", "copying what was recorded");
             trace::end(bed)?;
         }
         Ok(status)
@@ -145,7 +146,9 @@ fn in_guest(
 /// Ends the lab, and keeps what the user asked for.
 fn finish(lab: Lab, setup: &Setup) -> Result<()> {
     let captured = lab.bed.guest.pcap(Wire(0));
+    let ending = Step::begin("lab", "ending the guest");
     let ended = lab.finish();
+    drop(ending);
     if let Some(file) = &setup.pcap {
         fs::copy(captured, file)?;
     }
@@ -228,10 +231,7 @@ fn run_checked(
     complain(&outcome);
     match check? {
         Some(check) => {
-            let searching =
-                Step::begin("memory-check", "looking for the payload in the guest's RAM");
             let report = check.report(bed)?;
-            drop(searching);
             eprintln!("{report}");
         }
         None => eprintln!("memory-check: the program ended before it listened on a TCP port"),

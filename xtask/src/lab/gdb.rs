@@ -83,3 +83,16 @@ pub(super) fn attach(
 pub(super) fn wait(options: Options) -> Options {
     options.machine(|machine| machine.call_timeout(AS_LONG_AS_IT_TAKES))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_limit_ends_a_guest_that_waits_for_gdb() {
+        let limit = format!("call_timeout: {AS_LONG_AS_IT_TAKES:?}");
+        let [before, after] = [Options::default(), wait(Options::default())];
+        assert!(!format!("{before:?}").contains(&limit), "{before:?}");
+        assert!(format!("{after:?}").contains(&limit), "{after:?}");
+    }
+}

@@ -13,6 +13,7 @@ use vm::traces::{self, Search, Trace};
 
 use super::side::Side;
 use crate::failure;
+use crate::ui::Step;
 
 /// A payload that was sent to the user's program.
 pub(super) struct Check {
@@ -66,7 +67,9 @@ pub(super) fn send(
 impl Check {
     /// Looks again, after the program's end, and says what was found.
     pub(super) fn report(&self, bed: &Testbed) -> Result<String> {
+        let step = Step::begin("memory-check", "looking for the payload in the guest's RAM");
         let afterwards = traces::bytes(&traces::find(&self.search, bed.guest.ram())?);
+        drop(step);
         let in_ram = self.in_ram.max(afterwards);
         let bytes = BinaryBytes(self.bytes);
         let delivered = match self.delivered {

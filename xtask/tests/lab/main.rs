@@ -203,7 +203,7 @@ fn the_lab_is_set_up_and_said_in_variables_and_in_a_line() {
         test -c $NOBOUNCE_ACCELERATOR
         ls -d /sys/class/net/*/ | tr '\n' ' '
         echo
-        ls $NOBOUNCE_LOGS/console.log
+        ls $NOBOUNCE_LOGS | grep -E '^(console.log|wire[0-9].pcap)$' | tr '\n' ' '
     ";
     let output = exec(NONE, &["bash", "-c", script]).ended(0);
     let text = stdout(&output);
@@ -212,7 +212,11 @@ fn the_lab_is_set_up_and_said_in_variables_and_in_a_line() {
     assert_eq!(lines[4], lines[5], "{text}");
     let interfaces = ["ctl0", "lo", "nic0"].map(|name| format!("/sys/class/net/{name}/"));
     assert_eq!(lines[6].trim(), interfaces.join(" "), "{text}");
-    assert!(lines[7].ends_with("/console.log"), "{text}");
+    assert_eq!(
+        lines[7].trim(),
+        "console.log wire0.pcap wire1.pcap",
+        "{text}"
+    );
     let said = stderr(&output);
     let is_about_the_lab = |line: &str| {
         line.starts_with("lab") && line.contains(": nic0 ") && line.contains("logs in /")

@@ -83,6 +83,25 @@ fn a_shell_runs_at_either_end_of_the_wire() {
 }
 
 #[test]
+fn what_scrolls_by_and_the_other_screen_reach_the_terminal_as_they_are() {
+    let mut command = Command::new(nobounce());
+    command.arg("shell");
+    command
+        .env("SHELL", "/bin/sh")
+        .env("TERM", "xterm-256color");
+    let mut session = spawn_command(command, Some(PATIENCE)).unwrap();
+    // As a pager does: to the other screen, where all of it scrolls by, and back.
+    session
+        .send_line("printf '\\033[?1049h'; seq -f 'line %g' 2000; printf '\\033[?1049l'; exit")
+        .unwrap();
+    session.exp_string("\x1b[?1049h").unwrap();
+    let lines: String = (1..=2000).map(|n| format!("line {n}\r\n")).collect();
+    let before = session.exp_string("\x1b[?1049l").unwrap();
+    assert_eq!(before, lines);
+    session.exp_eof().unwrap();
+}
+
+#[test]
 fn errors_of_a_program_with_a_terminal_go_where_the_user_wants_them() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let mut command = Command::new("sh");
