@@ -5,7 +5,7 @@
 use std::process::{Command, Stdio};
 
 use crate::checkout::{nobounce, root};
-use crate::{Ends, assert_says, stderr, stdout};
+use crate::{Ends, stderr, stdout};
 
 /// A shell script in namespaces of its own, made with these options of unshare(1).
 fn unshare(options: &[&str], script: &str) -> Command {
@@ -49,9 +49,7 @@ fn the_installed_program_needs_only_to_read_the_checkout() {
         mount -o remount,bind,ro $CHECKOUT
         if touch $CHECKOUT/target 2> /dev/null; then exit 99; fi
         cd /
-        $NOBOUNCE exec -- echo hello
-        $NOBOUNCE test --nic $CHECKOUT/harness/nics/virtio-net.toml -- -E \
-            'test(=frames_longer_than_the_mtu_are_not_delivered)'
+        exec $NOBOUNCE exec -- echo hello
     ";
     let output = unshare(&["--mount", "--map-root-user"], script)
         .env("CHECKOUT", root())
@@ -59,7 +57,5 @@ fn the_installed_program_needs_only_to_read_the_checkout() {
         .env_remove("CARGO_MANIFEST_DIR")
         .env_remove("NOBOUNCE_LAB")
         .ended(0);
-    let (text, said) = (stdout(&output), stderr(&output));
-    assert!(text.starts_with("hello\n"), "{text}{said}");
-    assert_says(&said, &["virtio-net: ran 1 case, skipped "]);
+    assert_eq!(stdout(&output), "hello\n", "{}", stderr(&output));
 }
