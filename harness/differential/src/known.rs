@@ -151,7 +151,7 @@ pub const KNOWN: &[Known] = &[
     },
     Known {
         what: "packets that are cut short",
-        decides: "QEMU's model takes headers of packets that are longer than their frame; ours doesn't split them",
+        decides: "QEMU's model takes headers of packets that are longer than their frame, ours doesn't split them; no source says: ours splits only what is whole",
         mask: Mask::Receive(|settings, frame, ours, theirs| {
             if is_cut(frame) {
                 unparse(ours, theirs);
