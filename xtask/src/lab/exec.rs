@@ -146,9 +146,7 @@ fn in_guest(
 /// Ends the lab, and keeps what the user asked for.
 fn finish(lab: Lab, setup: &Setup) -> Result<()> {
     let captured = lab.bed.guest.pcap(Wire(0));
-    let ending = Step::begin("lab", "ending the guest");
     let ended = lab.finish();
-    drop(ending);
     if let Some(file) = &setup.pcap {
         fs::copy(captured, file)?;
     }
