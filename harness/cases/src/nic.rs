@@ -266,7 +266,8 @@ impl Nic {
     }
 
     /// Whether it can do this.
-    pub(crate) fn can(&self, ability: Ability) -> bool {
+    #[must_use]
+    pub fn can(&self, ability: Ability) -> bool {
         self.can.contains(&ability)
     }
 

@@ -8,9 +8,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use cases::{CaseError, Driver, Family, Testbed};
+use cases::{Ability, CaseError, Driver, Family, Testbed};
 use protocol::kernel::WriteFile;
 use protocol::program::{MountRoot, ProgramReport, RootSource, Streams};
+use protocol::rings::TcpDataSplit;
 use protocol::{Command, Event, Ns, Program};
 use vm::{Error, Images, scan::Finding};
 
@@ -119,6 +120,9 @@ fn try_run(
     found.logs = Some(bed.guest.directory().to_owned());
     if let Some(combined) = test.channels {
         bed.set_channels(bed.local, combined)?;
+    }
+    if test.peer_splits && bed.nic().can(Ability::HeaderSplit) {
+        bed.set_header_split(bed.peer, TcpDataSplit::On)?;
     }
     bed.guest.call(MountRoot {
         source: RootSource::Disk {
