@@ -124,12 +124,12 @@ impl Nic {
             Some((OfQueue::TransmitControl, queue)) => (Of::Transmit(queue), txdctl::ENABLE),
             _ => return,
         };
-        // One that is gone does nothing, either.
-        let said_to_rest = said & enable == 0 || said == u32::MAX;
-        if value & enable != 0 && said_to_rest {
-            self.lent.mislead(of);
-        } else {
-            self.lent.settle(of);
+        match value & enable {
+            0 => self.lent.settle(of),
+            // One that is gone does nothing, either.
+            _ if said == u32::MAX => self.lent.seem_gone(of),
+            _ if said & enable == 0 => self.lent.mislead(of),
+            _ => self.lent.settle(of),
         }
     }
 

@@ -46,6 +46,8 @@ pub(crate) struct Lent {
     returned: BTreeMap<Of, Vec<u64>>,
     /// Queues that were said to rest, or to be gone, before they did: the driver has their memory back.
     misled: BTreeSet<Of>,
+    /// Queues that read as gone once. A driver that frees memory has to read again.
+    doubted: BTreeSet<Of>,
 }
 
 impl Lent {
@@ -60,9 +62,17 @@ impl Lent {
         self.misled.insert(of);
     }
 
+    /// The driver was told that a queue is gone, which it isn't.
+    pub(crate) fn seem_gone(&mut self, of: Of) {
+        if !self.doubted.insert(of) {
+            self.mislead(of);
+        }
+    }
+
     /// What the driver knows of a queue is true again.
     pub(crate) fn settle(&mut self, of: Of) {
         self.misled.remove(&of);
+        self.doubted.remove(&of);
     }
 
     /// Whether the driver takes a queue for one that rests, which it doesn't.

@@ -139,9 +139,16 @@ fn a_driver_that_was_told_nonsense_is_to_blame_for_what_that_does_not_excuse() {
     assert_eq!(port.read(regs::STATUS), u32::MAX);
     port.write(regs::rdbal(1), 0x3000);
     assert_eq!(whats(port), [What::Moved]);
+    // Once may be a mistake.
+    port.nic.lie(&one(Kind::Ones));
+    assert_eq!(port.read(regs::rxdctl(1)), u32::MAX);
+    port.write(regs::rdbal(1), 0x3800);
+    assert_eq!(whats(port), [What::Moved]);
     // It is told of one queue that it is gone, and then the truth.
     port.nic.lie(&one(Kind::Ones));
     assert_eq!(port.read(regs::rxdctl(1)), u32::MAX);
+    port.write(regs::rdbal(1), RX_RING as u32);
+    assert_eq!(whats(port), []);
     port.write(regs::tdbal(1), 0x3800);
     assert_eq!(whats(port), [What::Moved]);
     assert_ne!(port.read(regs::rxdctl(1)) & rxdctl::ENABLE, 0);
