@@ -22,6 +22,17 @@ pub(crate) fn resize(session: &PtySession, ws_row: u16, ws_col: u16) {
     tcsetwinsize(&session.process.pty, size).unwrap();
 }
 
+/// A shell in a guest, on a terminal with colours.
+fn shell(options: &[&str]) -> PtySession {
+    let mut command = Command::new(nobounce());
+    command
+        .arg("shell")
+        .args(options)
+        .env("SHELL", "/bin/sh")
+        .env("TERM", "xterm-256color");
+    spawn_command(command, Some(PATIENCE)).unwrap()
+}
+
 #[test]
 fn a_program_has_a_terminal_where_the_user_has_one() {
     let mut command = exec(NONE, &["bash", "--norc", "-i"]);
@@ -63,12 +74,7 @@ fn a_program_has_a_terminal_where_the_user_has_one() {
 #[test]
 fn a_shell_runs_at_either_end_of_the_wire() {
     for (options, nic) in [(NONE, "nic0"), (&["--peer"], "peer0")] {
-        let mut command = Command::new(nobounce());
-        command.arg("shell").args(options);
-        command
-            .env("SHELL", "/bin/sh")
-            .env("TERM", "xterm-256color");
-        let mut session = spawn_command(command, Some(PATIENCE)).unwrap();
+        let mut session = shell(options);
         session
             .send_line("cd /sys/class/net; printf '\\033[31m%s\\n' *0/ $TERM; exit 5")
             .unwrap();
@@ -84,12 +90,7 @@ fn a_shell_runs_at_either_end_of_the_wire() {
 
 #[test]
 fn what_scrolls_by_and_the_other_screen_reach_the_terminal_as_they_are() {
-    let mut command = Command::new(nobounce());
-    command.arg("shell");
-    command
-        .env("SHELL", "/bin/sh")
-        .env("TERM", "xterm-256color");
-    let mut session = spawn_command(command, Some(PATIENCE)).unwrap();
+    let mut session = shell(NONE);
     // As a pager does: to the other screen, where all of it scrolls by, and back.
     session
         .send_line("printf '\\033[?1049h'; seq -f 'line %g' 2000; printf '\\033[?1049l'; exit")
