@@ -34,7 +34,10 @@ pub fn captured(file: &Path) -> Result<Vec<Captured>> {
     let mut frames = Vec::new();
     while let Some((header, behind)) = rest.split_first_chunk::<FRAME_HEADER>() {
         let field = |n: usize| u32::from_ne_bytes(header[4 * n..4 * n + 4].try_into().expect("4"));
-        let (frame, next) = behind.split_at(field(2) as usize);
+        // Of a capture that goes on, the last frame may be there in part.
+        let Some((frame, next)) = behind.split_at_checked(field(2) as usize) else {
+            break;
+        };
         frames.push(Captured {
             time: Duration::new(field(0).into(), field(1) * 1000),
             from: Mac(frame[6..12].try_into().expect("6")),
