@@ -93,7 +93,7 @@ pub(crate) fn parts(options: &[&str], script: &str) -> Vec<End> {
         script.into(),
         tool().into_os_string(),
     ];
-    let output = exec(&[options, &["--timeout", "300"]].concat(), &program).ended(0);
+    let output = exec(&[options, &["--timeout", "1200"]].concat(), &program).ended(0);
     let text = stdout(&output);
     let parts = text.split("-- ").skip(1).map(|part| {
         let (head, text) = part.split_once('\n').unwrap_or((part, ""));
