@@ -133,8 +133,8 @@ const TESTS: &[Test] = &[
         channels: Some(2),
         ..required(HW, "toeplitz")
     },
-    // The kernel counts the allocations of both NICs before it has one fail, and the test expects nearly
-    // all failures at one of them.
+    // Every 511th allocation of a page fails, whichever NIC's it is, and the test expects that of the NIC
+    // under test.
     Test {
         peer_splits: true,
         ..required(HW, "pp_alloc_fail")
