@@ -229,7 +229,7 @@ impl Queue {
     /// Disables the queue, and waits until it rests. A device that is stopped or gone does.
     fn rest(&self) -> Result {
         let queue = regs::queue(self.index);
-        let mut last = 0;
+        let mut gone = true;
 
         for _ in 0..TRIES {
             // Again and again, as a device that lies may have lost it.
@@ -243,11 +243,12 @@ impl Queue {
             if status & regs::STATUS_RUNNING == 0 {
                 return Ok(());
             }
-            last = status;
+            gone &= status == u32::MAX;
             fsleep(PAUSE);
         }
-        // All ones for all that time: it is gone from the bus.
-        if last == u32::MAX {
+        // All ones for all that time: it is gone from the bus. Once is not enough, because memory that
+        // it reaches is then freed.
+        if gone {
             return Ok(());
         }
         Err(ETIMEDOUT)

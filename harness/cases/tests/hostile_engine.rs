@@ -55,6 +55,38 @@ fn each_lie_of_an_engine_is_survived() -> Result {
     Ok(())
 }
 
+#[test]
+fn a_queue_of_which_every_other_read_is_of_ones_is_not_taken_for_gone() -> Result {
+    // Two queues are stopped, one after the other. The driver gives each up after 5,000 reads, and must not go by the
+    // last one alone, which is of ones for one of the two: an even number in between, and then one more.
+    const BETWEEN: u32 = 7_500;
+    const READS: u32 = 20_000;
+    let victim = Target::of_case(Device::Engine).boot("hostile-engine-ones")?;
+    let lie = |kind, after, times| Lie {
+        kind,
+        after,
+        times,
+        value: 0,
+    };
+    let ones = (0..BETWEEN)
+        .step_by(2)
+        .chain((BETWEEN + 1..READS).step_by(2));
+    let mut lies = vec![lie(Kind::Stuck, 0, u32::MAX)];
+    lies.extend(ones.map(|after| lie(Kind::Ones, after, 1)));
+    let (_, told) = victim
+        .attack(&Plan { lies })
+        .unwrap_or_else(|trouble| panic!("{trouble}"));
+    let told: u32 = told[1..].iter().sum();
+    assert!(
+        told > BETWEEN / 2,
+        "it was stopped after {told} reads of ones"
+    );
+    victim
+        .rest()
+        .unwrap_or_else(|trouble| panic!("at the end: {trouble}"));
+    Ok(())
+}
+
 /// Carries out the plans of these seeds.
 fn survives_plans(seeds: Vec<u64>) {
     let tally = campaign(Target::of_case(Device::Engine), 1, seeds, |_| ());

@@ -14,12 +14,13 @@ impl Engine {
     /// Reads a register, by its offset.
     #[must_use]
     pub fn read(&mut self, offset: u32) -> u32 {
+        let truth = self.truth(offset);
         let said = match self.lies.tells(Kind::Ones) {
             true => u32::MAX,
+            // CAST: Any bits will do.
             false => match self.lies.tell(Kind::Garbage) {
-                // CAST: Any bits will do.
                 Some(value) => value as u32,
-                None => return self.truth(offset),
+                None => truth,
             },
         };
         if let Some(Register::Queue {
@@ -27,12 +28,21 @@ impl Engine {
             register: STATUS,
         }) = Register::at(offset)
         {
-            let ends = said == u32::MAX || said & STATUS_RUNNING == 0;
-            if ends && !self.queues[queue as usize].rests() {
-                self.record.mislead(queue as usize);
-            }
+            self.note_said(queue as usize, said);
         }
         said
+    }
+
+    /// Records what the driver is told about a queue that does not rest.
+    fn note_said(&mut self, queue: usize, said: u32) {
+        if self.queues[queue].rests() {
+            return;
+        }
+        match said {
+            u32::MAX => self.record.seem_gone(queue),
+            _ if said & STATUS_RUNNING == 0 => self.record.mislead(queue),
+            _ => self.record.seem_there(queue),
+        }
     }
 
     fn truth(&self, offset: u32) -> u32 {

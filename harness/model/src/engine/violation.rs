@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use engine::regs::QUEUES;
+
 /// What was wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
@@ -34,8 +36,10 @@ impl fmt::Display for Violation {
 #[derive(Debug, Default)]
 pub(super) struct Record {
     violations: Vec<Violation>,
-    /// Queues that were said to rest, or to be gone, before they did: a bit each.
+    /// Queues that were said to rest before they did: a bit each.
     misled: u32,
+    /// How often in a row each queue's status has read as that of a device that is gone.
+    ones: [u32; QUEUES as usize],
 }
 
 impl Record {
@@ -44,13 +48,26 @@ impl Record {
         self.misled |= 1 << queue;
     }
 
+    /// A queue read as one that is gone.
+    pub(super) fn seem_gone(&mut self, queue: usize) {
+        self.ones[queue] = self.ones[queue].saturating_add(1);
+    }
+
+    /// A queue was said not to rest.
+    pub(super) fn seem_there(&mut self, queue: usize) {
+        self.ones[queue] = 0;
+    }
+
     /// Whatever was said of it, a queue rests, or has begun anew.
     pub(super) fn settled(&mut self, queue: usize) {
         self.misled &= !(1 << queue);
+        self.ones[queue] = 0;
     }
 
     pub(super) fn violated(&mut self, what: What, queue: usize) {
-        if self.misled >> queue & 1 == 0 {
+        // A driver that frees memory because the device is gone has to read again.
+        let is_excused = self.misled >> queue & 1 != 0 || self.ones[queue] > 1;
+        if !is_excused {
             self.violations.push(Violation { what, queue });
         }
     }

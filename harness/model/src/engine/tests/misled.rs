@@ -44,6 +44,40 @@ fn a_driver_that_was_told_that_a_queue_rests_is_not_blamed_until_it_has() {
     assert_eq!(bench.violations(), [(What::Early, 0)]);
 }
 
+#[test]
+fn a_driver_that_takes_a_queue_for_gone_after_one_read_of_ones_is_blamed() {
+    let lie = |kind, after, times| Lie {
+        kind,
+        after,
+        times,
+        value: 0,
+    };
+    // What is blamed after so many reads in a row, and none after that.
+    for (reads, blamed) in [(1, vec![(What::Early, 0)]), (2, vec![])] {
+        let mut bench = Bench::new();
+        bench.engine.lie(&Plan {
+            lies: vec![
+                lie(Kind::Stuck, 0, 1),
+                lie(Kind::Ones, 2, reads),
+                lie(Kind::Ones, 0, 1),
+            ],
+        });
+        bench.set(0, CONTROL, 0);
+        bench.now += 1_000_000;
+        bench.elapse();
+        // Ones before it was said to be there don't count.
+        assert_eq!(
+            [(); 2].map(|()| bench.status(0)),
+            [u32::MAX, STATUS_RUNNING]
+        );
+        for _ in 0..reads {
+            assert_eq!(bench.status(0), u32::MAX);
+        }
+        bench.set(0, CONTROL, CONTROL_ENABLE);
+        assert_eq!(bench.violations(), blamed);
+    }
+}
+
 /// An engine that tells one lie, once.
 fn liar(kind: Kind, value: u64) -> Bench {
     let mut bench = Bench::new();
