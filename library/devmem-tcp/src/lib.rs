@@ -137,6 +137,7 @@ pub mod dmabuf;
 mod error;
 pub mod ethtool;
 mod extent;
+mod fragment;
 #[cfg(test)]
 mod garbage;
 pub mod heap;

@@ -6,7 +6,7 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use crate::error::{ReceiveError, Refusal, SystemCall};
-use crate::received::Fragment;
+use crate::fragment::Fragment;
 
 /// Most ranges in one call (`MAX_DONTNEED_TOKENS`).
 const MAX_RANGES: usize = 128;

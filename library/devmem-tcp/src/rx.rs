@@ -8,8 +8,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use crate::cmsg;
 use crate::error::{ReceiveError, Refusal, SystemCall};
 pub use crate::extent::Extent;
+pub use crate::fragment::{Fragment, RawFragment};
 use crate::received::DMABUF_CMSG;
-pub use crate::received::{Fragment, Piece, RawFragment, Received};
+pub use crate::received::{Piece, Received};
 pub use crate::recycle::Recycler;
 use crate::recycle::cookie;
 
