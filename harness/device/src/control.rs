@@ -105,10 +105,9 @@ mod tests {
             serde_json::from_str::<Answer>(&answer).unwrap()
         };
         let lie = Lie {
-            kind: Kind::HeaderLength,
             after: 1,
             times: 2,
-            value: 3,
+            ..Lie::once(Kind::HeaderLength, 3)
         };
         let order = Order::Plan(Some(Plan { lies: vec![lie] }));
         let request = serde_json::to_string(&Request { device: 0, order }).unwrap();

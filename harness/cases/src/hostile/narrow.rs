@@ -102,12 +102,7 @@ mod tests {
     fn lies_that_do_harm_only_together_stay() {
         let kinds = [Kind::Hash, Kind::Hang, Kind::Vlan, Kind::Stuck];
         let plan = Plan {
-            lies: Vec::from(kinds.map(|kind| Lie {
-                kind,
-                after: 0,
-                times: 1,
-                value: 0,
-            })),
+            lies: Vec::from(kinds.map(|kind| Lie::once(kind, 0))),
         };
         let has = |plan: &Plan, kind| plan.lies.iter().any(|lie| lie.kind == kind);
         let fewer = minimise(plan, |plan| has(plan, Kind::Hang) && has(plan, Kind::Stuck));

@@ -35,13 +35,8 @@ impl Engine {
 
     /// Records what the driver is told about a queue that does not rest.
     fn note_said(&mut self, queue: usize, said: u32) {
-        if self.queues[queue].rests() {
-            return;
-        }
-        match said {
-            u32::MAX => self.record.seem_gone(queue),
-            _ if said & STATUS_RUNNING == 0 => self.record.mislead(queue),
-            _ => self.record.seem_there(queue),
+        if !self.queues[queue].rests() {
+            self.record.misled.tell(queue, said, STATUS_RUNNING);
         }
     }
 

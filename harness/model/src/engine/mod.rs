@@ -56,7 +56,7 @@ impl Engine {
     /// Resets everything, as the bus does.
     pub fn reset(&mut self) {
         self.queues = Default::default();
-        (0..self.queues.len()).for_each(|number| self.record.settled(number));
+        (0..self.queues.len()).for_each(|number| self.record.misled.settle(number));
         self.turn = 0;
     }
 
@@ -70,7 +70,7 @@ impl Engine {
                 true if self.lies.tells(Kind::Stuck) => queue.hold(),
                 true => {
                     queue.rest();
-                    self.record.settled(number);
+                    self.record.misled.settle(number);
                 }
                 false => {}
             }

@@ -319,7 +319,7 @@ impl Queue {
         if !self.rests() {
             around.violated(What::Early);
         }
-        around.record.settled(around.number);
+        around.record.misled.settle(around.number);
         (self.head, self.tail, self.bad_ring) = (0, 0, false);
         self.late = None;
         match self.ring(around.host) {

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use engine::regs::QUEUES;
+use crate::lies::Misled;
 
 /// What was wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,38 +36,13 @@ impl fmt::Display for Violation {
 #[derive(Debug, Default)]
 pub(super) struct Record {
     violations: Vec<Violation>,
-    /// Queues that were said to rest before they did: a bit each.
-    misled: u32,
-    /// How often in a row each queue's status has read as that of a device that is gone.
-    ones: [u32; QUEUES as usize],
+    /// Queues whose windows the driver may close though they go on.
+    pub(super) misled: Misled<usize>,
 }
 
 impl Record {
-    /// A queue's state was another one than its driver was told, which can't know better until it has rested.
-    pub(super) fn mislead(&mut self, queue: usize) {
-        self.misled |= 1 << queue;
-    }
-
-    /// A queue read as one that is gone.
-    pub(super) fn seem_gone(&mut self, queue: usize) {
-        self.ones[queue] = self.ones[queue].saturating_add(1);
-    }
-
-    /// A queue was said not to rest.
-    pub(super) fn seem_there(&mut self, queue: usize) {
-        self.ones[queue] = 0;
-    }
-
-    /// Whatever was said of it, a queue rests, or has begun anew.
-    pub(super) fn settled(&mut self, queue: usize) {
-        self.misled &= !(1 << queue);
-        self.ones[queue] = 0;
-    }
-
     pub(super) fn violated(&mut self, what: What, queue: usize) {
-        // A driver that frees memory because the device is gone has to read again.
-        let is_excused = self.misled >> queue & 1 != 0 || self.ones[queue] > 1;
-        if !is_excused {
+        if !self.misled.has(queue) {
             self.violations.push(Violation { what, queue });
         }
     }

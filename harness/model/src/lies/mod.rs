@@ -3,8 +3,10 @@
 //! A device that lies: fault injection on its side of the bus. It lies about what it did, but never accesses memory
 //! that the driver has not given it, as no driver could do anything about it without an IOMMU. (`AfterStop` tries to.)
 
+mod misled;
 mod plan;
 
+pub(crate) use self::misled::Misled;
 pub use self::plan::{Kind, Lie, Plan};
 
 /// The plan that is carried out.
@@ -65,10 +67,9 @@ mod tests {
     #[test]
     fn a_lie_is_told_after_so_many_occasions_and_so_often() {
         let lie = Lie {
-            kind: Kind::Hash,
             after: 2,
             times: 2,
-            value: 5,
+            ..Lie::once(Kind::Hash, 5)
         };
         let mut lies = Lies::default();
         assert_eq!(lies.begin(&Plan { lies: vec![lie] }), []);

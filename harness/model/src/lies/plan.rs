@@ -168,6 +168,17 @@ pub struct Lie {
 }
 
 impl Lie {
+    /// One that is told at once, and never again.
+    #[must_use]
+    pub const fn once(kind: Kind, value: u64) -> Self {
+        Self {
+            kind,
+            after: 0,
+            times: 1,
+            value,
+        }
+    }
+
     /// What is said the next time, after it was told so often: another one each time, up to 64.
     #[must_use]
     pub const fn value_after(&self, told: u32) -> u64 {
@@ -249,10 +260,9 @@ mod tests {
     #[test]
     fn a_lie_is_shown_in_words() {
         let lie = Lie {
-            kind: Kind::LostWrite,
             after: 3,
             times: u32::MAX,
-            value: 16,
+            ..Lie::once(Kind::LostWrite, 16)
         };
         let text = "lost-write: after 3 occasions, on each, value 0x10";
         assert_eq!(lie.to_string(), text);

@@ -116,8 +116,7 @@ impl Nic {
         said
     }
 
-    /// Records what the driver is told about a queue that does not rest: if told that it does, the driver can't know
-    /// better until it is told the truth.
+    /// Records what the driver is told about a queue that is enabled, and so does not rest.
     fn note_said(&mut self, reg: Reg, value: u32, said: u32) {
         let (of, enable) = match of_queue(reg) {
             Some((OfQueue::ReceiveControl, queue)) => (Of::Receive(queue), rxdctl::ENABLE),
@@ -125,11 +124,8 @@ impl Nic {
             _ => return,
         };
         match value & enable {
-            0 => self.lent.settle(of),
-            // One that is gone does nothing, either.
-            _ if said == u32::MAX => self.lent.seem_gone(of),
-            _ if said & enable == 0 => self.lent.mislead(of),
-            _ => self.lent.settle(of),
+            0 => self.lent.misled.settle(of),
+            _ => self.lent.misled.tell(of, said, enable),
         }
     }
 

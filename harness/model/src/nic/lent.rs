@@ -6,13 +6,10 @@
 //!
 //! What is sent is not remembered: a driver may lend the same bytes many times at once.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::Range,
-};
+use std::{collections::BTreeMap, ops::Range};
 
 use super::violation::What;
-use crate::{Fault, Host};
+use crate::{Fault, Host, lies::Misled};
 
 /// Whose memory it is: a queue that transmits or receives, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,10 +41,8 @@ pub(crate) struct Lent {
     buffers: BTreeMap<u64, Buffer>,
     /// What each queue had when it came to rest.
     returned: BTreeMap<Of, Vec<u64>>,
-    /// Queues that were said to rest, or to be gone, before they did: the driver has their memory back.
-    misled: BTreeSet<Of>,
-    /// Queues that read as gone once. A driver that frees memory has to read again.
-    doubted: BTreeSet<Of>,
+    /// Queues whose memory the driver has back though they go on.
+    pub(crate) misled: Misled<Of>,
 }
 
 impl Lent {
@@ -57,32 +52,9 @@ impl Lent {
         self.rings.insert(of, rings.into_iter().collect());
     }
 
-    /// The driver was told that a queue rests, which it doesn't.
-    pub(crate) fn mislead(&mut self, of: Of) {
-        self.misled.insert(of);
-    }
-
-    /// The driver was told that a queue is gone, which it isn't.
-    pub(crate) fn seem_gone(&mut self, of: Of) {
-        if !self.doubted.insert(of) {
-            self.mislead(of);
-        }
-    }
-
-    /// What the driver knows of a queue is true again.
-    pub(crate) fn settle(&mut self, of: Of) {
-        self.misled.remove(&of);
-        self.doubted.remove(&of);
-    }
-
-    /// Whether the driver takes a queue for one that rests, which it doesn't.
-    pub(crate) fn is_misled(&self, of: Of) -> bool {
-        self.misled.contains(&of)
-    }
-
     /// A queue has come to rest: the driver has all its memory back.
     pub(crate) fn give_back(&mut self, of: Of) {
-        self.settle(of);
+        self.misled.settle(of);
         let rings = self.rings.remove(&of).unwrap_or_default();
         let mut addresses: Vec<_> = rings.into_iter().map(|ring| ring.start).collect();
         if let Of::Receive(number) = of {
@@ -108,8 +80,8 @@ impl Lent {
             return false;
         };
         let buffer = self.buffers.range(..=address).next_back();
-        let rings = self.rings.iter().filter(|(of, _)| !self.is_misled(**of));
-        buffer.is_some_and(|(_, buffer)| end <= buffer.end && !self.is_misled(buffer.of()))
+        let rings = self.rings.iter().filter(|(of, _)| !self.misled.has(**of));
+        buffer.is_some_and(|(_, buffer)| end <= buffer.end && !self.misled.has(buffer.of()))
             || (rings.flat_map(|(_, rings)| rings))
                 .any(|ring| ring.start <= address && end <= ring.end)
     }
@@ -130,7 +102,7 @@ impl Memory<'_> {
     pub(crate) fn post(&mut self, queue: u16, address: u64, size: usize) -> Result<(), What> {
         let end = address.saturating_add(size as u64);
         match self.lent.buffers.insert(address, Buffer { end, queue }) {
-            Some(before) if !self.lent.is_misled(before.of()) => Err(What::PostedTwice),
+            Some(before) if !self.lent.misled.has(before.of()) => Err(What::PostedTwice),
             _ => Ok(()),
         }
     }

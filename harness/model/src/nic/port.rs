@@ -211,7 +211,7 @@ impl Nic {
     /// Records a violation by a queue, unless it is due to its driver having been told, falsely, that it rests.
     pub(super) fn violated(&mut self, what: What, of: Of) {
         let by_state = matches!(what, What::NotLent | What::Moved);
-        if !by_state || !self.lent.is_misled(of) {
+        if !by_state || !self.lent.misled.has(of) {
             self.record.violated(what, of);
         }
     }

@@ -20,10 +20,8 @@ fn a_device_that_goes_on_after_its_queue_rests_is_held_back_and_told_of() {
     let port = &mut Port::new();
     port.post(8);
     let lie = Lie {
-        kind: Kind::AfterStop,
-        after: 0,
         times: 3,
-        value: 5,
+        ..Lie::once(Kind::AfterStop, 5)
     };
     port.nic.lie(&Plan { lies: vec![lie] });
     port.nic.receive(&segment(&[7; 100]), &mut port.host);
@@ -113,13 +111,9 @@ fn a_buffer_that_is_posted_twice_is_a_violation_and_one_that_was_filled_is_none(
 }
 
 fn one(kind: Kind) -> Plan {
-    let lie = Lie {
-        kind,
-        after: 0,
-        times: 1,
-        value: 0,
-    };
-    Plan { lies: vec![lie] }
+    Plan {
+        lies: vec![Lie::once(kind, 0)],
+    }
 }
 
 /// Has queue 0 have the buffer of queue 1's descriptor `nth`, too.

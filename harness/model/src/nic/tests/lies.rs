@@ -15,13 +15,10 @@ use super::*;
 fn a_plan_is_told_in_what_is_written_back_and_ends_with_the_next() {
     let port = &mut Port::new();
     port.post(8);
-    let lie = |kind, value| Lie {
-        kind,
-        after: 0,
-        times: 1,
-        value,
-    };
-    let lies = vec![lie(Kind::HeaderLength, 1000), lie(Kind::Length, 2)];
+    let lies = vec![
+        Lie::once(Kind::HeaderLength, 1000),
+        Lie::once(Kind::Length, 2),
+    ];
     port.nic.lie(&Plan { lies });
     port.nic.receive(&segment(&[7; 100]), &mut port.host);
     let raw = [0, 8].map(|part| port.get(RX_RING + part));
@@ -38,10 +35,8 @@ fn a_lie_about_a_frame_is_told_once_however_long_it_waits() {
     port.write(regs::srrctl(1), srrctl::encode(4, 4, split, false));
     port.post(1);
     let lies = [Kind::Unsplit, Kind::Corrupt].map(|kind| Lie {
-        kind,
-        after: 0,
         times: u32::MAX,
-        value: 5,
+        ..Lie::once(kind, 5)
     });
     port.nic.lie(&Plan {
         lies: lies.to_vec(),
@@ -63,10 +58,8 @@ fn a_frame_goes_to_another_queue_that_receives_if_there_is_one() {
     let port = &mut Port::new();
     port.post(8);
     let lie = Lie {
-        kind: Kind::Queue,
-        after: 0,
         times: u32::MAX,
-        value: 5,
+        ..Lie::once(Kind::Queue, 5)
     };
     port.nic.lie(&Plan { lies: vec![lie] });
     port.nic.receive(&segment(&[7; 100]), &mut port.host);

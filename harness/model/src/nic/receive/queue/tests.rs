@@ -102,10 +102,8 @@ fn what_is_prefetched_is_not_read_again() {
 fn repeats() -> Lies {
     let mut lies = Lies::default();
     let lie = Lie {
-        kind: Kind::Repeated,
-        after: 0,
         times: u32::MAX,
-        value: 0,
+        ..Lie::once(Kind::Repeated, 0)
     };
     lies.begin(&Plan { lies: vec![lie] });
     lies

@@ -67,12 +67,7 @@ fn scene(lie: Option<(Kind, u64)>) -> Seen {
     port.write(regs::rdt(OTHER), 1);
     port.read(regs::ICR);
     port.host.interrupts.clear();
-    let lies = lie.map(|(kind, value)| Lie {
-        kind,
-        after: 0,
-        times: 1,
-        value,
-    });
+    let lies = lie.map(|(kind, value)| Lie::once(kind, value));
     let lies: Vec<_> = lies.into_iter().collect();
     port.nic.lie(&Plan { lies: lies.clone() });
 
