@@ -3,6 +3,7 @@
 //! The device's registers: operations on the device as a whole.
 
 mod clock;
+mod control;
 mod filter;
 mod five_tuple;
 mod link;
@@ -65,10 +66,11 @@ pub(crate) struct Hw<'bound> {
     leaked_rings: SharedCounter,
     /// Of all TX queues, in use or not.
     pub(crate) doorbells: KVec<Arc<Doorbell>>,
-    /// The flow control bits that CTRL must have. CTRL is only written under this lock, as the
-    /// link's interrupt writes it, too.
+    /// What was last written to CTRL and to RCTL.
     #[pin]
-    flow_control: SpinLockIrq<u32>,
+    ctrl: SpinLockIrq<u32>,
+    #[pin]
+    rctl: SpinLockIrq<u32>,
     /// The limits of TX queues, in Mb/s; zero is none.
     #[pin]
     tx_rates: SpinLockIrq<[u32; limits::MAX_TX_QUEUES as usize]>,
@@ -79,6 +81,8 @@ impl<'bound> Hw<'bound> {
     pub(crate) fn new(pdev: &'bound pci::Device<Core<'_>>) -> Result<Arc<Self>> {
         let bar = pdev.iomap_region_sized(0, c"rigb")?;
         let doorbells = doorbells::new(pdev)?;
+        // Until a reset all else may be off, but the board's pins must not change.
+        let board = (&bar).try_read32(regs::CTRL.offset()).unwrap_or(0) & regs::ctrl::BOARD_MASK;
 
         Arc::pin_init(
             pin_init!(Self {
@@ -87,7 +91,8 @@ impl<'bound> Hw<'bound> {
                 was_reset: Atomic::new(false),
                 is_stray: Atomic::new(false),
                 leaked_rings: SharedCounter::new(),
-                flow_control <- new_spinlock_irq!(0),
+                ctrl <- new_spinlock_irq!(board),
+                rctl <- new_spinlock_irq!(0),
                 tx_rates <- new_spinlock_irq!([0; limits::MAX_TX_QUEUES as usize]),
             }),
             GFP_KERNEL,
@@ -107,14 +112,9 @@ impl<'bound> Hw<'bound> {
         let _ = (&self.bar).try_write32(value, reg.offset());
     }
 
+    /// Changes some bits of a register of which others are the firmware's, or another driver's.
     fn modify(&self, reg: Reg, clear: u32, set: u32) {
         self.write(reg, (self.read(reg) & !clear) | set);
-    }
-
-    fn modify_ctrl(&self, clear: u32, set: u32) {
-        let _lock = self.flow_control.lock();
-
-        self.modify(regs::CTRL, clear, set);
     }
 
     /// Waits until `done` holds for a register.
@@ -159,9 +159,8 @@ impl<'bound> Hw<'bound> {
             self.write(regs::reta(n), value);
         }
         // The hash takes the place of the raw checksum in the descriptor.
-        self.modify(
+        self.write(
             regs::RXCSUM,
-            0,
             regs::rxcsum::PCSD | regs::rxcsum::IPOFL | regs::rxcsum::TUOFL,
         );
         self.write(regs::MRQC, fields.mrqc());
@@ -175,52 +174,6 @@ impl<'bound> Hw<'bound> {
         );
     }
 
-    /// Enables the receiver and the transmitter. Queues are enabled one by one.
-    pub(crate) fn start(&self) {
-        // Split NFS over TCP like any other TCP: what is behind its headers is payload.
-        self.modify(
-            regs::RFCTL,
-            0,
-            regs::rfctl::NFSW_DIS | regs::rfctl::NFSR_DIS,
-        );
-        self.write(regs::TIPG, regs::tipg::DEFAULT);
-        self.modify(
-            regs::RCTL,
-            regs::rctl::SBP | regs::rctl::LBM_MASK,
-            regs::rctl::EN | regs::rctl::BAM | regs::rctl::LPE | regs::rctl::SECRC,
-        );
-        self.modify(
-            regs::TCTL,
-            regs::tctl::CT_MASK,
-            regs::tctl::EN | regs::tctl::PSP | regs::tctl::RTLC | regs::tctl::CT_DEFAULT,
-        );
-    }
-
-    /// Enables MAC loopback. The link's speed is forced while it is on.
-    pub(crate) fn begin_loopback(&self) {
-        self.modify_ctrl(
-            regs::ctrl::SPEED_MASK,
-            regs::ctrl::FRCSPD | regs::ctrl::FRCDPLX | regs::ctrl::SPEED_1000 | regs::ctrl::FD,
-        );
-        self.modify(regs::RCTL, regs::rctl::LBM_MASK, regs::rctl::LBM_MAC);
-    }
-
-    /// Disables MAC loopback; the PHY negotiates the speed again.
-    pub(crate) fn end_loopback(&self) {
-        self.modify(regs::RCTL, regs::rctl::LBM_MASK, 0);
-        self.modify_ctrl(regs::ctrl::FRCSPD | regs::ctrl::FRCDPLX, 0);
-    }
-
-    /// Disables the receiver.
-    pub(crate) fn stop_receiving(&self) {
-        self.modify(regs::RCTL, regs::rctl::EN, 0);
-    }
-
-    /// Disables the transmitter.
-    pub(crate) fn stop_sending(&self) {
-        self.modify(regs::TCTL, regs::tctl::EN, 0);
-    }
-
     /// Routes each queue pair to the vector of its number and the link to the one after them, and
     /// unmasks all.
     pub(crate) fn enable_interrupts(&self, pairs: u32) {
@@ -230,15 +183,18 @@ impl<'bound> Hw<'bound> {
             regs::GPIE,
             regs::gpie::MSIX_MODE | regs::gpie::PBA | regs::gpie::EIAME | regs::gpie::NSICR,
         );
-        for pair in 0..pairs as u16 {
+        for n in 0..regs::IVARS {
+            let mut value = 0;
+
             // CAST: There are at most 16 pairs.
-            let entry = regs::ivar_entry(pair as u8);
+            for pair in (n..pairs as u16).step_by(regs::IVARS.into()) {
+                let entry = regs::ivar_entry(pair as u8);
 
-            for (reg, shift) in [regs::ivar_rx(pair), regs::ivar_tx(pair)] {
-                let value = regs::ivar_replace(self.read(reg), shift, entry);
-
-                self.write(reg, value);
+                for (_, shift) in [regs::ivar_rx(pair), regs::ivar_tx(pair)] {
+                    value = regs::ivar_replace(value, shift, entry);
+                }
             }
+            self.write(regs::ivar(n), value);
         }
         self.write(
             regs::IVAR_MISC,
@@ -340,12 +296,12 @@ impl<'bound> Hw<'bound> {
     ///
     /// `ETIMEDOUT`: it may still do DMA.
     pub(crate) fn disable_rx(&self, queue: u16) -> Result {
-        self.quiesce(regs::rxdctl(queue), regs::rxdctl::ENABLE)
+        self.quiesce(regs::rxdctl(queue), RX_THRESHOLDS, regs::rxdctl::ENABLE)
     }
 
     /// Enables an RX queue again that was not disabled in time.
     pub(crate) fn resume_rx(&self, queue: u16) {
-        self.modify(regs::rxdctl(queue), 0, regs::rxdctl::ENABLE);
+        self.write(regs::rxdctl(queue), RX_THRESHOLDS | regs::rxdctl::ENABLE);
     }
 
     /// Points TX queue `queue` at a ring and enables it.
@@ -379,12 +335,12 @@ impl<'bound> Hw<'bound> {
     ///
     /// `ETIMEDOUT`: it may still do DMA.
     pub(crate) fn disable_tx(&self, queue: u16) -> Result {
-        self.quiesce(regs::txdctl(queue), regs::txdctl::ENABLE)
+        self.quiesce(regs::txdctl(queue), TX_THRESHOLDS, regs::txdctl::ENABLE)
     }
 
     /// ENABLE reads as 0 when the queue's last access is done; a device that is gone does none.
-    fn quiesce(&self, reg: Reg, enable: u32) -> Result {
-        self.modify(reg, enable, 0);
+    fn quiesce(&self, reg: Reg, thresholds: u32, enable: u32) -> Result {
+        self.write(reg, thresholds);
         match self.wait(reg, |value| value & enable == 0) {
             Err(error) if error == ENODEV => Ok(()),
             result => result,

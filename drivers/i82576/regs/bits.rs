@@ -34,6 +34,9 @@ pub mod ctrl {
     pub const VME: u32 = 1 << 30;
     /// Hold the PHY in reset.
     pub const PHY_RST: u32 = 1 << 31;
+    /// Mask of what the NVM says of the board, in a reset: polarity of the loss-of-signal input, the
+    /// software-definable pins, and wake up from D3.
+    pub const BOARD_MASK: u32 = ILOS | 0xff << 16;
 }
 
 /// Device status.
@@ -175,8 +178,12 @@ pub mod tctl {
     pub const CT_SHIFT: u32 = 4;
     /// The collision threshold the datasheet recommends.
     pub const CT_DEFAULT: u32 = 15 << CT_SHIFT;
+    /// The collision distance in bytes that the datasheet recommends, for half duplex.
+    pub const COLD_DEFAULT: u32 = 64 << 12;
     /// Retransmit on late collision.
     pub const RTLC: u32 = 1 << 24;
+    /// All that is set while the transmitter is enabled, but EN.
+    pub const DEFAULT: u32 = PSP | CT_DEFAULT | COLD_DEFAULT | RTLC;
 }
 
 /// Transmit inter-packet gap.

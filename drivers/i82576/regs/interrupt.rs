@@ -41,11 +41,14 @@ pub const fn eitr(v: u16) -> Reg {
     element(0x01680, 4, 32, v)
 }
 
-/// Interrupt vector allocation, register `n` of 8. Each holds four entries of a byte; see
+/// How many registers [`ivar`] there are.
+pub const IVARS: u16 = 8;
+
+/// Interrupt vector allocation, register `n` of [`IVARS`]. Each holds four entries of a byte; see
 /// [`ivar_rx`], [`ivar_tx`] and [`ivar_entry`].
 #[inline]
 pub const fn ivar(n: u16) -> Reg {
-    element(0x01700, 4, 8, n)
+    element(0x01700, 4, IVARS as u32, n)
 }
 
 /// Where the vector of receive queue `q` is written: the register, and the shift of its byte.

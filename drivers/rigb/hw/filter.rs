@@ -28,7 +28,7 @@ impl Hw<'_> {
     /// Receives frames for `addr` and no others, until the filter is set again.
     pub(crate) fn receive_only(&self, addr: &MacAddress) {
         self.set_filter(&Filter::NONE, Features::NONE);
-        self.modify(regs::RCTL, regs::rctl::BAM, 0);
+        self.modify_rctl(regs::rctl::BAM, 0);
         self.set_mac_address(addr);
     }
 
@@ -60,11 +60,7 @@ impl Hw<'_> {
         if features.contains(Features::VLAN_FILTER) && !filter.all_vlans() {
             set |= regs::rctl::VFE;
         }
-        self.modify(
-            regs::RCTL,
-            regs::rctl::UPE | regs::rctl::MPE | regs::rctl::VFE,
-            set,
-        );
+        self.modify_rctl(regs::rctl::UPE | regs::rctl::MPE | regs::rctl::VFE, set);
     }
 
     /// Sets whether the device handles VLAN tags: one bit enables both insertion and stripping.

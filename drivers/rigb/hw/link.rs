@@ -135,16 +135,16 @@ impl Hw<'_> {
         self.write(regs::FCRTV, fc::PAUSE_TIME / 2);
         self.write(regs::FCRTL, low);
         self.write(regs::FCRTH, high);
-        *self.flow_control.lock() = bit(rx, regs::ctrl::RFCE) | bit(tx, regs::ctrl::TFCE);
-        self.restore_flow_control();
+        self.modify_ctrl(
+            regs::ctrl::RFCE | regs::ctrl::TFCE,
+            bit(rx, regs::ctrl::RFCE) | bit(tx, regs::ctrl::TFCE),
+        );
     }
 
     /// Writes the flow control bits of CTRL again: in QEMU's model, negotiation sets both when the
     /// link comes up.
     pub(crate) fn restore_flow_control(&self) {
-        let wanted = self.flow_control.lock();
-
-        self.modify(regs::CTRL, regs::ctrl::RFCE | regs::ctrl::TFCE, *wanted);
+        self.modify_ctrl(0, 0);
     }
 
     /// The mode of the port's LEDs.

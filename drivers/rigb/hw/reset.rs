@@ -30,8 +30,8 @@ impl Hw<'_> {
     fn try_reset(&self) -> Result {
         self.write(regs::IMC, u32::MAX);
         self.write(regs::EIMC, u32::MAX);
-        self.write(regs::RCTL, 0);
-        self.write(regs::TCTL, regs::tctl::PSP);
+        self.stop_receiving();
+        self.stop_sending();
         self.begin_reset();
         fsleep(Delta::from_millis(1));
         self.wait(regs::CTRL, |value| value & regs::ctrl::RST == 0)?;
@@ -41,7 +41,7 @@ impl Hw<'_> {
         self.read(regs::ICR);
 
         self.modify(regs::CTRL_EXT, 0, regs::ctrl_ext::DRV_LOAD);
-        self.modify_ctrl(0, regs::ctrl::SLU);
+        self.begin_anew();
         self.restart_autoneg()
     }
 
@@ -56,7 +56,7 @@ impl Hw<'_> {
         if disabled == Err(ETIMEDOUT) {
             pr_warn!("requests on the bus stay pending before a reset\n");
         }
-        self.modify_ctrl(0, regs::ctrl::RST);
+        self.write_reset();
     }
 
     /// Makes the device stop all DMA at once, for when a queue does not stop by itself. The

@@ -3,6 +3,8 @@
 //! An engine that lies: its driver and its users come through, and once it is honest again, all works, if need
 //! be after the driver was bound anew.
 
+use std::iter;
+
 use cases::{
     Result,
     hostile::{Device, Outcome, Target, campaign, corpus},
@@ -17,12 +19,10 @@ const PLANS: u64 = 40;
 /// Plans of one kind.
 fn plans(kind: Kind) -> impl Iterator<Item = Plan> {
     OFTEN.into_iter().map(move |(after, times)| {
-        let value = 0x0123_4567_89ab_cdef;
         let lie = Lie {
-            kind,
             after,
             times,
-            value,
+            ..Lie::once(kind, 0x0123_4567_89ab_cdef)
         };
         Plan { lies: vec![lie] }
     })
@@ -57,28 +57,28 @@ fn each_lie_of_an_engine_is_survived() -> Result {
 
 #[test]
 fn a_queue_of_which_every_other_read_is_of_ones_is_not_taken_for_gone() -> Result {
-    // Two queues are stopped, one after the other. The driver gives each up after 5,000 reads, and must not go by the
-    // last one alone, which is of ones for one of the two: an even number in between, and then one more.
-    const BETWEEN: u32 = 7_500;
+    // The driver stops two queues, and gives up on each after 5,000 reads. Half-way through the second one's, ones move
+    // from the even reads to the odd ones, so that the last read is of ones for one of the two queues.
+    const MIDDLE: u32 = 7_500;
     const READS: u32 = 20_000;
+    let even = (0..MIDDLE).step_by(2);
+    let odd = (MIDDLE + 1..READS).step_by(2);
     let victim = Target::of_case(Device::Engine).boot("hostile-engine-ones")?;
-    let lie = |kind, after, times| Lie {
-        kind,
-        after,
-        times,
-        value: 0,
+    let stuck = Lie {
+        times: u32::MAX,
+        ..Lie::once(Kind::Stuck, 0)
     };
-    let ones = (0..BETWEEN)
-        .step_by(2)
-        .chain((BETWEEN + 1..READS).step_by(2));
-    let mut lies = vec![lie(Kind::Stuck, 0, u32::MAX)];
-    lies.extend(ones.map(|after| lie(Kind::Ones, after, 1)));
+    let ones = even.chain(odd).map(|after| Lie {
+        after,
+        ..Lie::once(Kind::Ones, 0)
+    });
+    let lies = iter::once(stuck).chain(ones).collect();
     let (_, told) = victim
         .attack(&Plan { lies })
         .unwrap_or_else(|trouble| panic!("{trouble}"));
     let told: u32 = told[1..].iter().sum();
     assert!(
-        told > BETWEEN / 2,
+        told > MIDDLE / 2,
         "it was stopped after {told} reads of ones"
     );
     victim

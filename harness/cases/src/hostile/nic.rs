@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use model::lies::{Kind, Lie};
 use protocol::{
-    JobSpec, Release, TcpSource, kernel::WriteFile, rings::TcpDataSplit, traffic::Ping,
+    JobSpec, Release, TcpSource, kernel::WriteFile, link::SetReceiveMode, rings::TcpDataSplit,
+    traffic::Ping,
 };
 use vm::JobHandle;
 
@@ -206,6 +207,11 @@ impl Attack<'_> {
                 granted(bed.set_header_split(local, TcpDataSplit::On))?;
             }
             3 => drop(granted(bed.statistic(local, "rx_split"))?),
+            4 => {
+                for on in [true, false] {
+                    granted(bed.guest.call(SetReceiveMode::on(local, None, Some(on))))?;
+                }
+            }
             _ => {}
         }
         Ok(true)
@@ -325,12 +331,9 @@ mod tests {
     #[test]
     fn what_a_driver_can_see_excuses_nothing() {
         let is_believed = |kind, value, told| {
-            let (after, times) = (0, u32::MAX);
             let lie = Lie {
-                kind,
-                after,
-                times,
-                value,
+                times: u32::MAX,
+                ..Lie::once(kind, value)
             };
             is_believed(&lie, told)
         };

@@ -43,7 +43,7 @@ struct Counted {
 }
 
 /// Counts while at least [`COUNTED`] packets come and go. What a receiver says of its bytes may be older than what is read
-/// of the NIC, so it only paces this.
+/// of the NIC, so it only paces this. The interface's statistics read no register.
 fn accesses_while<J: JobSpec>(
     bed: &Testbed,
     sink: &mut JobHandle<'_, J>,
