@@ -172,18 +172,17 @@ pub mod tctl {
     pub const EN: u32 = 1 << 1;
     /// Pad short packets to 64 bytes.
     pub const PSP: u32 = 1 << 3;
-    /// Mask of the collision threshold.
-    pub const CT_MASK: u32 = 0xff << 4;
     /// Shift of the collision threshold.
     pub const CT_SHIFT: u32 = 4;
     /// The collision threshold the datasheet recommends.
     pub const CT_DEFAULT: u32 = 15 << CT_SHIFT;
-    /// The collision distance in bytes that the datasheet recommends, for half duplex.
-    pub const COLD_DEFAULT: u32 = 64 << 12;
+    /// Back-off slot time in bytes, for half duplex: what it is after a reset (BST in the 82575's manual,
+    /// 14.3.64), and what `igb` writes (`igb_config_collision_dist()`).
+    pub const BST_DEFAULT: u32 = 63 << 12;
     /// Retransmit on late collision.
     pub const RTLC: u32 = 1 << 24;
     /// All that is set while the transmitter is enabled, but EN.
-    pub const DEFAULT: u32 = PSP | CT_DEFAULT | COLD_DEFAULT | RTLC;
+    pub const DEFAULT: u32 = PSP | CT_DEFAULT | BST_DEFAULT | RTLC;
 }
 
 /// Transmit inter-packet gap.
