@@ -35,7 +35,7 @@ impl Figures {
         let tally = &self.tally;
         [
             ("plans", tally.plans),
-            ("lies that were told", tally.lies),
+            ("lies told", tally.lies),
             ("nothing was lost", tally.unharmed),
             ("recovered by itself", tally.recovered),
             (

@@ -33,10 +33,10 @@ impl Engine {
         said
     }
 
-    /// Records what the driver is told about a queue that does not rest.
+    /// Records what the driver has read about whether a queue still runs.
     fn note_said(&mut self, queue: usize, said: u32) {
         if !self.queues[queue].rests() {
-            self.record.misled.tell(queue, said, STATUS_RUNNING);
+            self.record.misled.read(queue, said, STATUS_RUNNING);
         }
     }
 

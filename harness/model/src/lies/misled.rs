@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Queues that do not rest though their driver was told so: what it does to their memory is not its fault.
+//! Queues that still run although their driver was told that they have stopped: it is not to blame for what it then
+//! does to their memory.
 
 use std::collections::BTreeSet;
 
-/// Queues of which the driver has a wrong idea.
+/// Queues that the driver takes for stopped, or may.
 #[derive(Debug)]
 pub(crate) struct Misled<Q> {
-    /// They were said to rest, or to be gone.
+    /// They read as stopped, or twice as gone.
     queues: BTreeSet<Q>,
     /// They read as gone once. A driver that frees memory has to read again.
     doubted: BTreeSet<Q>,
@@ -23,15 +24,15 @@ impl<Q> Default for Misled<Q> {
 }
 
 impl<Q: Ord + Copy> Misled<Q> {
-    /// The driver was told this status of a queue that does not rest, in which `running` says that it doesn't.
-    pub(crate) fn tell(&mut self, queue: Q, said: u32, running: u32) {
-        let rests = match said {
-            // One that is gone does nothing, either.
+    /// Records that the driver has read this status of a queue that runs. `running` is the bit that says so.
+    pub(crate) fn read(&mut self, queue: Q, said: u32, running: u32) {
+        let has_stopped = match said {
+            // One that is gone does not run, either.
             u32::MAX => !self.doubted.insert(queue),
             _ if said & running != 0 => return self.settle(queue),
             _ => true,
         };
-        if rests {
+        if has_stopped {
             self.queues.insert(queue);
         }
     }
@@ -42,7 +43,7 @@ impl<Q: Ord + Copy> Misled<Q> {
         self.doubted.remove(&queue);
     }
 
-    /// Whether the driver takes a queue for one that rests.
+    /// Whether the driver takes a queue for stopped.
     pub(crate) fn has(&self, queue: Q) -> bool {
         self.queues.contains(&queue)
     }

@@ -168,7 +168,7 @@ pub struct Lie {
 }
 
 impl Lie {
-    /// One that is told at once, and never again.
+    /// One that is told once, on the first occasion.
     #[must_use]
     pub const fn once(kind: Kind, value: u64) -> Self {
         Self {

@@ -116,7 +116,7 @@ impl Nic {
         said
     }
 
-    /// Records what the driver is told about a queue that is enabled, and so does not rest.
+    /// Records what the driver has read about whether a queue still runs.
     fn note_said(&mut self, reg: Reg, value: u32, said: u32) {
         let (of, enable) = match of_queue(reg) {
             Some((OfQueue::ReceiveControl, queue)) => (Of::Receive(queue), rxdctl::ENABLE),
@@ -125,7 +125,7 @@ impl Nic {
         };
         match value & enable {
             0 => self.lent.misled.settle(of),
-            _ => self.lent.misled.tell(of, said, enable),
+            _ => self.lent.misled.read(of, said, enable),
         }
     }
 
