@@ -216,6 +216,11 @@ impl<'bound> Hw<'bound> {
         self.write(regs::IMS, regs::icr::LSC);
     }
 
+    /// Raises the link's interrupt, as if the link had changed.
+    pub(crate) fn trigger_link(&self) {
+        self.write(regs::ICS, regs::icr::LSC);
+    }
+
     /// Sets the minimum interval between a vector's interrupts, in microseconds.
     pub(crate) fn set_interval(&self, vector: u16, us: u32) {
         self.write(

@@ -99,9 +99,13 @@ impl<'bound> napi::Poll for QueuePair<'bound> {
     fn watch(&mut self, napi: &Receive<'_, Adapter<'bound>>) {
         let adapter = napi.device().driver();
 
-        // This poll unmasks its own interrupt. Nobody polls for the link's, which may have been lost, too.
+        // This poll unmasks its own interrupt. Nobody polls for the link's, which may have been lost, too,
+        // or have read a register wrong.
         if napi.index() == 0 {
             adapter.hw.unmask_link(adapter.schedulers.len());
+            if adapter.hw.link_is_up() != napi.device().has_carrier() {
+                adapter.hw.trigger_link();
+            }
         }
         // It would wait for ever. One that could not be started has no ring.
         if self.rx.as_mut().is_none_or(rx::Queue::is_stuck) {

@@ -142,6 +142,24 @@ fn what_a_register_reads_as_once_is_not_written_to_it_for_good() -> Result {
 }
 
 #[test]
+fn a_link_that_goes_down_and_up_while_an_access_fails_does_not_stay_down() -> Result {
+    const ACCESSES: u32 = 12;
+    let plan = |kind, after| Plan {
+        lies: vec![
+            Lie::once(Kind::LinkFlap, VALUES[0]),
+            Lie {
+                after,
+                ..Lie::once(kind, VALUES[0])
+            },
+        ],
+    };
+    let kinds = [Kind::Ones, Kind::Garbage, Kind::LostWrite];
+    let plans = kinds.map(|kind| (0..ACCESSES).map(move |after| plan(kind, after)));
+    assert_eq!(survives(plans.into_iter().flatten().collect())?, []);
+    Ok(())
+}
+
+#[test]
 fn a_queue_that_reads_as_ones_while_it_is_restarted_does_no_harm() -> Result {
     let ones = |after, times| Lie {
         after,
