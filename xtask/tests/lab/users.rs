@@ -5,7 +5,7 @@
 use std::process::{Command, Stdio};
 
 use crate::checkout::{nobounce, root};
-use crate::{Ends, stderr, stdout};
+use crate::{Ends, assert_says, stderr, stdout};
 
 /// A shell script in namespaces of its own, made with these options of unshare(1).
 fn unshare(options: &[&str], script: &str) -> Command {
@@ -42,20 +42,45 @@ fn programs_run_as_root_or_as_the_user_who_has_asked_and_have_device_memory_and_
     }
 }
 
-#[test]
-fn the_installed_program_needs_only_to_read_the_checkout() {
-    let script = "
+/// A shell script in `/`, to which the checkout is read-only. As no cargo runs it, what the program builds
+/// goes to the cache.
+fn only_reading_the_checkout(script: &str) -> Command {
+    let script = format!(
+        "
         mount --bind $CHECKOUT $CHECKOUT
         mount -o remount,bind,ro $CHECKOUT
         if touch $CHECKOUT/target 2> /dev/null; then exit 99; fi
         cd /
-        exec $NOBOUNCE exec -- echo hello
-    ";
-    let output = unshare(&["--mount", "--map-root-user"], script)
+        {script}
+        "
+    );
+    let mut command = unshare(&["--mount", "--map-root-user"], &script);
+    command
         .env("CHECKOUT", root())
-        // As no cargo runs it, and nobody has made what it boots.
         .env_remove("CARGO_MANIFEST_DIR")
-        .env_remove("NOBOUNCE_LAB")
-        .ended(0);
+        // Nobody has made what it boots.
+        .env_remove("NOBOUNCE_LAB");
+    command
+}
+
+#[test]
+fn the_installed_program_needs_only_to_read_the_checkout() {
+    let output = only_reading_the_checkout("exec $NOBOUNCE exec -- echo hello").ended(0);
     assert_eq!(stdout(&output), "hello\n", "{}", stderr(&output));
+}
+
+#[test]
+fn cases_need_only_to_read_the_checkout() {
+    // The tests take minutes to build: where they would be built are those that this is one of.
+    let script = "
+        target=$($NOBOUNCE guest)
+        target=${target%/nobounce/*}/debug
+        mkdir --parents $target
+        mount --bind $CHECKOUT/target/debug $target
+        mount -o remount,bind,rw $target
+        exec $NOBOUNCE test -- -E 'test(=frames_longer_than_the_mtu_are_not_delivered)' 2>&1
+    ";
+    let said = stdout(&only_reading_the_checkout(script).ended(0));
+    assert_says(&said, &["1 test run: 1 passed"]);
+    assert!(!said.contains("Compiling"), "{said}");
 }
