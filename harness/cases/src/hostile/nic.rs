@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 
 use model::lies::{Kind, Lie};
 use protocol::{
-    JobSpec, Release, TcpSource, kernel::WriteFile, link::SetReceiveMode, rings::TcpDataSplit,
+    JobSpec, Release, TcpSource,
+    kernel::WriteFile,
+    link::{SetReceiveMode, WaitCarrier},
+    rings::TcpDataSplit,
     traffic::Ping,
 };
 use vm::JobHandle;
@@ -238,7 +241,8 @@ impl Attack<'_> {
         loop {
             // Queues hang one by one, and so do they recover.
             let transfers = |way| self.transfers(way, excused);
-            if self.answers()?
+            if self.has_carrier()?
+                && self.answers()?
                 && transfers(both[0])?
                 && transfers(both[1])?
                 && self.device_memory_works(excused)?
@@ -267,6 +271,12 @@ impl Attack<'_> {
             Some(mismatch) => Err(Harm::WrongBytes(format!("after the lies: {mismatch:?}")).into()),
             None => Ok(sink.bytes == BYTES),
         }
+    }
+
+    /// Packets alone don't tell: the kernel goes on sending for up to a second after the carrier is lost.
+    fn has_carrier(&self) -> Step<bool> {
+        let wait = WaitCarrier::on(self.bed.local, true, 200);
+        Ok(granted(self.bed.guest.call(wait))?.is_some())
     }
 
     fn answers(&self) -> Step<bool> {
