@@ -99,8 +99,8 @@ impl<'bound> napi::Poll for QueuePair<'bound> {
     fn watch(&mut self, napi: &Receive<'_, Adapter<'bound>>) {
         let adapter = napi.device().driver();
 
-        // This poll unmasks its own interrupt. Nobody polls for the link's, which may have been lost, too,
-        // or have read a register wrong.
+        // This poll unmasks its own interrupt. Nobody polls for the link's: it may have been lost, too, or its
+        // handler may have misread a register.
         if napi.index() == 0 {
             adapter.hw.unmask_link(adapter.schedulers.len());
             if adapter.hw.link_is_up() != napi.device().has_carrier() {

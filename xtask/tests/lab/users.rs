@@ -71,7 +71,7 @@ fn the_installed_program_needs_only_to_read_the_checkout() {
 
 #[test]
 fn cases_need_only_to_read_the_checkout() {
-    // The tests take minutes to build: where they would be built are those that this is one of.
+    // Building the tests takes minutes: those that this one was built with are mounted where they would go.
     let script = "
         target=$($NOBOUNCE guest)
         target=${target%/nobounce/*}/debug
