@@ -271,6 +271,13 @@ impl<'bound, T: Clock + 'bound> Registration<'bound, T> {
         // SAFETY: Registered by the type invariant.
         unsafe { bindings::net_shim_ptp_schedule_worker(self.ptp.as_ptr()) };
     }
+
+    /// Has [`Clock::work`] called no more until [`Self::schedule`], and waits until it has returned. The
+    /// kernel's thread that calls it is not frozen before the system sleeps. May sleep.
+    pub fn cancel(&self) {
+        // SAFETY: Registered by the type invariant.
+        unsafe { bindings::net_shim_ptp_cancel_worker(self.ptp.as_ptr()) };
+    }
 }
 
 impl<T: Clock> Deref for Registration<'_, T> {

@@ -78,6 +78,9 @@ impl<'bound> Adapter<'bound> {
             Self::halt(dev, control, Pending::Drop);
             Self::give_up(dev, control);
         }
+        if let Some(clock) = &dev.device().driver().clock {
+            clock.cancel();
+        }
     }
 
     /// Undoes [`Self::detach`], on a device that was reset.
@@ -86,14 +89,19 @@ impl<'bound> Adapter<'bound> {
     ///
     /// As for [`Self::reconfigure`]; the core does not use the device.
     pub(crate) fn attach(dev: Locked<'_, Self>, control: &mut Control) -> Result {
+        let clock = &dev.device().driver().clock;
+
         if dev.is_running() {
             // A queue may have been started meanwhile, because its AF_XDP socket went.
             Self::halt(dev, control, Pending::Drop);
             Rings::for_all(dev, control, &control.settings)
                 .and_then(|rings| Self::start(dev, control, rings))
                 .inspect_err(|_| Self::give_up(dev, control))?;
-        } else if let Some(clock) = &dev.device().driver().clock {
+        } else if let Some(clock) = clock {
             clock.start(&control.timestamping);
+        }
+        if let Some(clock) = clock {
+            clock.schedule();
         }
         dev.attach();
         Ok(())

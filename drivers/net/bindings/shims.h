@@ -70,6 +70,7 @@ struct ptp_clock *net_shim_ptp_register(struct ptp_clock_info *info, struct devi
 void net_shim_ptp_unregister(struct ptp_clock *ptp);
 int net_shim_ptp_index(struct ptp_clock *ptp);
 void net_shim_ptp_schedule_worker(struct ptp_clock *ptp);
+void net_shim_ptp_cancel_worker(struct ptp_clock *ptp);
 void net_shim_ptp_read_system_prets(struct ptp_system_timestamp *sts);
 void net_shim_ptp_read_system_postts(struct ptp_system_timestamp *sts);
 

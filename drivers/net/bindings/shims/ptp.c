@@ -23,6 +23,11 @@ void net_shim_ptp_schedule_worker(struct ptp_clock *ptp)
 	ptp_schedule_worker(ptp, 0);
 }
 
+void net_shim_ptp_cancel_worker(struct ptp_clock *ptp)
+{
+	ptp_cancel_worker_sync(ptp);
+}
+
 /* @sts may be NULL. */
 void net_shim_ptp_read_system_prets(struct ptp_system_timestamp *sts)
 {
