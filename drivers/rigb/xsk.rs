@@ -75,6 +75,7 @@ impl<'bound> Xsk for Adapter<'bound> {
             return Err(EINVAL);
         }
 
+        // A reset that is needed because this fails makes ordinary rings.
         control.xsk.set(index, Some(frame_size));
         rings(dev, control, index)
             .and_then(|rings| replace(dev, index, rings))
@@ -87,19 +88,13 @@ impl<'bound> Xsk for Adapter<'bound> {
         let leaked = adapter.hw.leaked_rings();
 
         control.xsk.set(index, None);
-        let replaced = match rings(dev, control, index) {
-            Ok(rings) => replace(dev, index, rings),
+        match rings(dev, control, index) {
+            // If it does not start, the memory is free all the same.
+            Ok(rings) => _ = replace(dev, index, rings),
             Err(error) => {
                 Adapter::halt_pairs(dev, index..index + 1, Pending::Send);
-                Adapter::unlist_pairs(dev, index..index + 1);
-                Err(error)
+                leave(dev, index, error);
             }
-        };
-        if let Err(error) = replaced {
-            dev_err!(
-                adapter.parent,
-                "queue {index} stays down until rings are made anew: {error:?}\n"
-            );
         }
         if adapter.hw.leaked_rings() == leaked {
             Ok(())
@@ -139,8 +134,17 @@ fn replace<'bound>(
         return Ok(());
     };
 
-    Adapter::start_pairs(dev, rings)
-        .inspect_err(|_| Adapter::unlist_pairs(dev, index..index + 1))?;
+    Adapter::start_pairs(dev, rings).inspect_err(|&error| leave(dev, index, error))?;
     dev.device().driver().poll_pairs(index..index + 1);
     Ok(())
+}
+
+/// Leaves a queue pair that is halted to a reset, which starts it with the others.
+fn leave(dev: Locked<'_, Adapter<'_>>, index: u16, error: Error) {
+    dev_err!(
+        dev.device().driver().parent,
+        "queue {index} does not run until the device has been reset: {error:?}\n"
+    );
+    Adapter::unlist_pairs(dev, index..index + 1);
+    dev.device().schedule_tx_timeout();
 }

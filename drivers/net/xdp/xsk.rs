@@ -41,7 +41,7 @@ pub trait Xsk: Xdp {
     ///
     /// # Errors
     ///
-    /// Any: all is as before.
+    /// Any: the queue does not work on that memory.
     fn set_pool(
         dev: Locked<'_, Self>,
         control: &mut Self::Control,
