@@ -76,7 +76,13 @@ const NEEDED: u32 = 1 + 1 + skb::MAX_FRAGMENTS + 2;
 /// The queue is woken when this many are free: room for more than one frame.
 const WAKE: u32 = 2 * NEEDED;
 
-const _: () = assert!(WAKE < limits::RING_MIN as u32);
+/// Fewest descriptors of a ring: it must be longer than that, whatever `CONFIG_MAX_SKB_FRAGS` is.
+// CAST: A frame has some fragments.
+pub(crate) const RING_MIN: u16 = if WAKE < limits::RING_MIN as u32 {
+    limits::RING_MIN
+} else {
+    (WAKE as u16 / limits::RING_MULTIPLE + 1) * limits::RING_MULTIPLE
+};
 
 /// How often a ring is looked at that is to be empty, and how long to wait between: a ring of the
 /// longest frames is sent in 0.3 s at 1 Gb/s.

@@ -24,6 +24,7 @@ use crate::{
         Control,
         Settings, //
     },
+    tx,
     xdp, //
 };
 
@@ -36,6 +37,17 @@ fn ring_of(len: u32, extack: &ExtAck<'_>) -> Result<ring::Ring> {
             extack.set(c"rings have 64 to 4096 descriptors, in multiples of 8");
             EINVAL
         })
+}
+
+/// The same of a TX ring.
+fn tx_ring_of(len: u32, extack: &ExtAck<'_>) -> Result<ring::Ring> {
+    let ring = ring_of(len, extack)?;
+
+    if ring.len() < tx::RING_MIN {
+        extack.set(c"a TX ring must have room for two skbs of MAX_SKB_FRAGS fragments");
+        return Err(EINVAL);
+    }
+    Ok(ring)
 }
 
 #[vtable]
@@ -67,7 +79,7 @@ impl<'bound> RingParams for Adapter<'bound> {
     ) -> Result {
         let settings = Settings {
             rx_len: ring_of(request.rx, extack)?,
-            tx_len: ring_of(request.tx, extack)?,
+            tx_len: tx_ring_of(request.tx, extack)?,
             // Off is what the driver prefers: one buffer for each packet instead of two.
             split: request.header_split == HeaderSplit::Enabled,
             ..control.settings

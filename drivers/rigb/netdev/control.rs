@@ -25,16 +25,19 @@ use crate::{
     ethtool::coalesce,
     filter::Filter,
     hw::{
-        Hw,
-        Offer, //
+        Advertised,
+        Hw, //
     },
     rx,
-    xsk::XskQueues,
+    tx,
+    xsk::XskQueues, //
 };
 
 /// Default number of descriptors in a ring.
 const RX_RING: u16 = 1024;
 const TX_RING: u16 = 512;
+
+const _: () = assert!(TX_RING >= tx::RING_MIN);
 
 /// The MTU of a new interface, in bytes (`ether_setup()`).
 const MTU: u32 = 1500;
