@@ -175,7 +175,9 @@ impl<'bound> Driver for Adapter<'bound> {
         } else {
             features.without(Features::VLAN_INSERT)
         };
-        if fixed != features {
+        // The core asks for it again with each change.
+        let was_fixed = core::mem::replace(&mut control.fixed_vlan_insert, fixed != features);
+        if fixed != features && !was_fixed {
             dev_info!(
                 dev.device().driver().parent,
                 "tx-vlan-hw-insert follows rx-vlan-hw-parse: the device can't have one alone\n"

@@ -94,8 +94,10 @@ pub(crate) struct Control {
     /// Which frames get hardware timestamps.
     pub(crate) timestamping: Timestamping,
     /// The link modes to advertise.
-    pub(crate) offer: Option<Offer>,
+    pub(crate) advertised: Option<Advertised>,
     pub(crate) counters: Counters,
+    /// Whether the last features that were wanted had VLAN insertion on or off alone.
+    pub(super) fixed_vlan_insert: bool,
     /// Whether the device segments UDP, once that is known.
     pub(super) segments_udp: Option<bool>,
     /// The mode of the LEDs before they were used to identify the port.
@@ -134,8 +136,9 @@ impl Control {
                 tx: false,
             },
             timestamping: Timestamping::default(),
-            offer: None,
+            advertised: None,
             counters: Counters::default(),
+            fixed_vlan_insert: false,
             segments_udp: None,
             saved_lights: 0,
         })
