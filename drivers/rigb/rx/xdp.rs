@@ -173,8 +173,16 @@ impl<'bound> RxBuilder<'_, 'bound> {
         write_back: &WriteBack,
         timestamp: Option<u64>,
     ) -> Option<RxSkb> {
-        // Without header split: longer than the MTU.
-        if self.pools.payloads.is_none() && !write_back.end_of_packet() {
+        let too_long = match write_back.layout() {
+            // Longer than the MTU.
+            _ if self.pools.payloads.is_none() => !write_back.end_of_packet(),
+            // The device has no more room there: the rest is from before.
+            Layout::Split { header, .. } | Layout::HeaderOnly { header } => {
+                u32::from(header) > HEADER_SIZE
+            }
+            Layout::Unsplit { .. } | Layout::HeaderOverflow { .. } => false,
+        };
+        if too_long {
             self.stats.rx_errors.add(1);
             return None;
         }
@@ -214,12 +222,6 @@ impl<'bound> RxBuilder<'_, 'bound> {
             return Buff::new(&mut slot.head, len, self.napi);
         }
         let (mut frame, start, len) = match write_back.layout() {
-            // The device has no more room there: the rest is from before.
-            Layout::Split { header, .. } | Layout::HeaderOnly { header }
-                if u32::from(header) > HEADER_SIZE =>
-            {
-                return None;
-            }
             Layout::Split { header, payload } => {
                 let frame = Buff::new(&mut slot.head, header.into(), self.napi)?;
                 (frame, 0, payload.into())
@@ -238,6 +240,10 @@ impl<'bound> RxBuilder<'_, 'bound> {
                         let frame = Buff::copy(&mut slot.head, &page, start, self.napi);
 
                         slot.payload = page.into_page().ok();
+                        if let Some(page) = &slot.payload {
+                            // It may be posted again.
+                            page.sync_for_device(0, start);
+                        }
                         (frame?, start, len - start)
                     }
                     Err(netmem) => {
@@ -250,10 +256,6 @@ impl<'bound> RxBuilder<'_, 'bound> {
 
         if len != 0 && !self.payload_of_frame(&mut frame, slot, start, len) {
             return None;
-        }
-        if let Some(page) = &slot.payload {
-            // It is posted again.
-            page.sync_for_device(0, start);
         }
         Some(frame)
     }
