@@ -73,6 +73,9 @@ use crate::{
 /// costs a doorbell.
 const BATCH: u16 = 16;
 
+/// A poll ends after this many descriptors, more than a budget of packets has, if the device ends no packet.
+const MOST_DESCRIPTORS: u16 = 1024;
+
 /// With fewer descriptors posted than this no packet may fit, so no interrupt may come.
 const STARVED: u16 = 16;
 
@@ -146,6 +149,7 @@ fn timestamp(write_back: &WriteBack, clock: Option<&clock::Registration<'_>>) ->
 /// What was received at once.
 #[derive(Default)]
 struct Batch {
+    descriptors: u16,
     packets: u32,
     bytes: u64,
     /// There may be more.
@@ -268,6 +272,7 @@ impl<'bound> Running<'bound> {
         let mut packets = 0;
         let mut bytes = 0;
         let mut exhausted = false;
+        let mut left = MOST_DESCRIPTORS;
 
         while packets < budget {
             let batch = self.clean(napi, budget - packets);
@@ -277,6 +282,10 @@ impl<'bound> Running<'bound> {
             exhausted |= self.ring.window.posted() == 0;
             if !batch.more {
                 break;
+            }
+            left = left.saturating_sub(batch.descriptors);
+            if left == 0 {
+                packets = budget;
             }
             self.refill(napi);
         }
@@ -355,6 +364,7 @@ impl<'bound> Running<'bound> {
         }
 
         ring.window.clean(done);
+        batch.descriptors = done;
         batch
     }
 

@@ -50,6 +50,7 @@ use super::{
     EnabledQueue,
     Layout,
     BATCH,
+    MOST_DESCRIPTORS,
     STARVED, //
 };
 use crate::{
@@ -231,6 +232,7 @@ impl<'bound> XskRunning<'bound> {
     ) -> (u32, bool) {
         let mut packets = 0;
         let mut cleaned = 0;
+        let mut left = MOST_DESCRIPTORS;
 
         while packets < napi.budget() && self.ring.window.posted() != 0 {
             let index = self.ring.window.oldest();
@@ -253,7 +255,11 @@ impl<'bound> XskRunning<'bound> {
             self.frame(index, &write_back, pool, napi);
             if cleaned >= BATCH {
                 self.refill(pool);
+                left = left.saturating_sub(cleaned);
                 cleaned = 0;
+            }
+            if left == 0 {
+                packets = napi.budget();
             }
         }
 
