@@ -23,7 +23,10 @@ use core::mem::ManuallyDrop;
 
 use i82576::{
     limits, regs,
-    ring::Run,
+    ring::{
+        Run,
+        Window, //
+    },
     rx::{
         self as descriptor,
         WriteBack, //
@@ -40,6 +43,7 @@ use kernel::{
     }, //
 };
 use net::{
+    descriptors::Descriptors,
     napi::{
         Disabled,
         Receive, //
@@ -129,12 +133,24 @@ impl EnabledQueue<'_> {
         head != u32::from(next) && head < u32::from(limits::RING_MAX)
     }
 
-    /// Whether the device had left this descriptor out when this was last called, too.
-    fn still_skips(&mut self, skipped: Option<u16>) -> bool {
-        let last = core::mem::replace(&mut self.skipped, skipped);
+    /// Whether the queue waits for a descriptor that the device has left out, and did when this was last
+    /// called. Tells the device the tail again, which may have been lost.
+    fn is_stuck(&mut self, descriptors: &Descriptors, window: Window) -> bool {
+        // A ring that has run empty raises no interrupt until the device learns of its buffers.
+        self.give(window.tail());
+        let next = window.oldest();
+        let skips = self.is_past(next) && !is_pending(descriptors, window);
+        let skipped = skips.then_some(next);
 
-        skipped.is_some() && skipped == last
+        core::mem::replace(&mut self.skipped, skipped) == skipped && skips
     }
+}
+
+/// Whether the device has filled a ring's oldest descriptor.
+fn is_pending(descriptors: &Descriptors, window: Window) -> bool {
+    let next = descriptors.get(window.oldest().into());
+
+    window.posted() != 0 && next.is_some_and(|raw| descriptor::is_done(raw.read::<1>()))
 }
 
 /// Takes the timestamp of the packet that a descriptor ends, if it has one.
@@ -370,21 +386,13 @@ impl<'bound> Running<'bound> {
 
     /// Returns whether there is something to receive.
     fn is_pending(&self) -> bool {
-        let next = self.ring.descriptors.get(self.ring.window.oldest().into());
-
-        self.ring.window.posted() != 0
-            && next.is_some_and(|raw| descriptor::is_done(raw.read::<1>()))
+        is_pending(&self.ring.descriptors, self.ring.window)
     }
 
-    /// Whether the queue waits for a descriptor that the device has left out, and did when this was last
-    /// called. Tells the device the tail again, which may have been lost.
+    /// As [`EnabledQueue::is_stuck`].
     fn is_stuck(&mut self) -> bool {
-        // A ring that has run empty raises no interrupt until the device learns of its buffers.
-        self.ring_doorbell();
-        let next = self.ring.window.oldest();
-        let skips = self.queue.is_past(next) && !self.is_pending();
-
-        self.queue.still_skips(skips.then_some(next))
+        self.queue
+            .is_stuck(&self.ring.descriptors, self.ring.window)
     }
 
     /// Packets and bytes that the queue has received in its life.

@@ -42,6 +42,7 @@ use net::{
 };
 
 use super::{
+    is_pending,
     timestamp,
     xdp::{
         apply_verdict,
@@ -200,20 +201,13 @@ impl<'bound> XskRunning<'bound> {
 
     /// Returns whether there is something to receive.
     pub(super) fn is_pending(&self) -> bool {
-        let next = self.ring.descriptors.get(self.ring.window.oldest().into());
-
-        self.ring.window.posted() != 0
-            && next.is_some_and(|raw| descriptor::is_done(raw.read::<1>()))
+        is_pending(&self.ring.descriptors, self.ring.window)
     }
 
-    /// Whether the queue waits for a descriptor that the device has left out, and did when this was last
-    /// called. Tells the device the tail again, which may have been lost.
+    /// As [`EnabledQueue::is_stuck`].
     pub(super) fn is_stuck(&mut self) -> bool {
-        self.queue.give(self.ring.window.tail());
-        let next = self.ring.window.oldest();
-        let skips = self.queue.is_past(next) && !self.is_pending();
-
-        self.queue.still_skips(skips.then_some(next))
+        self.queue
+            .is_stuck(&self.ring.descriptors, self.ring.window)
     }
 
     /// Packets and bytes that the queue has received in its life.
