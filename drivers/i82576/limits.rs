@@ -15,18 +15,12 @@ pub const MAX_VECTORS: u16 = 10;
 /// Bytes of one descriptor, receive or transmit.
 pub const DESCRIPTOR_SIZE: u32 = 16;
 
-/// Bytes a ring's base address must be a multiple of (RDBAL and TDBAL ignore the low 7 bits).
-pub const RING_ALIGNMENT: u32 = 128;
-
 /// Fewest descriptors of a ring, the lower bound of the kernel's `igb`.
 pub const RING_MIN: u16 = 64;
 
 /// Most descriptors of a ring, the upper bound of the kernel's `igb`.
-/// The hardware takes [`RING_HARDWARE_MAX`].
+/// RDLEN and TDLEN take 32768.
 pub const RING_MAX: u16 = 4096;
-
-/// Most descriptors that RDLEN and TDLEN can express usefully: 512 KiB of them.
-pub const RING_HARDWARE_MAX: u16 = 32768;
 
 /// A ring's length is a multiple of this: RDLEN and TDLEN count in units of 128 bytes.
 pub const RING_MULTIPLE: u16 = 8;
@@ -49,9 +43,6 @@ pub const FRAME_CHECK: u32 = 4;
 /// Bytes of the shortest frame without its check sequence: shorter ones are padded.
 pub const MIN_FRAME: u32 = 60;
 
-/// Largest MTU: [`MAX_FRAME`] less Ethernet header, one VLAN tag and FCS.
-pub const MAX_MTU: u32 = MAX_FRAME - ETHERNET_HEADER - VLAN_TAG - FRAME_CHECK;
-
 /// Bytes of the longest frame for an MTU, with up to two VLAN tags and without FCS.
 pub const fn frame_len(mtu: u32) -> u32 {
     ETHERNET_HEADER + 2 * VLAN_TAG + mtu
@@ -73,10 +64,6 @@ pub const PAYLOAD_BUFFER_MAX: u32 = 127 * PAYLOAD_BUFFER_UNIT;
 /// Most bytes one transmit data descriptor should carry. The length field has 16 bits; a power
 /// of two below its end keeps the pieces of a large fragment aligned.
 pub const MAX_TX_FRAGMENT: u32 = 32768;
-
-/// Most data descriptors of one packet in QEMU's model, which drops longer chains silently.
-/// Silicon bounds the bytes, not the descriptors.
-pub const MAX_TX_FRAGMENTS: usize = 64;
 
 /// Longest MAC header of an offload in bytes, VLAN tags in the frame included (MACLEN, 7 bits).
 pub const MAX_MAC_LEN: u8 = 127;

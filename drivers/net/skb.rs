@@ -51,7 +51,7 @@ pub const ETH_HLEN: u32 = 14;
 /// Ethertype of IPv4.
 pub const ETH_P_IP: u16 = 0x0800;
 /// Ethertype of a VLAN tag.
-const ETH_P_8021Q: u16 = 0x8100;
+pub(crate) const ETH_P_8021Q: u16 = 0x8100;
 /// Ethertype of IPv6.
 pub const ETH_P_IPV6: u16 = 0x86dd;
 

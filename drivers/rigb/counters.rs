@@ -10,7 +10,10 @@ use i82576::regs::{
     Reg, //
 };
 
-use crate::hw::Hw;
+use crate::hw::{
+    Hw,
+    GONE, //
+};
 
 /// The frame sizes of the device's histogram, from and to, in bytes with FCS.
 pub(crate) const SIZES: [(u16, u16); 6] = [
@@ -60,7 +63,7 @@ macro_rules! counters {
                 let new = Self::take(hw);
 
                 // All ones is what a device that is gone reads as, perhaps since a moment ago.
-                if hw.read(regs::STATUS) == u32::MAX {
+                if hw.read(regs::STATUS) == GONE {
                     return;
                 }
                 $(self.$name = self.$name.wrapping_add(new.$name);)*

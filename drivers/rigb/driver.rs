@@ -75,6 +75,9 @@ impl pci::Driver for Rigb {
 /// The largest DMA segment: a dma-buf's mapping is one, whatever its size.
 const MAX_SEGMENT: u32 = u32::MAX;
 
+/// The largest MTU: that of the kernel's `igb` (`MAX_STD_JUMBO_FRAME_SIZE`). The device could take more.
+const MAX_MTU: u32 = 9216;
+
 fn probe<'bound>(pdev: &'bound pci::Device<Core<'_>>) -> Result<Bound<'bound>> {
     pdev.enable_device_mem()?;
     // SAFETY: Nothing is mapped or allocated for DMA yet.
@@ -110,7 +113,7 @@ fn probe<'bound>(pdev: &'bound pci::Device<Core<'_>>) -> Result<Bound<'bound>> {
             tx_in_use: in_use,
             mac_address: hw.mac_address(),
             min_mtu: 68,
-            max_mtu: 9216,
+            max_mtu: MAX_MTU,
             fixed_features: Adapter::FIXED_FEATURES,
             features: Adapter::FEATURES,
             optional_features: Adapter::OPTIONAL_FEATURES,

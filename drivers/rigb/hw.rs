@@ -54,7 +54,7 @@ const RX_THRESHOLDS: u32 = regs::thresholds(8, 8, 1);
 const TX_THRESHOLDS: u32 = regs::thresholds(8, 1, 1);
 
 /// What registers read as once the device is gone from the bus.
-const GONE: u32 = u32::MAX;
+pub(crate) const GONE: u32 = u32::MAX;
 
 /// A mapped 82576.
 #[pin_data(PinnedDrop)]

@@ -12,7 +12,10 @@ use super::{
     Xdp,
     HEADROOM, //
 };
-use crate::fragment::Fragment;
+use crate::{
+    fragment::Fragment,
+    skb, //
+};
 
 /// The fields that a hash covers (`enum xdp_rss_hash_type`).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -155,7 +158,7 @@ impl<T: Xdp> Table<T> {
             Some(tag) => {
                 // SAFETY: As above.
                 unsafe {
-                    *vlan_proto = VLAN.to_be();
+                    *vlan_proto = skb::ETH_P_8021Q.to_be();
                     *vlan_tci = tag;
                 }
                 0
@@ -164,6 +167,3 @@ impl<T: Xdp> Table<T> {
         }
     }
 }
-
-/// The EtherType of the tags that devices strip here (`ETH_P_8021Q`).
-const VLAN: u16 = 0x8100;

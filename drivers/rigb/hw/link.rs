@@ -16,7 +16,8 @@ use kernel::prelude::*;
 
 use super::{
     semaphore::PhyLock,
-    Hw, //
+    Hw,
+    GONE, //
 };
 
 /// The modes that a side advertises: bits of the PHY's registers, which differ for the two sides.
@@ -114,7 +115,7 @@ impl Hw<'_> {
     pub(crate) fn link_speed(&self) -> Option<(u32, bool)> {
         let status = self.read(regs::STATUS);
 
-        (status != u32::MAX && status & regs::status::LU != 0)
+        (status != GONE && status & regs::status::LU != 0)
             .then(|| (regs::status::speed(status), status & regs::status::FD != 0))
     }
 
