@@ -35,7 +35,7 @@ use crate::{
     stats::QueueStats,
     vector::{
         Interrupt,
-        LinkWatch,
+        LinkState,
         QueuePair,
         Vector, //
     },
@@ -175,18 +175,26 @@ fn probe<'bound>(pdev: &'bound pci::Device<Core<'_>>) -> Result<Bound<'bound>> {
         schedulers.push(napi, GFP_KERNEL)?;
         stats.push(Arc::new(QueueStats::new(), GFP_KERNEL)?, GFP_KERNEL)?;
     }
-    let watch = Arc::new(LinkWatch::new(), GFP_KERNEL)?;
+    let link_state = Arc::new(LinkState::new(), GFP_KERNEL)?;
     let link = Interrupt::Link {
         hw: hw.clone(),
         dev: netdev.device(),
         vector: pairs,
-        watch: watch.clone(),
+        state: link_state.clone(),
     };
     // SAFETY: As above.
     unsafe { vectors.handle(pairs, c"rigb-link", link)? };
 
     let offer = Offer::new(pdev, &hw)?;
-    let adapter = Adapter::new(vectors, pdev.as_ref(), hw, clock, stats, schedulers, watch)?;
+    let adapter = Adapter::new(
+        vectors,
+        pdev.as_ref(),
+        hw,
+        clock,
+        stats,
+        schedulers,
+        link_state,
+    )?;
 
     // SAFETY: The registration goes into the driver's data, which is dropped at unbind.
     let netdev = unsafe {

@@ -41,7 +41,7 @@ use net::stats::SharedCounter;
 
 use crate::doorbells;
 
-pub(crate) use self::link::Offer;
+pub(crate) use self::link::Advertised;
 
 /// How often a register is polled before the driver gives up, and the delay in between.
 const TRIES: u32 = 1000;

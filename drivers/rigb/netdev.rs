@@ -69,7 +69,7 @@ use crate::{
     tx,
     vector::{
         Interrupt,
-        LinkWatch,
+        LinkState,
         QueuePair, //
     },
 };
@@ -87,7 +87,7 @@ pub(crate) struct Adapter<'bound> {
     /// The requested VLANs. Not part of the control state: the core sets them without the
     /// instance lock.
     vlans: Arc<Mutex<Table>>,
-    pub(crate) link: Arc<LinkWatch>,
+    pub(crate) link: Arc<LinkState>,
 }
 
 impl<'bound> Adapter<'bound> {
@@ -117,7 +117,7 @@ impl<'bound> Adapter<'bound> {
         clock: Option<Arc<clock::Registration<'bound>>>,
         stats: KVec<Arc<QueueStats>>,
         schedulers: KVec<Scheduler<Adapter<'bound>>>,
-        link: Arc<LinkWatch>,
+        link: Arc<LinkState>,
     ) -> Result<Self> {
         Ok(Self {
             vectors,

@@ -147,21 +147,21 @@ pub(crate) enum Interrupt<'bound> {
         hw: Arc<Hw<'bound>>,
         dev: DeviceRef<Adapter<'bound>>,
         vector: u32,
-        watch: Arc<LinkWatch>,
+        state: Arc<LinkState>,
     },
 }
 
 /// The state that the link's interrupt shares with others.
-pub(crate) struct LinkWatch {
+pub(crate) struct LinkState {
     interrupts: SharedCounter,
-    messages: Atomic<u32>,
+    msg_enable: Atomic<u32>,
 }
 
-impl LinkWatch {
+impl LinkState {
     pub(crate) fn new() -> Self {
         Self {
             interrupts: SharedCounter::new(),
-            messages: Atomic::new(0),
+            msg_enable: Atomic::new(0),
         }
     }
 
@@ -171,12 +171,12 @@ impl LinkWatch {
     }
 
     /// The message level (`NETIF_MSG_*`). Only link messages exist.
-    pub(crate) fn messages(&self) -> u32 {
-        self.messages.load(Relaxed)
+    pub(crate) fn msg_enable(&self) -> u32 {
+        self.msg_enable.load(Relaxed)
     }
 
-    pub(crate) fn set_messages(&self, level: u32) {
-        self.messages.store(level, Relaxed);
+    pub(crate) fn set_msg_enable(&self, level: u32) {
+        self.msg_enable.store(level, Relaxed);
     }
 }
 
@@ -188,9 +188,9 @@ impl Handler for Interrupt<'_> {
                 hw,
                 dev,
                 vector,
-                watch,
+                state,
             } => {
-                watch.interrupts.add(1);
+                state.interrupts.add(1);
                 if hw.link_causes() & icr::LSC != 0 {
                     let up = hw.link_is_up();
 
@@ -201,7 +201,7 @@ impl Handler for Interrupt<'_> {
                         // AF_XDP TX pauses without carrier: kick it.
                         hw.trigger_all(*vector);
                     }
-                    if watch.messages() & MESSAGE_LINK != 0 {
+                    if state.msg_enable() & MESSAGE_LINK != 0 {
                         dev.log_link(up);
                     }
                 }

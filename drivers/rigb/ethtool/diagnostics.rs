@@ -150,10 +150,10 @@ impl<'bound> WakeOnLan for Adapter<'bound> {
 
 impl<'bound> MessageLevel for Adapter<'bound> {
     fn message_level(&self) -> u32 {
-        self.link.messages()
+        self.link.msg_enable()
     }
 
     fn set_message_level(&self, level: u32) {
-        self.link.set_messages(level);
+        self.link.set_msg_enable(level);
     }
 }

@@ -23,7 +23,7 @@ use net::{
 };
 
 use crate::{
-    hw::Offer,
+    hw::Advertised,
     netdev::{
         Adapter,
         Control, //
@@ -104,9 +104,9 @@ impl<'bound> LinkSettings for Adapter<'bound> {
         if slow == 0 && gigabit == 0 {
             return Err(EINVAL);
         }
-        let offer = Offer { slow, gigabit };
-        dev.device().driver().hw.advertise(offer)?;
-        control.offer = Some(offer);
+        let modes = Advertised { slow, gigabit };
+        dev.device().driver().hw.advertise(modes)?;
+        control.advertised = Some(modes);
         look_at_link(dev);
         Ok(())
     }

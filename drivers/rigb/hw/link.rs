@@ -22,7 +22,7 @@ use super::{
 
 /// The modes that a side advertises: bits of the PHY's registers, which differ for the two sides.
 #[derive(Copy, Clone, PartialEq)]
-pub(crate) struct Offer {
+pub(crate) struct Advertised {
     /// 10 and 100 Mb/s.
     pub(crate) slow: u16,
     /// 1000 Mb/s.
@@ -31,9 +31,9 @@ pub(crate) struct Offer {
 
 /// The modes that the two sides advertise.
 pub(crate) struct Negotiation {
-    pub(crate) own: Offer,
+    pub(crate) own: Advertised,
     /// Empty while that is not known.
-    pub(crate) partner: Offer,
+    pub(crate) partner: Advertised,
 }
 
 impl Hw<'_> {
@@ -66,26 +66,26 @@ impl Hw<'_> {
     }
 
     /// Advertises these speeds, and restarts autonegotiation.
-    pub(crate) fn advertise(&self, offer: Offer) -> Result {
-        self.phy_write(phy::AUTONEG_ADV, offer.slow | phy::ADV_IEEE_802_3)?;
-        self.phy_write(phy::GIG_CONTROL, offer.gigabit)?;
+    pub(crate) fn advertise(&self, modes: Advertised) -> Result {
+        self.phy_write(phy::AUTONEG_ADV, modes.slow | phy::ADV_IEEE_802_3)?;
+        self.phy_write(phy::GIG_CONTROL, modes.gigabit)?;
         self.restart_autoneg()
     }
 
     /// Advertises these speeds again, if a reset of the PHY has changed that.
-    pub(crate) fn keep_advertising(&self, offer: Offer) -> Result {
-        let now = self.offer()?;
+    pub(crate) fn keep_advertising(&self, modes: Advertised) -> Result {
+        let now = self.advertised()?;
 
-        if now == offer {
+        if now == modes {
             Ok(())
         } else {
-            self.advertise(offer)
+            self.advertise(modes)
         }
     }
 
     /// The modes that this side advertises.
-    fn offer(&self) -> Result<Offer> {
-        Ok(Offer {
+    fn advertised(&self) -> Result<Advertised> {
+        Ok(Advertised {
             slow: self.phy_read(phy::AUTONEG_ADV)? & !phy::ADV_IEEE_802_3,
             gigabit: self.phy_read(phy::GIG_CONTROL)?,
         })
@@ -103,8 +103,8 @@ impl Hw<'_> {
         };
 
         Ok(Negotiation {
-            own: self.offer()?,
-            partner: Offer {
+            own: self.advertised()?,
+            partner: Advertised {
                 slow: partner(phy::LP_ABILITY)?,
                 gigabit: partner(phy::GIG_STATUS)?,
             },

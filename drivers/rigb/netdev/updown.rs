@@ -100,8 +100,8 @@ impl<'bound> Adapter<'bound> {
         hw.set_max_frame(limits::frame_len(control.settings.mtu));
         hw.set_flow_control(control.pause.rx, control.pause.tx);
         hw.keep_tx_rates();
-        if let Some(offer) = control.offer {
-            hw.keep_advertising(offer)?;
+        if let Some(modes) = control.advertised {
+            hw.keep_advertising(modes)?;
         }
         if let Some(clock) = &adapter.clock {
             clock.start(&control.timestamping);
