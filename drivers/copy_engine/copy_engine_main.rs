@@ -4,7 +4,7 @@
 //!
 //! Each program that opens `/dev/copy_engine0`, `1` … gets a work queue, and imports the dma-bufs that it
 //! is to reach; they include `copy_engine.h`. After that the driver only waits for interrupts: descriptors
-//! and the doorbell, which programs map, are between the program and the device, which looks that they stay
+//! and the doorbell, which programs map, are between the program and the device, which checks that they stay
 //! in the queue's windows.
 //!
 //! Modules:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Doorbells of TX queues that another device may ring, so that what it has computed leaves without the
-//! CPU's.
+//! Doorbells of TX queues that another device may ring, so that what it has computed is sent without
+//! the CPU.
 //!
 //! A NIC's driver owns a [`Doorbell`] for each TX queue, and offers them as an auxiliary device, which has
 //! [`Doorbells`]. The driver of the other device binds to that, and [takes](Doorbells::take) one for a user:
@@ -56,7 +56,7 @@ use kernel::{
 /// The name of the auxiliary device.
 pub const NAME: &CStr = c"doorbell";
 
-/// How long a queue is held at most.
+/// After this time the next poll ends a hold: that of an idle NAPI comes within two seconds.
 pub const PATIENCE: Delta = Delta::from_secs(1);
 
 /// Another device, which rings. Called with interrupts off.

@@ -207,7 +207,7 @@ impl FragmentAllocator<'_> {
         })
     }
 
-    // Apart, so that the usual way has the registers.
+    // noinline: the usual way keeps the registers.
     #[cold]
     #[inline(never)]
     fn next_page(&mut self) -> Option<Page> {

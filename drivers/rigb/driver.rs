@@ -100,8 +100,8 @@ fn probe<'bound>(pdev: &'bound pci::Device<Core<'_>>) -> Result<Bound<'bound>> {
         max_pairs + 1,
     )?;
     let pairs = vectors.count() - 1;
-    // Initially a pair per CPU. Queue 0 cannot be bound to device memory, so that a
-    // single one has a second pair, too. CAST: A number of processors fits.
+    // Initially a pair for each CPU that there may be, and at least two, as queue 0 cannot be bound to
+    // device memory. CAST: A number of processors fits.
     let in_use = (kernel::cpu::nr_cpu_ids() as u32).max(2).min(pairs);
 
     let mut netdev = Unregistered::new(

@@ -281,7 +281,7 @@ impl<'bound> Running<'bound> {
 
     /// Receives up to the budget of packets. Returns how many, and whether the ring is so empty
     /// that the device may not be able to ask for more.
-    // Apart, so that each loop of a poll has the registers.
+    // noinline: each loop of a poll has the registers to itself.
     #[inline(never)]
     fn receive(&mut self, napi: &Receive<'_, Adapter<'bound>>) -> (u32, bool) {
         let budget = napi.budget();

@@ -331,7 +331,7 @@ impl<'bound> Transmitter<'bound> {
 
     /// Maps the `parts` of a frame of `len` bytes, writes its descriptors and pushes their slots;
     /// returns the last one. On an error some of them.
-    // For each frame: as a call it would store as much as it needs.
+    // Inlined: for each frame, a call would spill as much as it saves.
     #[inline(always)]
     fn map(&mut self, parts: TxMappings<'_, 'bound>, len: u32, offload: &Offload) -> Result<u32> {
         let paylen = offload.paylen(len).ok_or(EINVAL)?;
@@ -369,7 +369,7 @@ impl<'bound> Transmitter<'bound> {
     }
 
     /// Fills the next descriptor and its slot; returns which it is.
-    // For each piece: as a call it would copy what is moved into the slot.
+    // Inlined: for each piece, a call would copy what is moved into the slot.
     #[inline(always)]
     fn push(&mut self, mapping: Option<TxMapping<'bound>>, raw: descriptor::Raw) -> Result<u32> {
         let index = self.slots.next_index();

@@ -182,7 +182,7 @@ impl<'bound> RxBuilder<'_, 'bound> {
 
 /// Whether a packet of several descriptors is longer than its IP header says: one of them may be marked as
 /// done without having been filled. The checksum was not verified over these bytes, then.
-// Apart, so that packets of one descriptor have the registers.
+// noinline: packets of one descriptor keep the registers.
 #[inline(never)]
 fn has_more(skb: &RxSkb) -> bool {
     skb.head::<{ frame::LOOKED_AT }>()
@@ -320,7 +320,7 @@ impl<'bound> RxBuilder<'_, 'bound> {
 
     /// Starts an skb for a packet that the device left in a readable payload buffer: its headers
     /// are copied to the head buffer, the rest stays where it is.
-    // Apart, so that the usual way has the registers.
+    // noinline: the usual way keeps the registers.
     #[inline(never)]
     fn unsplit(&self, slot: &mut Slot, payloads: &Payloads<'bound>, len: u32) -> Option<RxSkb> {
         let page = slot.payload.take()?;
@@ -366,7 +366,7 @@ impl<'bound> RxBuilder<'_, 'bound> {
     }
 
     /// Adds `len` bytes at `offset` of the slot's payload buffer.
-    // For each packet with a payload: as a call it would store as much as it adds.
+    // Inlined: for each packet with payload, a call would spill as much as it saves.
     #[inline(always)]
     fn payload(
         &self,

@@ -235,7 +235,7 @@ struct Filler<'a> {
 impl Filler<'_> {
     /// Posts `slots` with the buffers that they lack, as `descriptors`, and returns how many: fewer if
     /// memory is short.
-    // Apart, so that the loop has the registers.
+    // noinline: the loop keeps the registers.
     #[inline(never)]
     fn post<'d>(
         &mut self,

@@ -164,7 +164,7 @@ impl Metadata for XdpMetadata {
 impl<'bound> RxBuilder<'_, 'bound> {
     /// Lets the queue's program decide on a packet that starts, or keeps what its first descriptor
     /// brought until the rest is there. Returns what goes up.
-    // Apart, so that the usual way has the registers.
+    // noinline: the usual way keeps the registers.
     #[inline(never)]
     pub(super) fn program(
         &self,

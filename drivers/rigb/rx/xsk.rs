@@ -217,7 +217,7 @@ impl<'bound> XskRunning<'bound> {
 
     /// Receives up to the budget of packets. Returns how many, and whether the ring is so empty that it
     /// must be polled again.
-    // Apart, so that the usual way has the registers.
+    // noinline: the usual way keeps the registers.
     #[inline(never)]
     pub(super) fn receive(
         &mut self,

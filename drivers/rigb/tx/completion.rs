@@ -42,7 +42,7 @@ pub(crate) struct Completion<'bound> {
 impl<'bound> Completion<'bound> {
     /// Frees what was sent, and completes what a socket has sent. Returns whether there is no more of
     /// it.
-    // Apart, so that each loop of a poll has the registers.
+    // noinline: each loop of a poll has the registers to itself.
     #[inline(never)]
     pub(crate) fn complete(&mut self, napi: &napi::Completion<'_, Adapter<'bound>>) -> bool {
         let mut frames = 0;

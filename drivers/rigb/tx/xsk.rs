@@ -30,7 +30,7 @@ const BATCH: u32 = 64;
 
 impl Transmitter<'_> {
     /// Sends what AF_XDP sockets have queued. Returns whether there may be more.
-    // Apart, so that the usual way has the registers.
+    // noinline: the usual way keeps the registers.
     #[inline(never)]
     pub(crate) fn transmit_xsk(&mut self, pool: &Pool, queue: TxQueue<'_>) -> bool {
         // Leaves so much room that the core's queue is woken, if it was stopped.
