@@ -62,6 +62,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_page_of_dependencies_has_each_of_the_workspace() {
+        let root = crate::project::root().unwrap();
+        let manifest: toml::Table =
+            toml::from_str(&fs::read_to_string(root.join("Cargo.toml")).unwrap()).unwrap();
+        let page = fs::read_to_string(root.join("Documentation/dependencies.md")).unwrap();
+        let dependencies = manifest["workspace"]["dependencies"].as_table().unwrap();
+        let missing = dependencies.iter().filter(|(name, version)| {
+            version.get("path").is_none()
+                && !page.contains(&format!("[{name}](https://docs.rs/{name})"))
+        });
+        assert_eq!(missing.map(|(name, _)| name).collect::<Vec<_>>(), [""; 0]);
+    }
+
+    #[test]
     fn only_what_is_between_the_marks_is_replaced() {
         let begin = begin("bench");
         let text = format!("before\n{begin}\nold\n{END}\nafter\n");
