@@ -138,11 +138,12 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
         all: options.profile.clone(),
         committed: options.document.then(|| project.root.join(PROFILES)),
     };
+    // Before the profiles make the tree a changed one.
+    let versions = versions(project, &bench.images, options.window);
     let figures = bench.measure(&rows, options.window, repeat, &profiles)?;
     let json = output(project, options.json.as_deref(), "figures.json")?;
     check::write(&json, &figures)?;
     ui::note(&format!("figures: {}", json.display()));
-    let versions = versions(project, &bench.images, options.window);
     if options.document {
         let committed = check::committed(project);
         let mut old: Vec<Figure> = files::read_json(&committed)?;
@@ -153,9 +154,9 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
         let figures = check::replace_rows(old, &figures);
         check::write(&committed, &figures)?;
         let others = match (&options.only, kernel) {
-            (Some(only), _) => format!("; rows without `{only}` are of before it"),
-            (_, Flavour::Lean) => "; rows with `clang` are of before it".to_owned(),
-            _ => "; rows without `clang` are of before it".to_owned(),
+            (Some(only), _) => format!("; rows without `{only}` are of earlier commits"),
+            (_, Flavour::Lean) => "; rows with `clang` are of earlier commits".to_owned(),
+            _ => "; rows without `clang` are of earlier commits".to_owned(),
         };
         let text = format!("{versions}{others}.\n\n{}", table::tables(&figures));
         document::write(project, "Documentation/performance.md", "bench", &text)?;

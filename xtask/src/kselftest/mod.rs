@@ -109,7 +109,7 @@ pub(crate) fn run(project: &Project, lock: Locked, options: &Options) -> Result<
     // Files don't say what their results are of.
     let commit = match options.from.is_empty() && options.tests.is_empty() {
         true => commit,
-        false => format!("{commit} or before it"),
+        false => format!("{commit}, and earlier ones for some tests"),
     };
     let text = format!(
         "Commit {commit}, Linux {}, QEMU {}.\n\n{}",
