@@ -44,6 +44,14 @@ fn odd_sizes_pass(mtu: u32, name: &str) -> Result {
         bed.statistic(bed.local, "tx_csum")? - checksums >= 2 * BYTES / u64::from(mtu),
         "the device filled in checksums"
     );
+    // What had a wrong one would be sent again, and not in segments.
+    for station in [bed.local, bed.peer] {
+        assert_eq!(
+            bed.counter(station.ns, "Tcp", "InCsumErrors")?,
+            0,
+            "{station:?}"
+        );
+    }
     bed.finish()
 }
 
