@@ -168,7 +168,7 @@ pub(super) fn build(project: &Project, source: &Path, fixed: Option<&str>) -> Re
     }
     write_stamp(&folder, &version)?;
     // make looks at a user's tree each time, and would build what is missing again.
-    if fixed.is_some() {
+    if fixed.is_some() && !flavour.keeps_objects() {
         leftovers::remove(&folder)
             .with_context(|| format!("can't remove objects in {}", folder.display()))?;
     }

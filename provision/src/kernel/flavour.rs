@@ -35,6 +35,12 @@ impl Flavour {
         }
     }
 
+    /// Whether the objects of a finished build stay: the benchmark takes from them which part of the kernel a
+    /// function is of.
+    pub(super) fn keeps_objects(self) -> bool {
+        matches!(self, Self::Lean | Self::Clang)
+    }
+
     /// The file that remembers how many objects were made.
     pub(super) fn counter(self) -> &'static str {
         match self {

@@ -284,7 +284,7 @@ impl Bench {
         let system_map = images.symbols.clone();
         let system_map = system_map.context("the kernel's build has no System.map")?;
         let build = system_map.parent().unwrap_or(Path::new("/"));
-        // The build of a kernel that is not measured part by part has no object files any more.
+        // That of the cases has no object files any more.
         let parts = match by_part {
             true => {
                 let step = Step::begin("symbols", "reading the kernel's object files");

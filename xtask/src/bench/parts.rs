@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use fs_err as fs;
 use object::{Object, ObjectSymbol, SymbolKind};
 use provision::files;
@@ -60,6 +60,11 @@ const PLACES: &[(&str, &str)] = &[
     ("io_uring/", "interrupts, scheduling, system calls"),
 ];
 
+/// Where object files are looked for.
+const FOLDERS: &[&str] = &[
+    "arch/x86", "drivers", "fs", "io_uring", "kernel", "lib", "mm", "net",
+];
+
 /// Object files of functions.
 #[derive(Default)]
 pub(crate) struct Parts {
@@ -71,13 +76,17 @@ impl Parts {
     ///
     /// # Errors
     ///
-    /// When a folder cannot be read.
+    /// When a folder cannot be read, or there are no object files.
     pub(crate) fn read(build: &Path) -> Result<Self> {
         let mut by_function = HashMap::new();
-        for folder in [
-            "arch/x86", "drivers", "fs", "io_uring", "kernel", "lib", "mm", "net",
-        ] {
+        for folder in FOLDERS {
             read_folder(build, &build.join(folder), &mut by_function)?;
+        }
+        if by_function.is_empty() {
+            bail!(
+                "no object file in {} says which part of the kernel a function is of: remove the folder, and that kernel is built again",
+                build.display()
+            );
         }
         Ok(Self { by_function })
     }
@@ -140,6 +149,16 @@ fn read_object(path: &Path, part: &'static str, into: &mut HashMap<String, &'sta
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_build_whose_object_files_were_removed_is_refused() {
+        let build = tempfile::tempdir().unwrap();
+        for folder in FOLDERS {
+            fs::create_dir_all(build.path().join(folder)).unwrap();
+        }
+        let error = Parts::read(build.path()).err().unwrap();
+        assert!(error.to_string().contains("is built again"), "{error}");
+    }
 
     #[test]
     fn every_place_belongs_to_a_part_that_tables_show() {
